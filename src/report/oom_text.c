@@ -306,6 +306,10 @@ static void add_head(const struct oom_log *log, const struct oom *message, struc
         text_addf(out, ", tensor %s", message->shape);
     if (message->repeats > 0)
         text_addf(out, " (%llu times the same)", (unsigned long long)message->repeats + 1);
+    if (message->went_on && message->went_on_batch > 0)
+        text_addf(out, " (caught; went on with batch %lld)", (long long)message->went_on_batch);
+    else if (message->went_on)
+        text_add(out, " (caught; the training went on)");
     text_add_char(out, '\n');
 }
 

@@ -168,14 +168,16 @@ void ladder_prepared(const struct lane *lane, json_t *data)
 
 static void keep_last(void *context, const struct oom *message)
 {
-    *(struct oom *)context = *message;
+    struct oom *last = context;
+    if (message->line >= last->line)
+        *last = *message;
 }
 
 /* The last message at the end of the log. */
 static bool find_message(const struct attempt *attempt, struct oom *out)
 {
     AUTO_TEXT struct text tail = {0};
-    out->framework = OOM_NONE;
+    *out = (struct oom){.framework = OOM_NONE};
     if (!aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
         return false;
     struct oom_finder *finder = oom_finder_new(keep_last, out);

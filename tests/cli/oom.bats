@@ -230,6 +230,18 @@ printing() {
     "$TARE" oom log | tr -s '\n ' '  ' | grep -q 'Growth is possible too. The log prints allocated memory: 10.00 GiB in epoch 1, 18.00 GiB in epoch 2 (reserved: 12.00 GiB, 20.00 GiB), but growth shows over three epochs or more'
 }
 
+@test "an out-of-memory that was caught says how the training went on" {
+    need_python
+    { echo "Epoch 3/9"; pieces; echo "retrying with batch size 64"; echo "Epoch 4/9"; pieces; } > log
+    "$TARE" oom log > out
+    [ "$(head -n 1 out)" = "log:2: PyTorch, GPU 0 (2 times the same)" ]
+    sed -i '$d' log
+    "$TARE" oom log > out
+    [ "$(head -n 1 out)" = "log:2: PyTorch, GPU 0 (caught; went on with batch 64)" ]
+    "$TARE" oom --json log > out
+    [ "$(json '[found["logs"][0]["messages"][0][key] for key in ("went_on", "went_on_batch")]')" = "[True, 64]" ]
+}
+
 @test "printed memory in the log of a run's experiment decides as in a log" {
     need_python
     mkdir -p run_1/toy_small_001

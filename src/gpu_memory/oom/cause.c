@@ -552,15 +552,18 @@ json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *
     json_object_update_new(
         json,
         json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o, s:o}",
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o, "
+            "s:o}",
             "source", json_filled_or_null(message->source), "gpu",
             message->gpu < 0 ? json_null() : json_integer(message->gpu), "shape",
             json_filled_or_null(message->shape), "text", json_filled_or_null(message->text), "says",
             says, "processes", processes, "processes_left_out",
             (json_int_t)message->processes_left_out, "worked_out",
-            record_json(worked_out_fields, diagnosis), "own_pid",
-            diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid), "cause",
-            oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
+            record_json(worked_out_fields, diagnosis), "went_on", message->went_on, "went_on_batch",
+            message->went_on && message->went_on_batch > 0 ? json_integer(message->went_on_batch)
+                                                           : json_null(),
+            "own_pid", diagnosis->own_pid < 0 ? json_null() : json_integer(diagnosis->own_pid),
+            "cause", oom_cause_name(diagnosis->cause), "sure", diagnosis->sure, "growth_possible",
             diagnosis->may_grow, "expandable_segments_would_fit",
             diagnosis->expandable_fits && !diagnosis->expandable_on, "printed",
             message->printed.epochs > 0 ? record_json(printed_fields, &message->printed)

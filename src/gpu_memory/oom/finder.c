@@ -42,8 +42,12 @@ struct source {
     struct printed printed;
     enum oom_origin origin;
     uint64_t origin_line;
+    uint64_t traceback_line; /* of the last "Traceback"; 0: none */
     bool open;
-    struct text body; /* without blanks */
+    bool closed;    /* the message has ended and is not reported: what follows may say more of it */
+    bool is_traced; /* a traceback is in front of it: it ended the program */
+    unsigned later_epochs; /* lines after it that name an epoch */
+    struct text body;      /* without blanks */
     size_t scanned;
     unsigned lines, idle;
     struct oom message;
@@ -110,14 +114,21 @@ void oom_finder_free(struct oom_finder *finder)
     free(finder);
 }
 
-static void close_message(struct oom_finder *finder, struct source *source)
+static void close_message(struct source *source)
 {
     if (!source->open)
         return;
     source->open = false;
     message_scan(text_get(&source->body), source->body.length, &source->scanned, &source->message);
-    if (message_end(text_get(&source->body), source->body.length, &source->message))
+    source->closed = message_end(text_get(&source->body), source->body.length, &source->message);
+}
+
+static void report_message(struct oom_finder *finder, struct source *source)
+{
+    close_message(source);
+    if (source->closed)
         finder->found(finder->context, &source->message);
+    source->closed = false;
 }
 
 static struct source *source_for(struct oom_finder *finder, const char *name)
@@ -133,7 +144,7 @@ static struct source *source_for(struct oom_finder *finder, const char *name)
     if (finder->source_count < SOURCES_MAX) {
         oldest = finder->sources[finder->source_count++] = mem_alloc(sizeof *oldest);
     } else {
-        close_message(finder, oldest);
+        report_message(finder, oldest);
         text_fini(&oldest->body);
         *oldest = (struct source){0};
     }
@@ -224,7 +235,10 @@ static void open_message(struct oom_finder *finder, struct source *source,
 {
     source->open = true;
     source->scanned = 0;
-    source->lines = source->idle = 0;
+    source->lines = source->idle = source->later_epochs = 0;
+    source->is_traced =
+        source->traceback_line > 0 && finder->line - source->traceback_line <= TRACEBACK_MAX;
+    source->traceback_line = 0;
     source->message = (struct oom){.framework = hit->framework,
                                    .line = finder->line,
                                    .last_line = finder->line,
@@ -255,9 +269,10 @@ static void keep_tail(struct source *source, const struct window *window, size_t
 }
 
 /* "epoch 5", "Epoch [5/30]", "EPOCH: 5"; not "epochs 30", "--epoch 30" or "num_epoch=30". */
-static void read_epoch(struct source *source, const char *raw, size_t length)
+static int64_t read_epoch(const char *raw, size_t length)
 {
     static const char *const words[] = {"poch", "POCH"};
+    int64_t named = -1;
     EACH_OF (word, words) {
         const char *found = memmem(raw, length, *word, 4);
         if (!found || found == raw || (found[-1] | 0x20) != 'e')
@@ -273,8 +288,53 @@ static void read_epoch(struct source *source, const char *raw, size_t length)
              i++, digits++)
             epoch = epoch * 10 + raw[i] - '0';
         if (digits > 0)
-            source->epoch = epoch;
+            named = epoch;
     }
+    return named;
+}
+
+/* "batch size 64", "batch_size=64", "the batch size to 64", "with batch 64"; 0: there is none. */
+static int64_t read_batch(const char *raw, size_t length)
+{
+    static const char *const between[] = {"size", "to", "of", "is", "now"};
+    size_t i = 1, digits = 0;
+    while (i + 4 < length && (memcmp(raw + i, "atch", 4) != 0 || (raw[i - 1] | 0x20) != 'b'))
+        i++;
+    if (i + 4 >= length)
+        return 0;
+    i += 4;
+    bool sized = i >= 10 && memcmp(raw + i - 10, "with ", 5) == 0;
+    for (bool more = true; more;) {
+        more = false;
+        while (i < length && raw[i] && strchr(" _-:=", raw[i]))
+            i++;
+        EACH_OF (word, between)
+            if (i + strlen(*word) < length && memcmp(raw + i, *word, strlen(*word)) == 0) {
+                sized = sized || word == between;
+                i += strlen(*word);
+                more = true;
+            }
+    }
+    int64_t batch = 0;
+    for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX; i++, digits++)
+        batch = batch * 10 + raw[i] - '0';
+    bool counts = i < length && raw[i] == '/'; /* batch 64/100 */
+    return sized && !counts ? batch : 0;
+}
+
+/* Lines after a message without a traceback show that the training went on: a later epoch, or two
+ * lines of the same one (one may report the failure). An earlier epoch is of another training. */
+static void note_later(struct source *source, int64_t epoch, const char *raw, size_t length)
+{
+    struct oom *message = &source->message;
+    if (message->went_on_batch == 0 && !message->went_on)
+        message->went_on_batch = read_batch(raw, length);
+    if (epoch < 0)
+        return;
+    source->is_traced = source->is_traced || epoch < message->epoch;
+    source->later_epochs++;
+    if (!source->is_traced && (epoch > message->epoch || source->later_epochs >= 2))
+        message->went_on = true;
 }
 
 /* The allocator's setting as "export", "env", os.environ or the program itself print it. After
@@ -315,7 +375,14 @@ static void read_origin(struct source *source, uint64_t line, const char *raw, s
 
 static void note_training(struct source *source, uint64_t line, const char *raw, size_t length)
 {
-    read_epoch(source, raw, length);
+    static const char *const traceback[] = {"Traceback (most recent call last)"};
+    int64_t epoch = read_epoch(raw, length);
+    if (epoch >= 0)
+        source->epoch = epoch;
+    if (phrase_may_hold(raw, length, traceback, 1))
+        source->traceback_line = line;
+    if ((source->open || source->closed) && line > source->message.line)
+        note_later(source, epoch, raw, length);
     read_setting(source, raw, length);
     printed_read(&source->printed, source->epoch, raw, length);
     read_origin(source, line, raw, length);
@@ -337,7 +404,7 @@ static void take_piece(struct oom_finder *finder, struct source *source, const c
         }
         if (source->open && hit.begin > unread)
             add_body(source, window.text + unread, hit.begin - unread);
-        close_message(finder, source);
+        report_message(finder, source);
         open_message(finder, source, &window, &hit);
         from = unread = hit.end;
         hit = find_hit(finder, &window, from);
@@ -361,7 +428,7 @@ static void end_line(struct oom_finder *finder, struct source *source, bool empt
     bool ended = source->message.framework == OOM_CUDA || source->idle > IDLE_MAX ||
                  source->lines > LINES_MAX || source->body.length >= BODY_MAX;
     if (ended)
-        close_message(finder, source);
+        close_message(source);
 }
 
 /* What was gathered of a line. */
@@ -441,7 +508,7 @@ void oom_finder_end(struct oom_finder *finder)
     if (finder->length > 0 || finder->source)
         flush(finder, true);
     for (size_t i = 0; i < finder->source_count; i++)
-        close_message(finder, finder->sources[i]);
+        report_message(finder, finder->sources[i]);
 }
 
 uint64_t oom_finder_lines(const struct oom_finder *finder)
@@ -476,13 +543,20 @@ void oom_list_add(void *context, const struct oom *message)
     for (size_t i = list->count; i-- > 0;)
         if (is_same(&list->items[i], message)) {
             list->items[i].repeats++;
+            list->items[i].went_on = list->items[i].went_on && message->went_on;
+            list->items[i].went_on_batch = message->went_on_batch;
             return;
         }
     if (list->count == OOM_LIST_MAX) {
         list->left_out++;
         return;
     }
+    /* In the order of the log: a message is reported when its source goes on. */
     MEM_ADD(list->items, list->count) = *message;
+    for (size_t i = list->count - 1; i > 0 && list->items[i - 1].line > message->line; i--) {
+        list->items[i] = list->items[i - 1];
+        list->items[i - 1] = *message;
+    }
 }
 
 void oom_list_fini(struct oom_list *list)

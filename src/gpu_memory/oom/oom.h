@@ -108,6 +108,8 @@ struct oom {
     int64_t gpu;                  /* as the program counts; -1: not said */
     int64_t epoch;                /* the last that the log names before it; -1: none */
     enum oom_origin origin;
+    bool went_on;                /* caught: the log names further epochs after it */
+    int64_t went_on_batch;       /* the batch size that it names then; 0: none */
     enum oom_setting expandable; /* expandable segments, where the log shows the variable */
     char shape[OOM_SHAPE_SIZE];  /* TensorFlow: "64x512 float"; "" */
     struct oom_size of[OOM_FIGURES];
@@ -117,7 +119,7 @@ struct oom {
     char text[OOM_TEXT_SIZE];      /* the first line from its first word on, printable */
 };
 
-/* Called for each message when it has ended; it is lent. */
+/* Called for each message when the next one of its source begins, or the log ends; it is lent. */
 typedef void oom_found_fn(void *context, const struct oom *message);
 
 struct oom_finder;

@@ -506,9 +506,62 @@ static void real_messages_are_read(void **state)
     }
 }
 
+/* The message in epoch 3, printed by the program itself or by a traceback, and what follows. */
+static void a_failure_that_was_caught_says_how_the_training_went_on(void **state)
+{
+    (void)state;
+    static const char traced[] = "Traceback (most recent call last):\n  File \"train.py\", line 1\n";
+    static const struct {
+        const char *before, *after;
+        bool went_on;
+        int64_t batch;
+    } rows[] = {
+        {"", "retrying with batch size 64\nEpoch 3/9 loss 1\nEpoch 3/9 loss 0.9\n", true, 64},
+        {"", "reducing the batch size to 32\nEpoch 4/9\n", true, 32},
+        {"", "INFO batch_size=16\nEpoch 4/9\n", true, 16},
+        {"", "catching it; going on with batch 8\nEpoch 4/9\n", true, 8},
+        {"", "batch 64/100\nEpoch 4/9\n", true, 0},
+        {"", "Epoch 4/9\n", true, 0},
+        /* one line may be the report of the failure */
+        {"", "failed in epoch 3 with batch size 64\n", false, 64},
+        {"", "", false, 0},
+        /* an exception ends the program: what follows is another process */
+        {traced, "Epoch 3/9\nEpoch 4/9\n", false, 0},
+        /* another training in the same log */
+        {"", "Epoch 1/9\nEpoch 2/9\nEpoch 3/9\nEpoch 4/9\n", false, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_FREE char *log = mem_printf("Epoch 3/9\n%sCUDA out of memory. Tried to allocate 1.00 GiB\n%s",
+                                         rows[i].before, rows[i].after);
+        struct oom_list list;
+        oom_parse(log, strlen(log), &list);
+        assert_int_equal(list.count, 1);
+        assert_int_equal(list.items[0].went_on, rows[i].went_on);
+        assert_int_equal(list.items[0].went_on_batch, rows[i].batch);
+        oom_list_fini(&list);
+    }
+}
+
+/* Rank 1 goes on before rank 0 does. */
+static void messages_are_listed_in_the_order_of_the_log(void **state)
+{
+    (void)state;
+    static const char log[] = "[rank0]: CUDA out of memory. Tried to allocate 1.00 GiB\n"
+                              "[rank1]: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+                              "[rank1]: CUDA out of memory. Tried to allocate 3.00 GiB\n";
+    struct oom_list list;
+    oom_parse(log, strlen(log), &list);
+    assert_int_equal(list.count, 3);
+    for (size_t i = 0; i < list.count; i++)
+        assert_int_equal(list.items[i].line, i + 1);
+    oom_list_fini(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failure_that_was_caught_says_how_the_training_went_on),
+        cmocka_unit_test(messages_are_listed_in_the_order_of_the_log),
         cmocka_unit_test(every_format_of_pytorch_is_read),
         cmocka_unit_test(the_back_end_of_the_driver_says_it_over_several_lines),
         cmocka_unit_test(other_frameworks_are_read),
