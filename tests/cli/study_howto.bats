@@ -146,6 +146,23 @@ END
     [ "$seen" -gt 25 ]
 }
 
+@test "without a GPU the study's pauses are left out, as the pages say" {
+    project
+    printf '#!/bin/sh\necho loss 0.5\n' > repos/toy/train.sh
+    sed 's/"runs_per_config": 1/"runs_per_config": 2/; /"parallel"/d; s/}},$/}}]}/' settings/X.json > settings/Y.json
+    run -0 run_page -ec settings/Y.json
+    [[ "$output" == *"2 experiments, pauses 1 min 00 s in all"* ]]
+    export TARE_NVML=$WORK/no_driver.so
+    rm -r machine/proc/driver
+    run -0 run_page -ec settings/Y.json
+    [[ "$output" == *"2 experiments, pauses 0.0 s in all"* ]]
+    grep -q 'none without a GPU' "$PAGE"
+    grep -q '没有 GPU 则不停顿' "$ROOT/docs/zh/repeat-the-study.md"
+    # The other reason that the row of the background gives.
+    grep -q 'before, the foreground would train alone' "$PAGE"
+    grep -q '否则前台其实是单独训练' "$ROOT/docs/zh/repeat-the-study.md"
+}
+
 # The criteria as the page has them.
 criteria() { "$TARE" audit results/run_* $(sed -n "s/^tare audit results.run_\* \(--expect\) '\(.*\)'\$/\1 \2/p" "$PAGE") 2>&1; }
 
