@@ -62,7 +62,7 @@ END
     is "$(cat "$folder/background_logs/training_3.log")" 'background --m 5'
     is "$(cat "$folder/training.log")" 'loss 0.25'
     [ ! -e "$folder/background_logs/training_4.log" ]
-    grep -q '^\[1/1\] repo_net_001_parallel background started (load net); the foreground follows' out
+    grep -q '^\[1/1\] repo_net_001_parallel background started (load net); the foreground follows after 0.5 s at the earliest, when its load has held$' out
     grep -q '^\[1/1\] repo_net_001_parallel succeeded in ' out
     inside '
 assert e["mode"] == "parallel" and e["background"]["hyperparameters"] == {"m": 5}, e

@@ -152,7 +152,7 @@ static void begin_background(struct progress *progress, const struct event *even
     if (experiment->start_after_s.valid)
         text_addf(&line, "after %g s", experiment->start_after_s.value);
     else
-        text_add(&line, "when its load has held");
+        text_addf(&line, "after %g s at the earliest, when its load has held", progress->options.plan->parallel.wait_s);
     progress_say(progress, &line, NULL, line.length);
 }
 
