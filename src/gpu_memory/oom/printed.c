@@ -204,6 +204,7 @@ static const struct name {
     enum kind kind;
 } names[] = {
     {"allocated", KIND_ALLOCATED},
+    {"alloc", KIND_ALLOCATED},
     {"reserved", KIND_RESERVED},
     {"cached", KIND_RESERVED}, /* memory_cached() of PyTorch before 1.4 */
     {"max mem:", KIND_PEAK},   /* MetricLogger of torchvision's references, in MiB */
@@ -257,7 +258,7 @@ static struct printed_epoch *epoch_of(struct printed *printed, int64_t number)
 void printed_read(struct printed *printed, int64_t epoch, const char *text, size_t length)
 {
     static const char *const words[] = {
-        "llocated", "LLOCATED", "max mem:", "eserved", "ached", "\xe5\xb7\xb2"};
+        "lloc", "LLOC", "max mem:", "eserved", "ached", "\xe5\xb7\xb2"};
     static const char *const messages[] = {
         "PyTorch",          "nallocated",         "already allocated",
         "ried to allocate", "urrently allocated", "rivate pools"};

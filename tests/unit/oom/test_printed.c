@@ -56,6 +56,10 @@ static void every_common_form_of_print_is_read(void **state)
         {"Epoch: [3]  [ 50/100]  loss: 6.9 (7.0)  time: 0.2  max mem: 5678", 0, 0, 5678 * MIB},
         {"| Allocated memory      |   1234 MiB |   2345 MiB |   9 TiB |", 1234 * MIB, 0, 0},
         {"allocated: 700 KiB, cached: 2048 KiB", 700 * KIB, 2048 * KIB, 0},
+        {"mem_alloc=2.5GB, mem_reserved=3GB", 2.5 * GIB, 3 * GIB, 0},
+        {"alloc 12 GiB", 12 * GIB, 0, 0},
+        {"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", 0, 0, 0},
+        {"allocator 12 GB", 0, 0, 0},
         {"\xe6\x98\xbe\xe5\xad\x98 \xe5\xb7\xb2\xe5\x88\x86\xe9\x85\x8d\xef\xbc\x9a"
          "1234 MB, \xe5\xb7\xb2\xe4\xbf\x9d\xe7\x95\x99: 5678 MB",
          1234 * MIB, 5678 * MIB, 0},
