@@ -141,7 +141,7 @@ struct oom_list {
     uint64_t found;    /* all, repeats too */
     uint64_t left_out; /* more than OOM_LIST_MAX */
 };
-void oom_list_add(void *list, const struct oom *message);
+void oom_list_add(void *context, const struct oom *message);
 void oom_list_fini(struct oom_list *list);
 
 /* A log that lies in memory. */

@@ -25,7 +25,7 @@ struct printed {
  * memory_summary()). A figure without a unit has that of the next one in the line; alone, it is in
  * bytes from a million on, and smaller ones are left out. Ignored: epoch < 0, and messages of the
  * allocator. A number below the last one's begins another training. */
-void printed_read(struct printed *printed, int64_t epoch, const char *line, size_t length);
+void printed_read(struct printed *printed, int64_t epoch, const char *text, size_t length);
 
 enum printed_trend {
     PRINTED_SHORT, /* fewer than GROWTH_EPOCHS_LEAST epochs */
