@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,6 @@ enum {
     PHRASES_MAX = 32,
     ESCAPE_MAX = 256, /* a terminal's sequence that never ends is none */
     LEAD_MAX = 200,
-    EPOCH_DIGITS_MAX = 9,
     TRACEBACK_MAX = 60, /* lines from a frame to the message */
 };
 
@@ -268,67 +266,13 @@ static void keep_tail(struct source *source, const struct window *window, size_t
     source->tail_length = count;
 }
 
-/* "epoch 5", "Epoch [5/30]", "EPOCH: 5"; not "epochs 30", "--epoch 30" or "num_epoch=30". */
-static int64_t read_epoch(const char *raw, size_t length)
-{
-    static const char *const words[] = {"poch", "POCH"};
-    int64_t named = -1;
-    EACH_OF (word, words) {
-        const char *found = memmem(raw, length, *word, 4);
-        if (!found || found == raw || (found[-1] | 0x20) != 'e')
-            continue;
-        size_t before = (size_t)(found - raw) - 1, i = before + 5, digits = 0;
-        int64_t epoch = 0;
-        if (before > 0 &&
-            (isalnum((unsigned char)raw[before - 1]) || strchr("_-(\"'", raw[before - 1])))
-            continue;
-        while (i < length && strchr(" :=#[(", raw[i]) && raw[i])
-            i++;
-        for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX;
-             i++, digits++)
-            epoch = epoch * 10 + raw[i] - '0';
-        if (digits > 0)
-            named = epoch;
-    }
-    return named;
-}
-
-/* "batch size 64", "batch_size=64", "the batch size to 64", "with batch 64"; 0: there is none. */
-static int64_t read_batch(const char *raw, size_t length)
-{
-    static const char *const between[] = {"size", "to", "of", "is", "now"};
-    size_t i = 1, digits = 0;
-    while (i + 4 < length && (memcmp(raw + i, "atch", 4) != 0 || (raw[i - 1] | 0x20) != 'b'))
-        i++;
-    if (i + 4 >= length)
-        return 0;
-    i += 4;
-    bool sized = i >= 10 && memcmp(raw + i - 10, "with ", 5) == 0;
-    for (bool more = true; more;) {
-        more = false;
-        while (i < length && raw[i] && strchr(" _-:=", raw[i]))
-            i++;
-        EACH_OF (word, between)
-            if (i + strlen(*word) < length && memcmp(raw + i, *word, strlen(*word)) == 0) {
-                sized = sized || word == between;
-                i += strlen(*word);
-                more = true;
-            }
-    }
-    int64_t batch = 0;
-    for (; i < length && isdigit((unsigned char)raw[i]) && digits < EPOCH_DIGITS_MAX; i++, digits++)
-        batch = batch * 10 + raw[i] - '0';
-    bool counts = i < length && raw[i] == '/'; /* batch 64/100 */
-    return sized && !counts ? batch : 0;
-}
-
 /* Lines after a message without a traceback show that the training went on: a later epoch, or two
  * lines of the same one (one may report the failure). An earlier epoch is of another training. */
 static void note_later(struct source *source, int64_t epoch, const char *raw, size_t length)
 {
     struct oom *message = &source->message;
     if (message->went_on_batch == 0 && !message->went_on)
-        message->went_on_batch = read_batch(raw, length);
+        message->went_on_batch = line_batch(raw, length);
     if (epoch < 0)
         return;
     source->is_traced = source->is_traced || epoch < message->epoch;
@@ -337,55 +281,25 @@ static void note_later(struct source *source, int64_t epoch, const char *raw, si
         message->went_on = true;
 }
 
-/* The allocator's setting as "export", "env", os.environ or the program itself print it. After
- * "try setting" and the like, or in front of "to avoid", it is advice and shows nothing. */
-static void read_setting(struct source *source, const char *raw, size_t length)
-{
-    static const char name[] = "expandable_segments";
-    static const char *const advice[] = {"try",     "Try",  "set ", "Set ",
-                                         "setting", "use ", "Use ", "onsider"};
-    static const char *const avoid[] = {"to avoid"};
-    const char *found = memmem(raw, length, name, strlen(name));
-    size_t before = found ? (size_t)(found - raw) : 0;
-    if (!found || phrase_may_hold(raw, before, advice, sizeof advice / sizeof *advice) ||
-        phrase_may_hold(found, length - before, avoid, 1))
-        return;
-    AUTO_TEXT struct text value = {0};
-    text_add_bytes(&value, found, length - before);
-    source->expandable = oom_expandable(text_get(&value));
-}
-
-/* Which frame of a traceback says where memory ran out: "in pin_memory" is that of PyTorch's
- * own function, ".pin_memory(" a line of the user's code. */
-static void read_origin(struct source *source, uint64_t line, const char *raw, size_t length)
-{
-    static const char *const pinning[] = {"in pin_memory", "pin memory thread", "pin_memory.py",
-                                          ".pin_memory("};
-    static const char *const worker[] = {"in DataLoader worker process"};
-    enum oom_origin origin = OOM_ORIGIN_UNKNOWN;
-    if (phrase_may_hold(raw, length, pinning, sizeof pinning / sizeof *pinning))
-        origin = OOM_ORIGIN_PIN_MEMORY;
-    else if (phrase_may_hold(raw, length, worker, 1))
-        origin = OOM_ORIGIN_WORKER;
-    if (origin == OOM_ORIGIN_UNKNOWN)
-        return;
-    source->origin = origin;
-    source->origin_line = line;
-}
-
 static void note_training(struct source *source, uint64_t line, const char *raw, size_t length)
 {
     static const char *const traceback[] = {"Traceback (most recent call last)"};
-    int64_t epoch = read_epoch(raw, length);
+    int64_t epoch = line_epoch(raw, length);
+    enum oom_origin origin = line_origin(raw, length);
+    enum oom_setting expandable = line_expandable(raw, length);
     if (epoch >= 0)
         source->epoch = epoch;
     if (phrase_may_hold(raw, length, traceback, 1))
         source->traceback_line = line;
     if ((source->open || source->closed) && line > source->message.line)
         note_later(source, epoch, raw, length);
-    read_setting(source, raw, length);
+    if (expandable != OOM_SETTING_UNKNOWN)
+        source->expandable = expandable;
     printed_read(&source->printed, source->epoch, raw, length);
-    read_origin(source, line, raw, length);
+    if (origin != OOM_ORIGIN_UNKNOWN) {
+        source->origin = origin;
+        source->origin_line = line;
+    }
 }
 
 static void take_piece(struct oom_finder *finder, struct source *source, const char *raw,

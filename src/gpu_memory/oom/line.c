@@ -3,7 +3,10 @@
 
 #include "gpu_memory/oom/oom_private.h"
 
+#include <ctype.h>
 #include <string.h>
+
+enum { LINE_DIGITS_MAX = 9 };
 
 /* An earlier phrase of two that begin at one place wins. */
 const struct oom_phrase oom_phrases[] = {
@@ -179,4 +182,88 @@ size_t source_read(const char *line, size_t length, char *out, size_t size)
     memcpy(out, line + begin, count);
     out[count] = '\0';
     return all;
+}
+
+/* "epoch 5", "Epoch [5/30]", "EPOCH: 5"; not "epochs 30", "--epoch 30" or "num_epoch=30". */
+int64_t line_epoch(const char *raw, size_t length)
+{
+    static const char *const words[] = {"poch", "POCH"};
+    int64_t named = -1;
+    EACH_OF (word, words) {
+        const char *found = memmem(raw, length, *word, 4);
+        if (!found || found == raw || (found[-1] | 0x20) != 'e')
+            continue;
+        size_t before = (size_t)(found - raw) - 1, i = before + 5, digits = 0;
+        int64_t epoch = 0;
+        if (before > 0 &&
+            (isalnum((unsigned char)raw[before - 1]) || strchr("_-(\"'", raw[before - 1])))
+            continue;
+        while (i < length && strchr(" :=#[(", raw[i]) && raw[i])
+            i++;
+        for (; i < length && isdigit((unsigned char)raw[i]) && digits < LINE_DIGITS_MAX;
+             i++, digits++)
+            epoch = epoch * 10 + raw[i] - '0';
+        if (digits > 0)
+            named = epoch;
+    }
+    return named;
+}
+
+/* "batch size 64", "batch_size=64", "the batch size to 64", "with batch 64"; 0: there is none. */
+int64_t line_batch(const char *raw, size_t length)
+{
+    static const char *const between[] = {"size", "to", "of", "is", "now"};
+    size_t i = 1, digits = 0;
+    while (i + 4 < length && (memcmp(raw + i, "atch", 4) != 0 || (raw[i - 1] | 0x20) != 'b'))
+        i++;
+    if (i + 4 >= length)
+        return 0;
+    i += 4;
+    bool sized = i >= 10 && memcmp(raw + i - 10, "with ", 5) == 0;
+    for (bool more = true; more;) {
+        more = false;
+        while (i < length && raw[i] && strchr(" _-:=", raw[i]))
+            i++;
+        EACH_OF (word, between)
+            if (i + strlen(*word) < length && memcmp(raw + i, *word, strlen(*word)) == 0) {
+                sized = sized || word == between;
+                i += strlen(*word);
+                more = true;
+            }
+    }
+    int64_t batch = 0;
+    for (; i < length && isdigit((unsigned char)raw[i]) && digits < LINE_DIGITS_MAX; i++, digits++)
+        batch = batch * 10 + raw[i] - '0';
+    bool counts = i < length && raw[i] == '/'; /* batch 64/100 */
+    return sized && !counts ? batch : 0;
+}
+
+/* The allocator's setting as "export", "env", os.environ or the program itself print it. After
+ * "try setting" and the like, or in front of "to avoid", it is advice and shows nothing. */
+enum oom_setting line_expandable(const char *raw, size_t length)
+{
+    static const char name[] = "expandable_segments";
+    static const char *const advice[] = {"try",     "Try",  "set ", "Set ",
+                                         "setting", "use ", "Use ", "onsider"};
+    static const char *const avoid[] = {"to avoid"};
+    const char *found = memmem(raw, length, name, strlen(name));
+    size_t before = found ? (size_t)(found - raw) : 0;
+    if (!found || phrase_may_hold(raw, before, advice, sizeof advice / sizeof *advice) ||
+        phrase_may_hold(found, length - before, avoid, 1))
+        return OOM_SETTING_UNKNOWN;
+    AUTO_TEXT struct text value = {0};
+    text_add_bytes(&value, found, length - before);
+    return oom_expandable(text_get(&value));
+}
+
+/* Which frame of a traceback says where memory ran out: "in pin_memory" is that of PyTorch's
+ * own function, ".pin_memory(" a line of the user's code. */
+enum oom_origin line_origin(const char *raw, size_t length)
+{
+    static const char *const pinning[] = {"in pin_memory", "pin memory thread", "pin_memory.py",
+                                          ".pin_memory("};
+    static const char *const worker[] = {"in DataLoader worker process"};
+    if (phrase_may_hold(raw, length, pinning, sizeof pinning / sizeof *pinning))
+        return OOM_ORIGIN_PIN_MEMORY;
+    return phrase_may_hold(raw, length, worker, 1) ? OOM_ORIGIN_WORKER : OOM_ORIGIN_UNKNOWN;
 }

@@ -45,4 +45,11 @@ void remedies_fill(const struct oom *message, struct oom_diagnosis *out);
  * pid=7"; "" without one. */
 size_t source_read(const char *line, size_t length, char *out, size_t size);
 
+/* Facts of the training in a line that is not the message. */
+
+int64_t line_epoch(const char *raw, size_t length); /* the last that it names; -1: none */
+int64_t line_batch(const char *raw, size_t length); /* the batch size that it names; 0: none */
+enum oom_setting line_expandable(const char *raw, size_t length);
+enum oom_origin line_origin(const char *raw, size_t length);
+
 #endif
