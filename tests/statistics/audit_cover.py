@@ -25,65 +25,77 @@ ZONE = timezone(timedelta(hours=8))
 LOOP_S, UPDATE_S, LEAD_S = 1.03, 0.1, 3.0
 
 
-# ---- loads: (draw, gpu) -> (seconds of the window, times from the window's begin on, watts); idle around them
+# ---- loads: (draw, gpu, seconds) -> times from 0 on, watts
 
-def started(draw, gpu, seconds, import_s, times, watts):
-    """Idle while the program loads its libraries, then the load, until the window ends."""
-    context_w = gpu.level(draw, 0.02, 0.1)
-    times, watts = np.asarray(times) + import_s, np.asarray(watts)
-    keep = times < seconds
-    end_w = watts[keep][-1]
-    return (seconds, np.concatenate([[0, import_s / 2, import_s / 2, import_s], times[keep], [seconds]]),
-            np.concatenate([[gpu.idle_w] * 2, [context_w] * 2, watts[keep], [end_w]]))
+def noisy(draw, edges, watts, low, high):
+    """Power with noise that is new at each edge."""
+    return stairs(0, np.diff(edges), watts * (1 + draw.log(low, high) * draw.rng.standard_normal(len(edges) - 1)))
 
 
-def steady(draw, gpu):
-    seconds, level = draw.log(15, 120), gpu.level(draw, 0.3, 1)
-    edges = np.arange(0, seconds + 1, draw.log(0.05, 0.5))
-    noise = 1 + draw.log(0.002, 0.02) * draw.rng.standard_normal(len(edges))
-    return started(draw, gpu, seconds, draw.span(0.5, 4), *stairs(0, np.diff(edges), (level * noise)[1:]))
+def steady(draw, gpu, seconds):
+    return noisy(draw, np.arange(0, seconds + 1, draw.log(0.05, 0.5)), gpu.level(draw, 0.3, 1), 0.002, 0.02)
 
 
-def steps(draw, gpu):
+def steps(draw, gpu, seconds):
     """A busy and a waiting part, 0.1 to 0.7 s together."""
-    seconds, busy = draw.log(15, 120), draw.span(0.3, 0.8)
-    levels = [gpu.level(draw, 0.6, 1), gpu.level(draw, 0.1, 0.5)]
-    return started(draw, gpu, seconds, draw.span(0.5, 4),
-                   *repeated(draw, seconds, draw.log(0.1, 0.7), draw.span(0, 0.03), [busy, 1 - busy], levels, 0.01))
+    busy, levels = draw.span(0.3, 0.8), [gpu.level(draw, 0.6, 1), gpu.level(draw, 0.1, 0.5)]
+    return repeated(draw, seconds, draw.log(0.1, 0.7), draw.span(0, 0.02), [busy, 1 - busy], levels, 0.01)
 
 
-def epochs(draw, gpu, epoch_s, pause_s):
+def random_steps(draw, gpu, seconds):
+    """Each 0.1 to 0.7 s another power."""
+    low, high = sorted([gpu.level(draw, 0.1, 0.6), gpu.level(draw, 0.4, 1)])
+    lengths = draw.rng.uniform(0.1, 0.7, int(seconds / 0.35) + 30)
+    return stairs(0, lengths, draw.rng.uniform(low, high, len(lengths)))
+
+
+def epochs(draw, gpu, seconds, epoch_s, pause_s):
     """Epochs of short steps; after each a validation and a pause."""
-    seconds = draw.log(20, 150) if epoch_s[1] < 20 else draw.log(60, 300)
-    length_s, pause_s = draw.log(*epoch_s), draw.log(*pause_s)
-    check_s = length_s * draw.span(0.05, 0.25)
-    high, check, low = gpu.level(draw, 0.5, 1), gpu.level(draw, 0.2, 0.6), gpu.level(draw, 0, 0.1)
-    t, w = repeated(draw, seconds, length_s + check_s + pause_s, 0.02,
-                    np.array([length_s, check_s, pause_s]) / (length_s + check_s + pause_s), [high, check, low], 0.01)
-    # Steps of the training are fast: each 50 ms has its own power.
-    fine = np.union1d(t, np.arange(0, seconds, 0.05))
-    middle = Curve(t, w).power((fine[1:] + fine[:-1]) / 2)
-    noise = 1 + draw.log(0.005, 0.05) * draw.rng.standard_normal(len(middle))
-    return started(draw, gpu, seconds, draw.span(0.5, 4), *stairs(0, np.diff(fine), middle * noise))
+    epoch_s, pause_s = draw.log(*epoch_s), draw.log(*pause_s)
+    parts = np.array([epoch_s, epoch_s * draw.span(0.05, 0.25), pause_s])
+    levels = [gpu.level(draw, 0.5, 1), gpu.level(draw, 0.2, 0.6), gpu.level(draw, 0, 0.1)]
+    t, w = repeated(draw, seconds + parts.sum(), parts.sum(), 0.02, parts / parts.sum(), levels, 0.01)
+    t = t - draw.rng.uniform(0, parts.sum())        # the window begins anywhere in an epoch
+    edges = np.union1d(t[(t > 0) & (t < seconds + 1)], np.arange(0, seconds + 1, draw.log(0.05, 0.5)))
+    return noisy(draw, edges, Curve(t, w).power((edges[1:] + edges[:-1]) / 2), 0.005, 0.1)
 
 
-def epochs_pauses(draw, gpu):
-    return epochs(draw, gpu, (2, 15), (0.3, 2.5))
+def epochs_pauses(draw, gpu, seconds):
+    return epochs(draw, gpu, seconds, (2, 15), (0.3, 2.5))
 
 
-def long_epochs(draw, gpu):
-    return epochs(draw, gpu, (20, 80), (0.3, 5))
+def long_epochs(draw, gpu, seconds):
+    return epochs(draw, gpu, seconds, (20, 80), (0.3, 5))
 
 
-def window_2s(draw, gpu):
-    """A training of 2 s that loads the GPU at once."""
-    seconds, level = draw.span(1.9, 2.1), gpu.level(draw, 0.3, 1)
-    edges = np.arange(0, seconds + 1, 0.05)
-    noise = 1 + draw.log(0.002, 0.02) * draw.rng.standard_normal(len(edges))
-    return started(draw, gpu, seconds, draw.span(0, 0.1), *stairs(0, np.diff(edges), (level * noise)[1:]))
+# name: (load, seconds of the window, seconds until the load begins; None: it lasts from before the window until after it)
+LOADS = {
+    "steady": (steady, (60, 900), None),
+    "steps": (steps, (30, 300), None),
+    "random_steps": (random_steps, (30, 300), None),
+    "epochs_pauses": (epochs_pauses, (30, 300), None),
+    "long_epochs": (long_epochs, (100, 600), None),
+    "steady_started": (steady, (15, 120), (0.5, 4)),
+    "steps_started": (steps, (15, 120), (0.5, 4)),
+    "epochs_started": (epochs_pauses, (15, 120), (0.5, 4)),
+    "window_2s": (steady, (1.9, 2.1), (0.05, 0.7)),
+}
 
 
-LOADS = {f.__name__: f for f in (steady, steps, epochs_pauses, long_epochs, window_2s)}
+def make_curve(draw, gpu, load):
+    """Power from LEAD_S before the window on, and the window's length."""
+    make, seconds, import_s = LOADS[load]
+    seconds = draw.log(*seconds)
+    begin, end = (0, seconds + 2 * LEAD_S) if import_s is None else (LEAD_S + draw.span(*import_s), LEAD_S + seconds)
+    t, w = make(draw, gpu, end - begin)
+    keep = t < end - begin
+    t, w = begin + t[keep], np.clip(w[keep], gpu.idle_w, gpu.limit_w)
+    if import_s is None:
+        return Curve(np.append(t, end), np.append(w, w[-1])), seconds
+    return Curve(np.concatenate([[0, begin], t, [end, end, end + LEAD_S]]),
+                 np.concatenate([[gpu.idle_w] * 2, w, [w[-1]], [gpu.idle_w] * 2])), seconds
+
+
 LOOK_S = {"instant": 0.0, "mean_100ms": 0.1, "mean_1s": 1.0}
 
 
@@ -102,16 +114,15 @@ def read_sensor(draw, curve, look_s, at):
 def make_attempt(load, sensor, seed, held_out=False):
     draw = Draw(held_out, "audit", load, sensor, seed)
     gpu = Gpu(draw)
-    seconds, t, w = LOADS[load](draw, gpu)
-    curve = Curve(np.concatenate([[0, LEAD_S], t + LEAD_S, [LEAD_S + seconds, 2 * LEAD_S + seconds]]),
-                  np.concatenate([[gpu.idle_w] * 2, w, [gpu.idle_w] * 2]))
-    begin = EPOCH_S + 600 * seed + draw.rng.uniform(0, 1) - LEAD_S      # wall time of the curve's 0
+    curve, seconds = make_curve(draw, gpu, load)
+    begin = EPOCH_S + 1000 * seed + draw.rng.uniform(0, 1) - LEAD_S      # wall time of the curve's 0
     loop = LOOP_S + 0.004 * draw.rng.standard_normal(int(seconds) + 3).clip(-2, 2)
     stamped = LEAD_S + draw.rng.uniform(-0.02, 0.06) + np.concatenate([[0], np.cumsum(loop)])
     stamped = stamped[stamped < LEAD_S + seconds - 0.02]
     watts = read_sensor(draw, curve, LOOK_S[sensor], stamped + draw.rng.uniform(0.01, 0.025, len(stamped)))
     return {"began": begin + LEAD_S, "seconds": seconds, "truth": float(curve.energy(LEAD_S + seconds) - curve.energy(LEAD_S)),
-            "stamps": np.floor(begin + stamped).astype(int), "watts": watts, "idle_w": gpu.idle_w, "limit_w": gpu.limit_w}
+            "stamps": np.floor(begin + stamped).astype(int), "watts": watts,
+            "busy": np.where(watts > gpu.idle_w + 0.1 * (gpu.limit_w - gpu.idle_w), 90, 0)}
 
 
 # ---- the study's files
@@ -120,7 +131,7 @@ def write_attempt(folder, name, attempt):
     os.makedirs(os.path.join(folder, name, "energy"))
     began, watts = attempt["began"], attempt["watts"]
     duration = attempt["seconds"] + 1.3
-    busy = [int(w > attempt["idle_w"] + 0.1 * attempt["limit_w"]) * 90 for w in watts]
+    busy = attempt["busy"].tolist()
     energy = {"cpu_energy_pkg_joules": 100.0, "cpu_energy_ram_joules": 10.0, "cpu_energy_total_joules": 110.0,
               "gpu_power_avg_watts": sum(watts) / len(watts), "gpu_power_max_watts": max(watts), "gpu_power_min_watts": min(watts),
               "gpu_energy_total_joules": sum(watts), "gpu_temp_avg_celsius": 50.0, "gpu_temp_max_celsius": 50.0,
@@ -207,13 +218,13 @@ def main():
     parser.add_argument("--keep", help="a folder for the folders made")
     options = parser.parse_args()
     tare = options.tare or os.path.join(options.build, "src/cli/tare")
-    print(f"{'load':14} {'sensor':11} {'given':>6} {'coverage':>9} {'median ±':>9} {'bias':>7}   (%)")
+    print(f"{'load':15} {'sensor':11} {'given':>6} {'coverage':>9} {'median ±':>9} {'bias':>7}   (%)")
     for load in LOADS:
         for sensor in LOOK_S:
             if options.only and f"{load}/{sensor}" not in options.only:
                 continue
             found = cell(tare, load, sensor, options.attempts, options.held_out, options.keep)
-            print(f"{load:14} {sensor:11} {found['given']:6.0f} {found['coverage']:9.1f} {found['half']:9.2f} {found['bias']:7.2f}", flush=True)
+            print(f"{load:15} {sensor:11} {found['given']:6.0f} {found['coverage']:9.1f} {found['half']:9.2f} {found['bias']:7.2f}", flush=True)
     return 0
 
 
