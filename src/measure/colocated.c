@@ -58,24 +58,49 @@ void colocated_add(struct colocated_split *sum, const struct colocated_split *mo
     sum->unattributed_mj += more->unattributed_mj;
 }
 
-/* How wrong the mean may be because the power varied: the standard error of the slices' mean. */
+/* What a background draws changes by such a share while the GPU warms up and the training goes on. */
+static const double drift_share = 0.02;
+
+/* How wrong the mean of the values may be because they vary: their standard error, times Student's t. */
+static double mean_half_w(const double *values_w, size_t count, double mean_w)
+{
+    double squares = 0;
+    if (count < COLOCATED_SLICES_FEW)
+        return 0;
+    EACH (item, values_w, count)
+        squares += (*item - mean_w) * (*item - mean_w);
+    return t_95[count - COLOCATED_SLICES_FEW] * sqrt(squares / (double)(count - 1) / (double)count);
+}
+
+/* The same of slices, which are not independent where phases last longer than a slice: pairs of them count too, and the
+ * variance grows by (1 + r) / (1 - r), with the correlation r of neighbours. */
 static double sampling_half_w(const double *slices_w, size_t count)
 {
-    double mean = 0, squares = 0;
+    double mean = 0, squares = 0, products = 0, pairs_w[COLOCATED_SLICES / 2], pairs_mean = 0;
+    size_t pair_count = count / 2;
     if (count < COLOCATED_SLICES_FEW || count > COLOCATED_SLICES)
         return 0;
     EACH (item, slices_w, count)
         mean += *item / (double)count;
-    EACH (entry, slices_w, count)
-        squares += (*entry - mean) * (*entry - mean);
-    return t_95[count - COLOCATED_SLICES_FEW] * sqrt(squares / (double)(count - 1) / (double)count);
+    for (size_t i = 0; i < count; i++) {
+        squares += (slices_w[i] - mean) * (slices_w[i] - mean);
+        products += i > 0 ? (slices_w[i] - mean) * (slices_w[i - 1] - mean) : 0;
+    }
+    for (size_t i = 0; i < pair_count; i++) {
+        pairs_w[i] = 0.5 * (slices_w[2 * i] + slices_w[2 * i + 1]);
+        pairs_mean += pairs_w[i] / (double)pair_count;
+    }
+    double r = squares > 0 ? fmin(fmax(0, products / squares), 0.9) : 0;
+    double half_w = fmax(mean_half_w(slices_w, count, mean), mean_half_w(pairs_w, pair_count, pairs_mean));
+    return half_w * sqrt((1 + r) / (1 - r));
 }
 
 void colocated_alone(double joules, double half_width_j, double seconds, const double *slices_w, size_t count,
                      struct colocated_alone *out)
 {
     *out = (struct colocated_alone){.seconds = seconds, .joules = joules, .power_w = joules / seconds};
-    out->half_width_w = hypot(half_width_j / seconds, sampling_half_w(slices_w, count));
+    out->half_width_w =
+        hypot(hypot(half_width_j / seconds, sampling_half_w(slices_w, count)), drift_share * out->power_w);
 }
 
 void colocated_marginal(double total_j, double half_width_j, double seconds, const struct colocated_alone *alone,
@@ -83,6 +108,9 @@ void colocated_marginal(double total_j, double half_width_j, double seconds, con
 {
     out->joules = total_j - alone->power_w * seconds;
     out->half_width_j = hypot(half_width_j, alone->half_width_w * seconds);
+    out->low_j = fmax(0, out->joules - out->half_width_j);
+    out->high_j = fmax(0, out->joules + out->half_width_j);
+    out->is_separable = out->half_width_j <= COLOCATED_SEPARABLE * out->joules;
 }
 
 static const int64_t APART_NS = 200 * NS_PER_MS;

@@ -5,14 +5,15 @@
 
 #include "base/reading.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The shares of a GPU's multiprocessors that two jobs had, look by look. */
 struct colocated_shares {
-    int64_t last_ns;  /* of the last look; at first the start */
-    double seen_s;    /* time that looks stand for */
-    double weight;    /* that time, times the power then */
+    int64_t last_ns;               /* of the last look; at first the start */
+    double seen_s;                 /* time that looks stand for */
+    double weight;                 /* that time, times the power then */
     double foreground, background; /* their parts of weight */
 };
 
@@ -54,7 +55,7 @@ void colocated_add(struct colocated_split *sum, const struct colocated_split *mo
 /* The background alone. */
 struct colocated_alone {
     double seconds, joules;
-    double power_w, half_width_w; /* 95 %: of the read-out, and of how much its power varied between slices */
+    double power_w, half_width_w; /* 95 %: of the read-out, of how its power varied between slices, and of drift */
 };
 
 /* slices: mean powers of count equal parts of the time; fewer than COLOCATED_SLICES_FEW add nothing. */
@@ -62,9 +63,13 @@ enum { COLOCATED_SLICES = 10, COLOCATED_SLICES_FEW = 4 };
 void colocated_alone(double joules, double half_width_j, double seconds, const double *slices_w, size_t count,
                      struct colocated_alone *out);
 
-/* What the foreground added: the total less the background's power alone, times the time. Can be negative. */
+/* The energy that the foreground added: the total less the background's power alone times the time. Can be negative;
+ * the interval begins at 0 then. Separable: the half-width is at most 20 % of it. */
+#define COLOCATED_SEPARABLE 0.2
 struct colocated_marginal {
     double joules, half_width_j;
+    double low_j, high_j; /* the interval, at least 0 */
+    bool is_separable;
 };
 void colocated_marginal(double total_j, double half_width_j, double seconds, const struct colocated_alone *alone,
                         struct colocated_marginal *out);

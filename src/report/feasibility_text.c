@@ -280,12 +280,13 @@ static void find_evidence(struct findings *findings, const struct pairs_pair *pa
 /* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. */
 static char *attribution_text(const struct pairs_attribution *attribution)
 {
-    struct reading nobody = attribution->unattributed_share, joules = attribution->marginal_joules;
+    struct reading nobody = attribution->unattributed_share;
     AUTO_TEXT struct text text = {0};
     if (!attribution->by || attribution->possible)
         return NULL;
-    if (joules.valid && attribution->half_width_j.valid)
-        text_addf(&text, "%.0f J ± %.0f J for the foreground", joules.value, attribution->half_width_j.value);
+    if (attribution->low_j.valid && attribution->high_j.valid)
+        text_addf(&text, "not separable: %.0f to %.0f J for the foreground", attribution->low_j.value,
+                  attribution->high_j.value);
     if (nobody.valid)
         text_addf(&text, "%s%.0f %% of the energy is nobody's", text.length ? ", and " : "", 100 * nobody.value);
     if (text.length == 0)

@@ -52,6 +52,19 @@ static json_t *alone_json(const struct lane_load *load)
                      json_finite(alone->power_w), "half_width_w", json_finite(alone->half_width_w));
 }
 
+/* Why the foreground's part is unknown: which of both figures is too uncertain for it. */
+static char *not_separable_text(const struct lane_load *load, const struct window_energy *total,
+                                const struct colocated_marginal *marginal, double seconds)
+{
+    double background_j = load->alone.half_width_w * seconds;
+    if (background_j >= total->half_width_j.value)
+        return mem_printf("the background's power alone is known to ± %.3g W, which is ± %.3g J in %.3g s; the "
+                          "foreground added at most %.3g J",
+                          load->alone.half_width_w, background_j, seconds, marginal->high_j);
+    return mem_printf("the energy of both is known to ± %.3g J; the foreground added at most %.3g J",
+                      total->half_width_j.value, marginal->high_j);
+}
+
 static json_t *marginal_json(const struct lane_load *load, const struct energy_meters_figures *total, double seconds)
 {
     const struct window_energy *window = &total->window;
@@ -59,11 +72,15 @@ static json_t *marginal_json(const struct lane_load *load, const struct energy_m
     if (!load->has_alone || !window->energy_j.valid || !window->half_width_j.valid)
         return json_null();
     colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds, &load->alone, &marginal);
-    return json_pack("{s:b, s:s, s:s*, s:o, s:o, s:o, s:o, s:o}", "estimate", true, "scope",
+    bool given = marginal.is_separable;
+    AUTO_FREE char *why = given ? NULL : not_separable_text(load, window, &marginal, seconds);
+    return json_pack("{s:b, s:s, s:s*, s:o, s:o, s:s?, s:[o, o], s:o, s:o, s:o, s:o}", "estimate", true, "scope",
                      energy_meters_scope_name(ENERGY_GPU), "source", window->source, "joules",
-                     json_finite(marginal.joules), "half_width_j", json_finite(marginal.half_width_j), "total_joules",
+                     given ? json_finite(marginal.joules) : json_null(), "half_width_j",
+                     given ? json_finite(marginal.half_width_j) : json_null(), "not_separable", why, "interval_j",
+                     json_finite(marginal.low_j), json_finite(marginal.high_j), "total_joules",
                      json_finite(window->energy_j.value), "background_power_w", json_finite(load->alone.power_w),
-                     "seconds", json_finite(seconds));
+                     "background_half_width_w", json_finite(load->alone.half_width_w), "seconds", json_finite(seconds));
 }
 
 /* Of every GPU that was measured; null when of one nothing was seen. */

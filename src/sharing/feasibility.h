@@ -178,9 +178,10 @@ const char *pairs_result_name(enum pairs_result result); /* "not proven" */
 /* How the energy is divided between the two. */
 struct pairs_attribution {
     const char *by; /* "sm_share", "foreground_marginal"; NULL: neither was measured */
-    bool possible;  /* less than half of the energy is nobody's, or the estimate is above its half-width */
+    bool possible;  /* less than half of the energy is nobody's, or the foreground's is separable */
     struct reading unattributed_share;            /* by sm_share */
-    struct reading marginal_joules, half_width_j; /* by foreground_marginal */
+    struct reading marginal_joules, half_width_j; /* by foreground_marginal; unknown: not separable */
+    struct reading low_j, high_j;                 /* its interval in any case */
 };
 
 /* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there is any, and of these

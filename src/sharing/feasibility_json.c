@@ -63,6 +63,8 @@ static const struct record_field attribution_fields[] = {
     RECORD(struct pairs_attribution, unattributed_share),
     RECORD_AS(struct pairs_attribution, "foreground_marginal_joules", marginal_joules),
     RECORD(struct pairs_attribution, half_width_j),
+    RECORD_AS(struct pairs_attribution, "foreground_low_j", low_j),
+    RECORD_AS(struct pairs_attribution, "foreground_high_j", high_j),
     {0}};
 
 #define OUTCOME(key, member) RECORD_AS(struct pairs_outcome, key, member)

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/oom.h"
+#include "measure/colocated.h"
 #include "sharing/result.h"
 
 #include <math.h>
@@ -53,6 +54,25 @@ static const char *take_loops(const json_t *background, struct pairs_outcome *ou
 /* More than so much of the energy may not be nobody's. */
 static const double UNATTRIBUTED_MOST = 0.5;
 
+/* The foreground's energy by foreground_marginal. Records of older versions have it whatever its half-width. */
+static void read_marginal(const json_t *marginal, struct pairs_attribution *out)
+{
+    const json_t *interval = json_get(marginal, "interval_j");
+    struct reading joules = json_get_reading(marginal, "joules"), half_j = json_get_reading(marginal, "half_width_j");
+    if (json_array_size(interval) == 2) {
+        const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+        out->low_j = (struct reading){json_number_value(low), json_is_number(low)};
+        out->high_j = (struct reading){json_number_value(high), json_is_number(high)};
+    } else if (joules.valid && half_j.valid) {
+        out->low_j = (struct reading){fmax(0, joules.value - half_j.value), true};
+        out->high_j = (struct reading){fmax(0, joules.value + half_j.value), true};
+    }
+    if (!joules.valid || !half_j.valid || half_j.value > COLOCATED_SEPARABLE * joules.value)
+        return;
+    out->marginal_joules = joules;
+    out->half_width_j = half_j;
+}
+
 /* What can be told of the foreground's part; false: it cannot be attributed. */
 static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out, struct reading *mine)
 {
@@ -60,20 +80,18 @@ static bool attribute(const json_t *parallel, struct reading total, struct pairs
     struct reading fore = json_get_reading(share, "foreground_mj"), back = json_get_reading(share, "background_mj");
     struct reading nobody = json_get_reading(share, "unattributed_mj");
     struct reading all = {fore.value + back.value + nobody.value, fore.valid && back.valid && nobody.valid};
-    *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all),
-                                      .marginal_joules = json_get_reading(marginal, "joules"),
-                                      .half_width_j = json_get_reading(marginal, "half_width_j")};
+    *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all)};
+    read_marginal(marginal, out);
     *mine = (struct reading){0};
     bool divided = fore.valid && back.valid && fore.value + back.value > 0;
     bool shared = divided && out->unattributed_share.valid && out->unattributed_share.value <= UNATTRIBUTED_MOST;
-    bool added = out->marginal_joules.valid && out->half_width_j.valid &&
-                 fabs(out->half_width_j.value) < fabs(out->marginal_joules.value);
+    bool added = out->marginal_joules.valid;
     if (shared)
         *mine = (struct reading){total.value * fore.value / (fore.value + back.value), total.valid};
     else if (added)
         *mine = out->marginal_joules;
     out->possible = mine->valid && total.valid;
-    out->by = shared || (divided && !added) ? "sm_share" : out->marginal_joules.valid ? "foreground_marginal" : NULL;
+    out->by = shared || (divided && !added) ? "sm_share" : out->high_j.valid ? "foreground_marginal" : NULL;
     return out->possible;
 }
 

@@ -133,11 +133,13 @@ assert abs(alone["joules"] - alone["power_w"] * alone["seconds"]) < 1e-6 * alone
 total = e["tare"]["energy"]["gpu"]["joules"]
 m = p["foreground_marginal"]
 assert m["estimate"] is True and m["total_joules"] == total, (m, total)
-assert abs(m["joules"] - (total - m["background_power_w"] * m["seconds"])) < 1e-6 * total, m
-assert m["background_power_w"] == alone["power_w"], m
+assert m["background_power_w"] == alone["power_w"] and m["background_half_width_w"] == alone["half_width_w"], m
 width = ((alone["half_width_w"] * m["seconds"]) ** 2 + e["tare"]["energy"]["gpu"]["half_width_j"] ** 2) ** 0.5
+# The GPU is at its limit whoever computes: what the foreground added is about 0, so an interval and not an estimate.
+added = total - m["background_power_w"] * m["seconds"]
+assert m["joules"] is None and m["half_width_j"] is None and "background" in m["not_separable"], m
 # Half-widths are written with 6 digits, so what is made of them here is good to 5 in the 6th.
-assert abs(m["half_width_j"] / width - 1) < 1e-5, (m, width)
+assert m["interval_j"][0] == 0 and abs(m["interval_j"][1] / (added + width) - 1) < 1e-4, (m, added, width)
 s = p["sm_share"]
 assert s["estimate"] is True, s
 assert all(type(s[key]) is int and s[key] >= 0 for key in ("total_mj", "foreground_mj", "background_mj", "unattributed_mj")), s

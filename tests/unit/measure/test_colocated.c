@@ -92,7 +92,7 @@ static void without_a_look_there_is_no_split(void **state)
 }
 
 /* Ten slices of 98 and 102 W in turn: deviation sqrt(40/9), standard error sqrt(40/90) = 2/3, t with 9 degrees of
- * freedom 2.262. Beside it the read-out: 6 J in 30 s are 0.2 W. */
+ * freedom 2.262. Beside it the read-out: 6 J in 30 s are 0.2 W; and a drift of 2 %, 2 W. */
 static void the_power_alone_is_as_sure_as_it_was_steady(void **state)
 {
     (void)state;
@@ -102,9 +102,22 @@ static void the_power_alone_is_as_sure_as_it_was_steady(void **state)
         slices_w[i] = i % 2 ? 102 : 98;
     colocated_alone(3000, 6, 30, slices_w, 10, &alone);
     assert_near(alone.power_w, 100);
-    assert_near(alone.half_width_w, sqrt(0.2 * 0.2 + 2.262 * 2.262 * 4 / 9));
+    assert_near(alone.half_width_w, sqrt(0.2 * 0.2 + 2.262 * 2.262 * 4 / 9 + 2 * 2));
     colocated_alone(3000, 6, 30, slices_w, 3, &alone); /* too few to say */
-    assert_near(alone.half_width_w, 0.2);
+    assert_near(alone.half_width_w, sqrt(0.2 * 0.2 + 2 * 2));
+}
+
+/* Five slices of 90 W, then five of 110 W, are as two values and not as ten. Pairs: 90, 90, 100, 110, 110, variance 100,
+ * standard error sqrt(20), t with 4 degrees of freedom 2.776. Neighbours correlate by 0.7, so 1.7 / 0.3 times that. */
+static void slices_of_one_phase_are_not_independent(void **state)
+{
+    (void)state;
+    double slices_w[10];
+    struct colocated_alone alone;
+    for (int i = 0; i < 10; i++)
+        slices_w[i] = i < 5 ? 90 : 110;
+    colocated_alone(3000, 0, 30, slices_w, 10, &alone);
+    assert_near(alone.half_width_w, sqrt(2.776 * 2.776 * 20 * 1.7 / 0.3 + 2 * 2));
 }
 
 /* 100 W ± 0.3 W alone; together 6400 J ± 40 J in 40 s: the foreground added 2400 J, ± sqrt(40² + 12²). */
@@ -116,8 +129,30 @@ static void the_foreground_added_what_the_background_alone_did_not_draw(void **s
     colocated_marginal(6400, 40, 40, &alone, &marginal);
     assert_near(marginal.joules, 2400);
     assert_near(marginal.half_width_j, sqrt(1744));
+    assert_true(marginal.is_separable);
+    assert_near(marginal.low_j, 2400 - sqrt(1744));
     colocated_marginal(3900, 40, 40, &alone, &marginal);
     assert_near(marginal.joules, -100);
+}
+
+/* The case that was printed as -592 J ± 7603 J: an interval, and not an estimate. */
+static void a_half_width_above_a_fifth_is_not_separable(void **state)
+{
+    (void)state;
+    struct colocated_alone alone = {.power_w = 100};
+    struct colocated_marginal marginal;
+    colocated_marginal(9408, 7603, 100, &alone, &marginal);
+    assert_false(marginal.is_separable);
+    assert_near(marginal.joules, -592);
+    assert_near(marginal.low_j, 0);
+    assert_near(marginal.high_j, 7011);
+    colocated_marginal(11000, 200, 100, &alone, &marginal);
+    assert_true(marginal.is_separable);
+    colocated_marginal(11000, 201, 100, &alone, &marginal);
+    assert_false(marginal.is_separable);
+    colocated_marginal(9000, 100, 100, &alone, &marginal);
+    assert_false(marginal.is_separable);
+    assert_near(marginal.high_j, 0);
 }
 
 int main(void)
@@ -129,7 +164,9 @@ int main(void)
         cmocka_unit_test(parts_add_up_whatever_the_rounding),
         cmocka_unit_test(without_a_look_there_is_no_split),
         cmocka_unit_test(the_power_alone_is_as_sure_as_it_was_steady),
+        cmocka_unit_test(slices_of_one_phase_are_not_independent),
         cmocka_unit_test(the_foreground_added_what_the_background_alone_did_not_draw),
+        cmocka_unit_test(a_half_width_above_a_fifth_is_not_separable),
     };
     return cmocka_run_group_tests_name("colocated", tests, NULL, NULL);
 }

@@ -512,7 +512,11 @@ static void energy_that_cannot_be_attributed_is_not(void **state)
         {"{\"foreground_mj\": 20, \"background_mj\": 30, \"unattributed_mj\": 50}",
          "{\"joules\": 19, \"half_width_j\": 295}", true, "sm_share", 1200},
         {"{\"foreground_mj\": 20, \"background_mj\": 28, \"unattributed_mj\": 52}",
-         "{\"joules\": 900, \"half_width_j\": 295}", true, "foreground_marginal", 900},
+         "{\"joules\": 900, \"half_width_j\": 180}", true, "foreground_marginal", 900},
+        {"{\"foreground_mj\": 20, \"background_mj\": 28, \"unattributed_mj\": 52}",
+         "{\"joules\": 900, \"half_width_j\": 181}", false, "sm_share", 0},
+        {"null", "{\"joules\": null, \"half_width_j\": null, \"interval_j\": [0, 7011]}", false, "foreground_marginal",
+         0},
         {"null", "{\"joules\": 295, \"half_width_j\": 295}", false, "foreground_marginal", 0},
         {"null", "null", false, NULL, 0},
     };
