@@ -298,6 +298,31 @@ static void say_differences(const struct page *page)
     places_fini(&places);
 }
 
+/* What the samples show: energies of some seconds depend on it. */
+static void say_sensors(const struct page *page)
+{
+    static const struct {
+        const char *sensor, *samples;
+    } kinds[] = {{"instant", "instants"},
+                 {"mean", "means of a second"},
+                 {"unknown", "instants or means of a second, and the interval holds both"}};
+    size_t too_short = 0;
+    EACH_OF (kind, kinds) {
+        size_t count = 0;
+        EACH (experiment, page->dataset->items, page->dataset->count)
+            count += experiment->gpu.sensor && strcmp(experiment->gpu.sensor, kind->sensor) == 0;
+        AUTO_FREE char *line =
+            mem_printf("Power samples of %zu experiment%s are %s.", count, count == 1 ? "" : "s", kind->samples);
+        if (count)
+            wrap(page, line, 0);
+    }
+    EACH (experiment, page->dataset->items, page->dataset->count)
+        too_short += experiment->gpu.energy_unknown != NULL;
+    AUTO_FREE char *line = mem_printf("%zu without an energy: shorter than the sensor resolves.", too_short);
+    if (too_short)
+        wrap(page, line, 0);
+}
+
 static void say_energies(const struct page *page)
 {
     size_t count = page->dataset->count;
@@ -308,6 +333,7 @@ static void say_energies(const struct page *page)
         add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);
     say_more(page, "", count);
+    say_sensors(page);
 }
 
 static void say_side(const char *name, const struct account_row *row, struct text *out)

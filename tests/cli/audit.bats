@@ -15,7 +15,8 @@ agrees() { # FOLDER MOMENT
 fingerprint() { (cd "$1" && find . -printf '%p %y %s %T@\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
 # A folder in the study's layout: three experiments of a minute, of which the command took 59.5 s. The GPU draws 20 W for 3 samples, then 100 W: the
-# samples add up to 5760 J, straight lines between their seconds' middles to 2.5 * 20 + 1 * 60 + 56 * 100 = 5710 J.
+# samples add up to 5760 J, straight lines between their seconds' middles to 2.5 * 20 + 1 * 60 + 56 * 100 = 5710 J. If samples are means of a second,
+# 2 * 20 + 1 * 60 + 56.5 * 100 = 5750 J; which of the two they are, three rises do not show.
 study() {
     python3 - "$1" <<'END'
 import datetime, json, os, sys
@@ -88,7 +89,7 @@ audit_safe.csv" ]
 import csv, json, sys
 rows = list(csv.DictReader(open(sys.argv[1] + "/audit_safe.csv", newline="")))
 assert [r["experiment_id"] for r in rows] == ["demo_net_001", "demo_net_002", "demo_net_003"], rows
-assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5710) < 1e-6 for r in rows), rows
+assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5730) < 1e-6 for r in rows), rows
 audit = json.load(open(sys.argv[1] + "/audit.json"))
 assert audit["totals"]["clean"] == 3 and audit["experiments"][1]["metrics"] == {"accuracy": 92.0}
 END
@@ -191,4 +192,22 @@ END
     "$TARE" audit "$run" --json > audit.json
     [ "$(fingerprint "$run")" = "$before" ]
     python3 -c 'import json; a = json.load(open("audit.json")); assert a["totals"]["total"] == 3 and a["totals"]["succeeded"] == 1, a["totals"]'
+}
+
+@test "a training of two seconds whose power rises has no energy, and audit says that the sensor does not resolve it" {
+    mkdir -p results/short/energy
+    printf '%s\n' experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,energy_gpu_total_joules \
+        short,2025-11-18T08:00:02.000000,demo,net,True,2.0,0,220 > results/summary.csv
+    # 08:00:00 UTC and a second later.
+    printf '%s\n' timestamp,power_draw_w 1763452800,20 1763452801,200 > results/short/energy/gpu_power.csv
+    "$TARE" audit results --json > audit.json
+    python3 - <<'END'
+import json
+gpu = json.load(open("audit.json"))["experiments"][0]["gpu"]
+assert gpu["energy_j"] is None and gpu["half_width_j"] is None and gpu["power_mean_w"] is None, gpu
+assert gpu["energy_unknown"] == "shorter than the sensor resolves" and gpu["sensor"] == "unknown", gpu
+END
+    run -0 "$TARE" audit results
+    [[ "$output" == *"Power samples of 1 experiment are instants or means of a second, and the interval holds both."* ]]
+    [[ "$output" == *"1 without an energy: shorter than the sensor resolves."* ]]
 }

@@ -58,7 +58,7 @@ def integrate(points, begin, end):
     return total
 
 
-def half_width(samples, begin, end):
+def variance(samples, begin, end):
     t = [s[0] for s in samples]
     p = [s[1] for s in samples]
     n = len(p)
@@ -66,20 +66,66 @@ def half_width(samples, begin, end):
     stamps += sum(((p[i - 1] - p[i + 1]) / 2) ** 2 for i in range(1, n - 1))
     stamps += (p[0] - p[-1]) ** 2
     change = [b - a for a, b in zip(p, p[1:])]
-    lines = gaps = 0.0
+    rare = often = gaps = 0.0
+    joined = []
     for i, d in enumerate(change):
         h = t[i + 1] - t[i]
         if h > 3:
             gaps += h * h
             continue
+        joined.append(h)
         before = change[i - 1] if i else 0
         after = change[i + 1] if i + 1 < len(change) else 0
-        lines += max(0, d * d - d * (before + after)) * h * h / 12
+        rare += d * d * h * h / 12
+        often -= 2.5 * d * (before + after) * h * h / 12
+    near = [p[max(0, i - 5):i + 6] for i in range(n)]
+    hidden = 0.15 * sum((p[i] - sum(w) / len(w)) ** 2 for i, w in enumerate(near))
+    hidden *= (sum(joined) / len(joined)) ** 2 if joined else 0
     swing = max(max(p) - min(p), max(p) / 2)
     first = min(max(0, t[0] + 0.5 - begin), end - begin)
     last = min(max(0, end - t[-1] - 0.5), end - begin)
-    return 1.959963984540054 * math.sqrt(
-        lines + stamps / 12 + swing * swing * (gaps + first * first + last * last) / 12)
+    return rare + max(0, often) + hidden + stamps / 12 + swing * swing * (gaps + first * first + last * last) / 12
+
+
+def rises(samples):
+    """Of five samples that rise from steady to steady power: whether the middle one lies within."""
+    found = []
+    for i in range(len(samples) - 4):
+        (t, a), (_, b), (_, c), (_, d), (u, e) = samples[i:i + 5]
+        low = min(p for _, p in samples[:i + 5])
+        if (e > a and e - a >= 0.3 * e and abs(b - a) <= 0.05 * (e - a) and abs(e - d) <= 0.05 * (e - a)
+                and a <= low + 0.1 * (e - a) and u - t <= 5):
+            share = (c - a) / (e - a)
+            if 0.1 < share <= 1.1:
+                found.append(share < 0.9)
+    return found
+
+
+def settle(items):
+    """The sensor's kind from the folder's rises, and each experiment's energy by it."""
+    found = [is_gradual for item in items for is_gradual in item["rises"]]
+    kind = "unknown"
+    if len(found) >= 8 and sum(found) >= 0.5 * len(found):
+        kind = "mean"
+    elif len(found) >= 8 and sum(found) <= 0.15 * len(found):
+        kind = "instant"
+    for item in items:
+        gpu, (begin, end) = item["gpu"], item["edges"]
+        samples = item["samples"]
+        points = [(t + 0.5, p) for t, p in samples]
+        spread = variance(samples, begin, end)
+        last = min(max(0, end - points[-1][0]), end - begin)
+        instants = integrate(points, begin, end), 1.959963984540054 * math.sqrt(spread)
+        change = (samples[-1][1] - samples[-2][1]) * last / 2
+        means = integrate(points, begin + 0.5, end + 0.5), 1.959963984540054 * math.sqrt(spread + change * change)
+        used = {"instant": [instants], "mean": [means], "unknown": [instants, means]}[kind]
+        low, high = min(e - h for e, h in used), max(e + h for e, h in used)
+        gpu["sensor"], gpu["energy_unknown"] = kind, None
+        gpu["energy_j"], gpu["half_width_j"] = (low + high) / 2, (high - low) / 2
+        gpu["power_mean_w"] = gpu["energy_j"] / gpu["window_s"]
+        is_known = gpu["half_width_j"] <= 0.05 * gpu["energy_j"]
+        if gpu["sampled_share"] + 1 / gpu["window_s"] < 0.95 and not is_known:
+            item["kinds"].add("sampling_short")
 
 
 def judge(row, folder):
@@ -98,7 +144,6 @@ def judge(row, folder):
     begin = math.fsum([int(ended) - first - zone, int(row["timestamp"].split(".")[1]) / 1e6, -duration])
     window = elapsed if elapsed is not None and 0 < elapsed <= duration else duration
     end = begin + window
-    points = [(t + 0.5, p) for t, p in samples]
     seconds = {t for t, _ in samples if t + 1 > begin and t < end}
     with open(os.path.join(folder, identifier, "experiment.json")) as file:
         record = json.load(file)
@@ -107,15 +152,12 @@ def judge(row, folder):
     out = {
         "recorded_j": float(row["energy_gpu_total_joules"]),
         "samples_sum_j": math.fsum(p for _, p in samples),
-        "energy_j": integrate(points, begin, end),
-        "half_width_j": half_width(samples, begin, end),
         "window_s": window,
         "window_from": "perf" if window == elapsed else "duration",
         "samples": len(samples),
         "sampled_share": min(1, len(seconds) / window),
         "power_min_w": min(p for _, p in samples),
         "power_max_w": max(p for _, p in samples),
-        "power_mean_w": integrate(points, begin, end) / window,
         "utilisation_mean_percent": sum(u for _, u in busy) / len(busy),
         "utilisation_max_percent": max(u for _, u in busy),
         "early_utilisation_percent": max(u for t, u in busy if t < math.floor(begin) + 2),
@@ -126,8 +168,6 @@ def judge(row, folder):
         kinds.add("gpu_busy_before")
     if parallel and out["utilisation_max_percent"] < 5:
         kinds.add("background_no_load")
-    if out["sampled_share"] + 1 / window < 0.95 and not out["half_width_j"] <= 0.05 * out["energy_j"]:
-        kinds.add("sampling_short")
     gaps = [b[0] - a[0] for a, b in zip(samples, samples[1:])]
     if max(gaps + [samples[0][0] + 0.5 - begin, end - samples[-1][0] - 0.5]) > 5:
         kinds.add("sampling_gap")
@@ -149,7 +189,8 @@ def judge(row, folder):
     verdict = "contaminated" if contaminated else "suspect" if suspect else "unverified" if success else "none"
     return {"id": identifier, "success": success, "parallel": parallel, "verdict": verdict, "kinds": kinds, "gpu": out,
             "repository": row["repository"], "model": row["model"], "end": local_seconds(row["timestamp"]),
-            "duration": duration, "error": job["error_message"], "zone": zone}
+            "duration": duration, "error": job["error_message"], "zone": zone, "samples": samples, "edges": (begin, end),
+            "rises": rises(samples)}
 
 
 def check_row(what, found, items):
@@ -179,6 +220,7 @@ def main():
     folder = sys.argv[2]
     with open(os.path.join(folder, "summary.csv"), newline="") as file:
         items = [judge(row, folder) for row in csv.DictReader(file)]
+    settle(items)
     same("experiments", len(audit["experiments"]), len(items))
     for found, item in zip(audit["experiments"], items):
         same("id", found["experiment_id"], item["id"])

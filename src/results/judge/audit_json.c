@@ -32,6 +32,8 @@ static const struct record_field gpu_fields[] = {
     GPU(samples_sum_j),
     GPU(energy_j),
     GPU(half_width_j),
+    GPU(energy_unknown),
+    GPU(sensor),
     GPU(source),
     GPU(window_s),
     GPU(window_from),

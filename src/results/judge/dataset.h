@@ -73,6 +73,8 @@ struct dataset_gpu {
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;
     struct reading window_s; /* the length that the energy is of */
+    const char *sensor;      /* study: "instant", "mean", "unknown"; NULL: no samples */
+    const char *energy_unknown; /* study: why its samples give no energy; NULL: they do, or there are none */
     const char *window_from; /* "perf", "duration", "trace", "meter", "codecarbon"; NULL: no energy */
     size_t samples;
     const char *source;                       /* "samples", "meter", "codecarbon"; NULL: none */

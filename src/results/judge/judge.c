@@ -37,6 +37,11 @@ static void judge_sampling(struct dataset_experiment *experiment)
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
                  gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
+    if (gpu->energy_unknown) {
+        dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%.6g s are %s", gpu->window_s.value,
+                      gpu->energy_unknown);
+        return;
+    }
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
                   "%.3g %% of the seconds sampled, GPU energy ± %.10g %%", 100 * gpu->sampled_share.value,
                   number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));

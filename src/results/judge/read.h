@@ -41,9 +41,6 @@ void contradictions_of_run(struct dataset *dataset, size_t folder, const struct 
 void contradictions_in_log(struct dataset_experiment *experiment, int folder, const char *name, int64_t bytes,
                            const char *file);
 
-/* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. */
-void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone);
-
 /* Adds or replaces. */
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value); /* takes value */
 struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);
@@ -130,6 +127,17 @@ void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn 
 /* Farther apart than this, samples leave a gap in which anything may have happened. */
 #define POWER_GAP_S 3
 
+/* The samples before and after one that it is compared with. */
+enum { POWER_NEAR = 5, POWER_RECENT = 2 * POWER_NEAR + 1 };
+
+/* A sample shows the power of a moment, or its mean over the second before. */
+enum power_sensor { POWER_UNKNOWN, POWER_INSTANT, POWER_MEAN };
+
+/* Rises from one steady power to another, by whether a sample lies between the two. */
+struct power_rises {
+    size_t sharp, gradual;
+};
+
 struct power {
     double begin_s, end_s; /* the window; all times in seconds since any one moment */
     bool has_window;
@@ -139,11 +147,19 @@ struct power {
     int64_t first_s, last_s, longest_gap_s;
     double sum, squares, lowest, highest, first, last;
     double integral;                  /* of the straight lines between samples, within the window */
-    double lines;                     /* variance of the shape between samples, W2 s2 */
+    double later_integral;            /* the same within the window moved by half a second */
+    double lines;                     /* variance of the shape between samples, if power changes rarely, W2 s2 */
+    double turns;                     /* what it has more if power also changes between samples, W2 s2 */
+    double apart;                     /* sum of squares of each sample less the mean of those near it, W2 */
     double stamps;                    /* sum of squares of what half a second of each stamp moves, W2 */
     double gaps;                      /* sum of squared lengths of gaps, s2 */
+    int64_t joined_s;                 /* seconds of the steps that are not gaps */
+    size_t joined;                    /* how many */
     double before, step, step_before; /* the last sample but one; the last two changes */
     int64_t span;                     /* seconds of the last step */
+    double recent[POWER_RECENT];      /* the last samples, each at its number modulo POWER_RECENT */
+    int64_t recent_s[POWER_RECENT];
+    struct power_rises rises;
 };
 
 /* Without a window (begin_s of it not finite) it is that of the samples. */
@@ -151,15 +167,34 @@ void power_begin(struct power *power, double begin_s, double end_s);
 void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count);
 
 struct power_energy {
-    struct reading energy_j, half_width_j;
+    struct reading energy_j, half_width_j;      /* if samples are instants; after power_settle: of the sensor */
+    struct reading of_means_j, of_means_half_j; /* if they are means of a second */
     struct reading mean_w, deviation_w;
     struct reading sampled_share; /* seconds of the window with a sample, by its length; at most 1 */
     double window_s;
     double longest_gap_s; /* edges of the window counted */
+    bool is_short;        /* a mean of a second does not resolve how power changes within the window */
+    struct power_rises rises;
 };
 
-/* Once, behind the last sample. */
+/* Once, after the last sample. */
 struct power_energy power_end(struct power *power);
+
+/* The sensor that such rises, of all traces that it took, show. */
+enum power_sensor power_sensor_find(const struct power_rises *rises);
+const char *power_sensor_name(enum power_sensor sensor);
+
+/* The energy and half-width of this sensor; an unknown one's interval covers both kinds. False: the window is shorter
+ * than the sensor resolves, or the sensor may be such a one; then energy, half-width and mean become unknown. */
+bool power_settle(struct power_energy *energy, enum power_sensor sensor);
+
+/* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. power: its
+ * GPU energy, for study_energy_settle. */
+void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone,
+                       struct power_energy *power);
+
+/* Its GPU energy as read by this sensor; the folder's other traces show which it is. */
+void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power, enum power_sensor sensor);
 
 /* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in it. (bins.c) */
 

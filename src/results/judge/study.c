@@ -28,6 +28,7 @@ struct place {
     bool holds; /* the folder holds an experiment.json or an energy/ */
     int64_t zone_s;
     bool has_zone;
+    struct power_energy power;
 };
 
 struct study {
@@ -287,7 +288,7 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
     place->holds = read_json(experiment, dir) || holds_experiment(dir);
     if (experiment->line && !experiment->recorded_finer)
         contradictions_in_log(experiment, dir, "training.log", -1, "summary.csv");
-    study_energy_read(experiment, dir, buffer, &place->zone_s, &place->has_zone);
+    study_energy_read(experiment, dir, buffer, &place->zone_s, &place->has_zone, &place->power);
 }
 
 /* Each worker takes the next experiment that nobody has taken. */
@@ -320,6 +321,19 @@ static void read_all(struct study *study, size_t count)
     work_on(&work);
     EACH (thread, threads, begun)
         pthread_join(*thread, NULL);
+}
+
+/* A folder is of one machine: all its traces show which kind of sensor they are of. */
+static void settle_energies(struct study *study, size_t count)
+{
+    struct power_rises rises = {0};
+    EACH (place, study->places, count) {
+        rises.sharp += place->power.rises.sharp;
+        rises.gradual += place->power.rises.gradual;
+    }
+    enum power_sensor sensor = power_sensor_find(&rises);
+    for (size_t i = 0; i < count; i++)
+        study_energy_settle(&study->dataset->items[study->first + i], study->places[i].power, sensor);
 }
 
 /* The zone that most experiments agree on. */
@@ -389,6 +403,7 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
     dataset->folders[folder].folders = dataset->folders[folder].without_row;
     EACH (item, with_row, with_row_count)
         dataset->folders[folder].folders += study.places[*item].holds;
+    settle_energies(&study, count);
     find_zone(&study, count);
     check_zones(&study, count);
     check_folders(&study, count);

@@ -239,7 +239,7 @@ static void check_span(struct context *context)
                          power->samples, duration_s);
 }
 
-static void take_power(struct context *context, const struct trace_file *file)
+static void take_power(struct context *context, const struct trace_file *file, struct power_energy *out)
 {
     struct dataset_gpu *gpu = &context->experiment->gpu;
     take_file(context, "gpu_power.csv", file, MISSING_POWER, "power");
@@ -251,12 +251,9 @@ static void take_power(struct context *context, const struct trace_file *file)
         gpu->window_from = NULL;
         return;
     }
-    struct power_energy energy = power_end(&context->power);
-    gpu->energy_j = energy.energy_j;
-    gpu->half_width_j = energy.half_width_j;
+    struct power_energy energy = *out = power_end(&context->power);
     gpu->samples_sum_j = (struct reading){context->power.sum, true};
     gpu->samples_rounding_j = (double)gpu->samples * numeric_half_unit(context->decimals);
-    gpu->power_mean_w = energy.mean_w;
     gpu->power_min_w = (struct reading){context->power.lowest, true};
     gpu->power_max_w = (struct reading){context->power.highest, true};
     double mean_w = context->power.sum / (double)gpu->samples;
@@ -351,7 +348,20 @@ static void check_perf(const struct context *context)
                          fabs(apart_s), apart_s < 0 ? "before" : "behind");
 }
 
-void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone)
+void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power, enum power_sensor sensor)
+{
+    struct dataset_gpu *gpu = &experiment->gpu;
+    if (gpu->samples == 0)
+        return;
+    gpu->sensor = power_sensor_name(sensor);
+    gpu->energy_unknown = power_settle(&power, sensor) ? NULL : "shorter than the sensor resolves";
+    gpu->energy_j = power.energy_j;
+    gpu->half_width_j = power.half_width_j;
+    gpu->power_mean_w = power.mean_w;
+}
+
+void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone,
+                       struct power_energy *power)
 {
     struct context context = {.experiment = experiment, .zone_s = zone_s, .has_zone = has_zone, .early_w = INFINITY};
     struct trace_file file;
@@ -363,7 +373,7 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
     take_perf(&context, energy);
     check_perf(&context);
     if (read_file(&context, energy, "gpu_power.csv", 1, buffer, each_power, &file))
-        take_power(&context, &file);
+        take_power(&context, &file, power);
     if (read_file(&context, energy, "gpu_utilization.csv", 2, buffer, each_utilisation, &file))
         take_utilisation(&context, &file);
     context.rows = 0;

@@ -121,6 +121,90 @@ static void the_half_width_holds_the_truth_as_often_as_it_says(void **state)
     assert_true(widths / rounds < 0.02);
 }
 
+/* Power that is 100 W or 300 W at each sample, at random: the mean of 200 such values is off by 100 W / sqrt(200). */
+static void samples_of_fast_changes_count_as_drawn_at_random(void **state)
+{
+    (void)state;
+    struct rng rng;
+    double widths = 0;
+    rng_seed(&rng, 3);
+    for (int round = 0; round < 50; round++) {
+        struct power power;
+        power_begin(&power, 0, 200);
+        for (int t = 0; t < 200; t++)
+            power_add(&power, t, rng_unit(&rng) < 0.5 ? 100 : 300);
+        widths += power_end(&power).half_width_j.value / 50;
+    }
+    double expected = 1.96 * 100 * sqrt(200);
+    assert_true(widths > 0.8 * expected && widths < 1.2 * expected);
+}
+
+static struct power_energy energy_of(double begin_s, double end_s, const double *watts, int count)
+{
+    struct power power;
+    power_begin(&power, begin_s, end_s);
+    for (int t = 0; t < count; t++)
+        power_add(&power, t, watts[t]);
+    return power_end(&power);
+}
+
+/* A second at 0 W and three at 100 W; a mean of the last second shows each second when it is over. */
+static void means_are_of_the_second_before_their_sample(void **state)
+{
+    (void)state;
+    static const double watts[] = {0, 0, 100, 100, 100};
+    struct power_energy energy = energy_of(0.5, 4.5, watts, 5);
+    assert_true(power_settle(&energy, POWER_MEAN));
+    near(energy.energy_j.value, 300, 1e-9);
+    near(energy.mean_w.value, 75, 1e-9);
+    energy = energy_of(0.5, 4.5, watts, 5);
+    assert_true(power_settle(&energy, POWER_INSTANT));
+    near(energy.energy_j.value, 250, 1e-9);
+}
+
+static void the_interval_of_an_unknown_sensor_holds_both_kinds(void **state)
+{
+    (void)state;
+    static const double watts[] = {0, 0, 100, 100, 100};
+    struct power_energy instant = energy_of(0.5, 4.5, watts, 5), mean = instant, both = instant;
+    assert_true(power_settle(&instant, POWER_INSTANT) && power_settle(&mean, POWER_MEAN));
+    assert_true(power_settle(&both, POWER_UNKNOWN));
+    near(both.energy_j.value - both.half_width_j.value, instant.energy_j.value - instant.half_width_j.value, 1e-9);
+    near(both.energy_j.value + both.half_width_j.value, mean.energy_j.value + mean.half_width_j.value, 1e-9);
+}
+
+static void a_change_within_two_seconds_needs_a_sensor_of_instants(void **state)
+{
+    (void)state;
+    static const double rising[] = {20, 200}, level[] = {190, 200};
+    struct power_energy energy = energy_of(0.5, 2.5, rising, 2);
+    assert_true(power_settle(&energy, POWER_INSTANT) && energy.energy_j.valid);
+    assert_false(power_settle(&energy, POWER_UNKNOWN));
+    assert_false(energy.energy_j.valid || energy.half_width_j.valid || energy.mean_w.valid);
+    energy = energy_of(0.5, 2.5, rising, 2);
+    assert_false(power_settle(&energy, POWER_MEAN));
+    energy = energy_of(0.5, 2.5, level, 2);
+    assert_true(power_settle(&energy, POWER_UNKNOWN) && energy.energy_j.valid);
+    energy = energy_of(0.5, 3.5, rising, 2);
+    assert_true(power_settle(&energy, POWER_UNKNOWN) && energy.energy_j.valid);
+}
+
+static void samples_within_rises_show_which_sensor_it_is(void **state)
+{
+    (void)state;
+    static const double sharp[] = {20, 20, 200, 200, 200}, gradual[] = {20, 20, 110, 200, 200},
+                        wave[] = {20, 60, 110, 150, 200};
+    assert_int_equal(energy_of(0, 5, sharp, 5).rises.sharp, 1);
+    assert_int_equal(energy_of(0, 5, sharp, 5).rises.gradual, 0);
+    assert_int_equal(energy_of(0, 5, gradual, 5).rises.sharp, 0);
+    assert_int_equal(energy_of(0, 5, gradual, 5).rises.gradual, 1);
+    assert_int_equal(energy_of(0, 5, wave, 5).rises.sharp + energy_of(0, 5, wave, 5).rises.gradual, 0);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 19, .gradual = 1}), POWER_INSTANT);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 2, .gradual = 8}), POWER_MEAN);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7, .gradual = 3}), POWER_UNKNOWN);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7}), POWER_UNKNOWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +214,11 @@ int main(void)
         cmocka_unit_test(one_sample_or_none_is_no_energy),
         cmocka_unit_test(samples_outside_of_the_window_are_counted),
         cmocka_unit_test(the_half_width_holds_the_truth_as_often_as_it_says),
+        cmocka_unit_test(samples_of_fast_changes_count_as_drawn_at_random),
+        cmocka_unit_test(means_are_of_the_second_before_their_sample),
+        cmocka_unit_test(the_interval_of_an_unknown_sensor_holds_both_kinds),
+        cmocka_unit_test(a_change_within_two_seconds_needs_a_sensor_of_instants),
+        cmocka_unit_test(samples_within_rises_show_which_sensor_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
