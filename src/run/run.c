@@ -34,10 +34,12 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     enum experiment_state after;
     snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
     /* A journal can name a job of another run. */
-    const struct state *state = runner->request->state;
-    bool lives = state && identity.tag && state_names_job(state, identity.tag);
+    AUTO(state_live_fini) struct state_live live = {0};
+    if (runner->request->state)
+        state_live_read(runner->request->state, &live);
+    bool lives = identity.tag && strv_has(&live.tags, identity.tag);
     struct job_member unproven;
-    if (!lives && !job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
+    if (!lives && !job_recover(&identity, &live.runners, RECOVER_TIMEOUT_S, &killed, err))
         return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
     if (job_is_unproven(&identity, &unproven))
         runner_say(runner, "pid %d (%s), which the journal names, was left alone: nothing proves that it is of the job",

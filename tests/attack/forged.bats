@@ -94,6 +94,24 @@ forge() { "$BATS_TEST_DIRNAME/forge" "${RUNS:-$XDG_STATE_HOME/$NAME/runs}" "$@";
     lives "$(cat up)"
 }
 
+@test "an orphaned run whose program was renamed goes on too: the lock of its file tells that it lives" {
+    local pid tag=0123456789abcdef0123456789abcdef
+    cp "$TARE" renamed
+    TARE_JOB=$tag setsid -f ./renamed exec --containment sweep -- sh -c 'echo $$ >up; exec sleep 1000'
+    wait_until test -s up
+    TRAINING=$(cat up)
+    INIT=$(parent_of "$TRAINING") PID=$(parent_of "$INIT")
+    ENDED_LAST+=("$PID" "$TRAINING")
+    for pid in "$PID" "$INIT" "$TRAINING"; do forge "$pid" $tag; done
+    "$TARE" exec true
+    lives "$PID"
+    run "$TARE" clean --kill
+    [[ "$output" == *"a run that lives: renamed (pid $PID)"* ]]
+    for pid in "$PID" "$INIT" "$TRAINING"; do lives "$pid"; done
+    kill -TERM "$PID"
+    wait_until is_dead "$TRAINING"
+}
+
 @test "a cgroup that a file names by a link, or whose processes somebody who lives has started, is not killed" {
     local mount cgroup tag=0123456789abcdef0123456789abcdef
     [ "$(id -u)" -eq 0 ] || skip "only root can make a cgroup here"

@@ -243,11 +243,22 @@ enum job_answer job_ask(const struct job_question *question, struct text *out);
 bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
                struct text *out);
 
-/* Ends what a dead runner left of this job. The identity comes from a file, which a job may have
+/* Runners that are known to live: neither they nor their descendants are ended. */
+struct live_runner {
+    pid_t pid;
+    uint64_t start_time;
+};
+struct live_runners {
+    struct live_runner *items;
+    size_t count;
+};
+
+/* Ends what a dead runner left of this job. runners: NULL: none is known. The identity comes from a file, which a job may have
  * forged: only what the kernel ties to the job is ended (tree_seed_doubted). Same boot only (another boot: nothing is
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
  * its init not counted. */
-bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err);
+bool job_recover(const struct job_identity *identity, const struct live_runners *runners,
+                 double timeout_s, size_t *killed, struct err *err);
 
 /* Whether the process lives that the identity names as the job's init, and nothing proves it:
  * job_recover leaves it alone. */

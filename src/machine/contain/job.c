@@ -297,7 +297,8 @@ static bool this_process_is_of(const char *tag)
     return proc < 0 || tag_holds_this_process(proc, tag);
 }
 
-bool recover_job(const struct job_identity *identity, bool witnessed, double timeout_s, size_t *killed, struct err *err)
+bool recover_job(const struct job_identity *identity, bool witnessed, const struct live_runners *runners,
+                 double timeout_s, size_t *killed, struct err *err)
 {
     char boot_id[40];
     *killed = 0;
@@ -311,7 +312,7 @@ bool recover_job(const struct job_identity *identity, bool witnessed, double tim
                              .tag = identity->tag,
                              .session = true};
     if (!witnessed)
-        seed = tree_seed_doubted(identity);
+        seed = tree_seed_doubted(identity, runners);
     if (!witnessed && seed.tag && this_process_is_of(seed.tag))
         return err_set(err, "this very command runs in what is left");
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
@@ -335,9 +336,10 @@ bool recover_job(const struct job_identity *identity, bool witnessed, double tim
     return err_set(err, "the cgroup or the init of a former job is still alive after SIGKILL");
 }
 
-bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err)
+bool job_recover(const struct job_identity *identity, const struct live_runners *runners, double timeout_s,
+                 size_t *killed, struct err *err)
 {
-    return recover_job(identity, false, timeout_s, killed, err);
+    return recover_job(identity, false, runners, timeout_s, killed, err);
 }
 
 bool job_is_unproven(const struct job_identity *identity, struct job_member *out)

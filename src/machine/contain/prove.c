@@ -194,7 +194,7 @@ static void foreign_keep(struct job *job, const struct tree *tree)
             continue;
         if (proc < 0)
             proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (!tag_is_foreign(proc, stat, job->identity.tag, geteuid(), 0, owner))
+        if (!tag_is_foreign(proc, stat, job->identity.tag, geteuid(), 0, NULL, owner))
             continue;
         if (job->foreign_count < JOB_FOREIGN_MAX) {
             struct job_foreign *kept = &job->foreign[job->foreign_count];

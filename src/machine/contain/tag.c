@@ -228,14 +228,25 @@ static bool has_this_name(int proc, const struct proc_stat *stat)
     return name && strcmp(name + 1, TARE_NAME) == 0;
 }
 
-/* The process itself or an ancestor of it, if that runs this program and is no helper of it ("tare-init").
- * A program can take both names; it is then listed instead of ended, which is the safe mistake. */
-static bool runner_find(int proc, const struct proc_stat *stat, struct proc_stat *out)
+/* Whatever its file is called: the caller knows its pid and start time. */
+static bool is_known(const struct proc_stat *stat, const struct live_runners *runners)
+{
+    for (size_t i = 0; runners && i < runners->count; i++)
+        if (runners->items[i].pid == stat->pid && runners->items[i].start_time == stat->start_time)
+            return true;
+    return false;
+}
+
+/* The process itself or an ancestor of it, if that is known to live, or runs this program and is no helper
+ * of it ("tare-init"). A program can take both names; it is then listed instead of ended, which is the safe mistake. */
+static bool runner_find(int proc, const struct proc_stat *stat, const struct live_runners *runners,
+                        struct proc_stat *out)
 {
     *out = *stat;
     for (int i = 0; i < ANCESTORS_MAX; i++) {
         bool helper = strncmp(out->comm, TARE_NAME "-", sizeof TARE_NAME) == 0;
-        if (out->pid != getpid() && !helper && (is_this_program(proc, out->pid) || has_this_name(proc, out)))
+        bool named = !helper && (is_this_program(proc, out->pid) || has_this_name(proc, out));
+        if (out->pid != getpid() && (named || is_known(out, runners)))
             return true;
         if (out->ppid <= 0 || !proc_stat_read(proc, out->ppid, out))
             return false;
@@ -295,7 +306,8 @@ static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag,
     return true;
 }
 
-bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner)
+bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root,
+                    const struct live_runners *runners, char *owner)
 {
     struct proc_stat keeper;
     uid_t theirs;
@@ -311,7 +323,7 @@ bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid
         return false;
     /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never ended for either. */
     struct proc_stat runner;
-    if (!(kept && keeper.pid == getpid()) && runner_find(proc, stat, &runner)) {
+    if (!(kept && keeper.pid == getpid()) && runner_find(proc, stat, runners, &runner)) {
         snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm, (int)runner.pid);
         return true;
     }

@@ -40,9 +40,9 @@ bool tree_has_foreign(const struct tree *tree)
     return false;
 }
 
-struct tree_seed tree_seed_doubted(const struct job_identity *identity)
+struct tree_seed tree_seed_doubted(const struct job_identity *identity, const struct live_runners *runners)
 {
-    struct tree_seed seed = {.doubt = true, .start_time = identity->start_time};
+    struct tree_seed seed = {.doubt = true, .start_time = identity->start_time, .runners = runners};
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (identity->tag && tag_is_formed(identity->tag))
         seed.tag = identity->tag;
@@ -143,8 +143,8 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
         if (process->member || !proc_stat_alive(&process->stat) ||
             (!process->carrier && !tag_is_carried(proc, &process->stat, seed->tag)))
             continue;
-        process->foreign =
-            tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0, owner);
+        process->foreign = tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0,
+                                          seed->runners, owner);
         process->member = !process->foreign;
     }
 }

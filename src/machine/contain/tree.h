@@ -14,6 +14,7 @@ struct tree_seed {
     const char *tag;     /* NULL: environments are not read */
     bool doubt;          /* the cgroup and the tag come from a file: being in the cgroup is worth as
                           * much as carrying the tag */
+    const struct live_runners *runners; /* with doubt; NULL: none is known */
     bool session;        /* the root's pid cannot have been used again since: its session may be trusted without it */
     const struct tree *known; /* an earlier pass, or NULL: its members stay members as long as they live. (A process that is being
                                * killed has lost its environment before it closes its files: only this still tells it.) */
@@ -39,8 +40,10 @@ bool tree_has_foreign(const struct tree *tree);
 
 /* The seed of a job that a file names; borrows from identity. A job of the same user may have written
  * the file. So only the kernel ties a process to the job: the tag in its environment, its cgroup, or
- * that it is the init that a dead runner left. Where whoever started it lives, it is left out. */
-struct tree_seed tree_seed_doubted(const struct job_identity *identity);
+ * that it is the init that a dead runner left. Where whoever started it lives, it is left out. runners:
+ * borrowed; NULL: none is known. */
+struct tree_seed tree_seed_doubted(const struct job_identity *identity,
+                                   const struct live_runners *runners);
 
 /* Live members without the root and without this process. */
 size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max);
@@ -71,8 +74,10 @@ bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
 
 /* Whether a process that carries the tag, and that nothing else ties to the job, belongs to somebody else: the one rule
  * of the sweep, of recovery and of clean (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as long
- * as it lives, else 0. True: owner (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
-bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner);
+ * as it lives, else 0. runners: of other runs; NULL: none is known. True: owner (TAG_OWNER_MAX) says whose it is:
+ * "slurmstepd (pid 17)". */
+bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root,
+                    const struct live_runners *runners, char *owner);
 
 /* Whether this process or an ancestor of it carries the tag or is in the job's cgroup. */
 bool tag_holds_this_process(int proc, const char *tag);

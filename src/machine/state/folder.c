@@ -231,9 +231,16 @@ bool entries_each(const struct state *state, entry_fn *each, void *context, stru
     return true;
 }
 
-void entry_add_live_tags(void *tags, int runs, const struct entry *entry)
+void entry_add_live(void *live, int runs, const struct entry *entry)
 {
+    struct state_live *out = live;
+    const struct record *record = &entry->record;
     (void)runs;
-    for (size_t i = 0; entry->life == ENTRY_LIVE && i < entry->record.count; i++)
-        strv_add(tags, entry->record.jobs[i].tag);
+    if (entry->life != ENTRY_LIVE)
+        return;
+    for (size_t i = 0; i < record->count; i++)
+        strv_add(&out->tags, record->jobs[i].tag);
+    if (record->has_header)
+        MEM_ADD(out->runners.items, out->runners.count) =
+            (struct live_runner){record->header.pid, record->header.start_time};
 }

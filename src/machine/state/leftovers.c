@@ -17,7 +17,7 @@ struct finder {
     struct leftovers *out;
     int proc;
     const struct gpu_memory_users *memory; /* NULL: unknown */
-    struct strv live;                      /* tags of jobs that live runs know, and of what this process belongs to */
+    struct state_live live;                /* its tags also of what this process belongs to */
     struct job_identity *inits;            /* of these jobs; borrows nothing: pid and start time only */
     size_t init_count;
     struct stat program; /* this one's file; st_ino 0: unknown */
@@ -48,10 +48,11 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
                                .run_age_s = census_age_s(run->start_time)});
 }
 
-static void add_job(struct leftovers *out, const struct record_header *run, const struct job_identity *job)
+static void add_job(const struct finder *finder, const struct record_header *run, const struct job_identity *job)
 {
+    struct leftovers *out = finder->out;
     AUTO(members_fini) struct members members = {0};
-    members_take(job, &members);
+    members_take(job, &finder->live.runners, &members);
     if (members.init_alive)
         add_of_dead_run(out, run, job->pid, job->start_time);
     EACH (item, members.items, members.count)
@@ -60,15 +61,15 @@ static void add_job(struct leftovers *out, const struct record_header *run, cons
 
 static void add_live(struct finder *finder, const struct job_identity *job)
 {
-    strv_add(&finder->live, job->tag);
     MEM_ADD(finder->inits, finder->init_count) = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
 }
 
 static void ask_live(void *context, int runs, const struct entry *entry)
 {
-    (void)runs;
+    struct finder *finder = context;
+    entry_add_live(&finder->live, runs, entry);
     for (size_t i = 0; entry->life == ENTRY_LIVE && i < entry->record.count; i++)
-        add_live(context, &entry->record.jobs[i]);
+        add_live(finder, &entry->record.jobs[i]);
 }
 
 static void ask_dead(void *context, int runs, const struct entry *entry)
@@ -78,9 +79,9 @@ static void ask_dead(void *context, int runs, const struct entry *entry)
     for (size_t i = 0; entry->life == ENTRY_DEAD && i < entry->record.count; i++) {
         const struct job_identity *job = &entry->record.jobs[i];
         struct job_member unproven;
-        if (strv_has(&finder->live, job->tag))
+        if (strv_has(&finder->live.tags, job->tag))
             continue;
-        add_job(finder->out, &entry->record.header, job);
+        add_job(finder, &entry->record.header, job);
         if (job_is_unproven(job, &unproven))
             strv_add_owned(&finder->out->kept, mem_printf("%s: names process %d (%s), and " STATE_UNPROVEN, entry->name,
                                                           (int)unproven.pid, unproven.command));
@@ -135,7 +136,7 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
 {
     struct leftovers *out = finder->out;
     char owner[TAG_OWNER_MAX];
-    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, owner))
+    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, &finder->live.runners, owner))
         return false;
     MEM_ADD(out->foreign, out->foreign_count) = (struct leftover_foreign){process, mem_strdup(owner)};
     return true;
@@ -150,7 +151,7 @@ static void judge(struct finder *finder, const struct census_process *process)
         return;
     if (!(process->tag && mine) && !has_gpu)
         return;
-    bool live = is_below_init(finder, process) || (process->tag && strv_has(&finder->live, process->tag));
+    bool live = is_below_init(finder, process) || (process->tag && strv_has(&finder->live.tags, process->tag));
     if (process->tag && mine && !live && !is_foreign(finder, process))
         add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
     else if (has_gpu)
@@ -210,7 +211,7 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     *out = (struct leftovers){0};
     if (stat("/proc/self/exe", &finder.program) != 0)
         finder.program.st_ino = 0;
-    census_own_tags(roots, &finder.live);
+    census_own_tags(roots, &finder.live.tags);
     bool found =
         census_take(roots, &out->census, err) &&
         (!state || (entries_each(state, ask_live, &finder, err) && entries_each(state, ask_dead, &finder, err)));
@@ -219,7 +220,7 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     if (found && memory)
         add_memory(out, memory);
     sort(out);
-    strv_fini(&finder.live);
+    state_live_fini(&finder.live);
     free(finder.inits);
     if (!found)
         leftovers_fini(out);

@@ -11,7 +11,7 @@ enum { NAMES_SHOWN = 3 };
 static const double MOMENT_S = 0.1;
 
 struct recovery {
-    struct strv live; /* tags of jobs that live runs name */
+    struct state_live live;
     size_t ended;     /* files of runs that do not live */
     int64_t deadline_ns;
     state_report_fn *report;
@@ -30,14 +30,15 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
 {
     bool ended = true;
     EACH (job, record->jobs, record->count) {
-        if (strv_has(&recovery->live, job->tag))
+        if (strv_has(&recovery->live.tags, job->tag))
             continue;
         double left_s = ns_to_s(recovery->deadline_ns - clock_monotonic_ns());
         size_t count = 0;
         struct err why = {0};
         AUTO(members_fini) struct members members = {0};
-        members_take(job, &members);
-        if (!job_recover(job, left_s > MOMENT_S ? left_s : MOMENT_S, &count, &why)) {
+        members_take(job, &recovery->live.runners, &members);
+        double moment_s = left_s > MOMENT_S ? left_s : MOMENT_S;
+        if (!job_recover(job, &recovery->live.runners, moment_s, &count, &why)) {
             if (ended)
                 *err = why;
             ended = false;
@@ -53,7 +54,7 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
 static void look(void *context, int runs, const struct entry *entry)
 {
     struct recovery *recovery = context;
-    entry_add_live_tags(&recovery->live, runs, entry);
+    entry_add_live(&recovery->live, runs, entry);
     recovery->ended += entry->life != ENTRY_LIVE;
 }
 
@@ -96,21 +97,28 @@ bool state_recover(struct state *state, double timeout_s, state_report_fn *repor
     recovery.deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
     bool looked = entries_each(state, look, &recovery, err) &&
                   (recovery.ended == 0 || entries_each(state, settle, &recovery, err));
-    strv_fini(&recovery.live);
+    state_live_fini(&recovery.live);
     return looked;
 }
 
-bool state_names_job(const struct state *state, const char *tag)
+void state_live_read(const struct state *state, struct state_live *out)
 {
-    AUTO_STRV struct strv live = {0};
-    return entries_each(state, entry_add_live_tags, &live, NULL) && strv_has(&live, tag);
+    *out = (struct state_live){0};
+    entries_each(state, entry_add_live, out, NULL);
+}
+
+void state_live_fini(struct state_live *live)
+{
+    strv_fini(&live->tags);
+    free(live->runners.items);
+    *live = (struct state_live){0};
 }
 
 enum { MEMBERS_MAX = 65536 };
 
-void members_take(const struct job_identity *job, struct members *out)
+void members_take(const struct job_identity *job, const struct live_runners *runners, struct members *out)
 {
-    struct tree_seed seed = tree_seed_doubted(job);
+    struct tree_seed seed = tree_seed_doubted(job, runners);
     struct tree tree;
     tree_scan(&seed, &tree);
     size_t count = tree_live(&tree, &seed, NULL, 0);

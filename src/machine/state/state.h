@@ -65,7 +65,13 @@ typedef void state_report_fn(void *context, const struct state_report *report);
  * that left nothing. Waits at most about timeout_s for what does not die. */
 bool state_recover(struct state *state, double timeout_s, state_report_fn *report, void *context, struct err *err);
 
-/* Whether the file of a live run names the job with this tag. */
-bool state_names_job(const struct state *state, const char *tag);
+/* What the files of live runs say, their locks being held: none of it is ended. Where the folder cannot
+ * be read, nothing. */
+struct state_live {
+    struct strv tags; /* of their jobs */
+    struct live_runners runners;
+};
+void state_live_read(const struct state *state, struct state_live *out);
+void state_live_fini(struct state_live *live);
 
 #endif

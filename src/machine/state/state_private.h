@@ -88,9 +88,8 @@ void entry_fini(struct entry *entry);
 typedef void entry_fn(void *context, int runs, const struct entry *entry);
 bool entries_each(const struct state *state, entry_fn *each, void *context, struct err *err);
 
-/* An entry_fn. Adds the tags of the jobs that a live run names to a struct strv: none of these jobs is
- * ended. */
-void entry_add_live_tags(void *tags, int runs, const struct entry *entry);
+/* An entry_fn. Adds what a live run is and names to a struct state_live. */
+void entry_add_live(void *live, int runs, const struct entry *entry);
 
 /* The processes that live of a job whose runner is dead. */
 
@@ -100,7 +99,8 @@ struct members {
     bool init_alive;
 };
 
-void members_take(const struct job_identity *job, struct members *out);
+void members_take(const struct job_identity *job, const struct live_runners *runners,
+                  struct members *out);
 void members_fini(struct members *members);
 
 /* Adds "python3 (pid 17), sleep (pid 18)" for at most max of them in all; *shown counts those that are in out. */

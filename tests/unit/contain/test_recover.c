@@ -130,7 +130,7 @@ static void a_tree_dies_with_its_runner(void **state)
     runner_kill(&runner);
     assert_end(runner.output);
     size_t killed = 0;
-    assert_true(job_recover(&runner.identity, 30, &killed, NULL));
+    assert_true(job_recover(&runner.identity, NULL, 30, &killed, NULL));
     if (runner.identity.cgroup)
         assert_int_equal(access(runner.identity.cgroup, F_OK), -1);
     runner_fini(&runner);
@@ -145,7 +145,7 @@ static void a_runner_that_dies_at_the_gate_has_run_nothing(void **state)
     read_to_end(runner.output, output, sizeof output);
     assert_string_equal(output, "");
     size_t killed = 0;
-    assert_true(job_recover(&runner.identity, 30, &killed, NULL));
+    assert_true(job_recover(&runner.identity, NULL, 30, &killed, NULL));
     runner_fini(&runner);
 }
 
@@ -158,13 +158,13 @@ static void what_outlived_runner_and_init_is_found_and_ended(void **state)
     runner_start(&runner, mode_of(state), daemon_script, UNGUARDED, true);
     read_line(runner.output, line, sizeof line);
     runner_and_init_kill(&runner);
-    if (!job_recover(&runner.identity, 30, &killed, &err))
+    if (!job_recover(&runner.identity, NULL, 30, &killed, &err))
         fail_msg("%s", err.text);
     assert_end(runner.output);
     /* In a namespace they have died with the init. */
     if (mode_of(state) != CONTAINMENT_PIDNS)
         assert_true(killed >= 1);
-    assert_true(job_recover(&runner.identity, 30, &killed, &err));
+    assert_true(job_recover(&runner.identity, NULL, 30, &killed, &err));
     assert_int_equal(killed, 0);
     runner_fini(&runner);
 }
@@ -181,11 +181,11 @@ static void a_job_of_another_boot_is_not_looked_for(void **state)
     struct job_identity other;
     job_identity_copy(&runner.identity, &other);
     other.boot_id[0] = other.boot_id[0] == '0' ? '1' : '0';
-    assert_true(job_recover(&other, 30, &killed, NULL));
+    assert_true(job_recover(&other, NULL, 30, &killed, NULL));
     assert_int_equal(killed, 0);
     assert_true(is_held(runner.output));
     job_identity_fini(&other);
-    assert_true(job_recover(&runner.identity, 30, &killed, NULL));
+    assert_true(job_recover(&runner.identity, NULL, 30, &killed, NULL));
     assert_end(runner.output);
     runner_fini(&runner);
 }
@@ -199,7 +199,7 @@ static void a_job_whose_runner_lives_is_left_alone(void **state)
     size_t killed = 0;
     runner_start(&runner, mode_of(state), daemon_script, UNGUARDED, true);
     read_line(runner.output, line, sizeof line);
-    assert_true(job_recover(&runner.identity, 1, &killed, NULL));
+    assert_true(job_recover(&runner.identity, NULL, 1, &killed, NULL));
     assert_int_equal(killed, 0);
     assert_true(is_held(runner.output));
     assert_true(job_is_unproven(&runner.identity, &member));
@@ -224,12 +224,12 @@ static void a_process_that_nothing_but_pid_and_start_time_names_is_left_alone(vo
     struct job_identity identity = {.pid = pid, .tag = mem_strdup("0123456789abcdef0123456789abcdef")};
     assert_true(boot_id_read(identity.boot_id, NULL));
     assert_true(process_start_time(pid, &identity.start_time));
-    assert_true(job_recover(&identity, 30, &killed, NULL));
+    assert_true(job_recover(&identity, NULL, 30, &killed, NULL));
     assert_int_equal(killed, 0);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     assert_true(job_is_unproven(&identity, &member));
     identity.start_time--;
-    assert_true(job_recover(&identity, 30, &killed, NULL));
+    assert_true(job_recover(&identity, NULL, 30, &killed, NULL));
     assert_false(job_is_unproven(&identity, &member));
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     kill(pid, SIGKILL);
@@ -264,7 +264,7 @@ static void let_be(enum guard guard)
     runner_and_init_kill(&runner);
     poll(NULL, 0, 300);
     assert_true(is_held(runner.output));
-    assert_true(job_recover(&runner.identity, 30, &killed, NULL));
+    assert_true(job_recover(&runner.identity, NULL, 30, &killed, NULL));
     assert_true(killed >= 1);
     assert_end(runner.output);
     runner_fini(&runner);
