@@ -164,6 +164,7 @@ $change"
     "$TARE" exec -v true 2>&1 | grep -q 'pid namespace' || skip "no pid namespace can be made here"
     plant "$(ROOTS_FOLDER)"
     "$TARE" exec -- sh -c "echo forged >$(ROOTS_FOLDER)/calibration-x.json; rm -f $PLANTED"
+    "$TARE" exec -- sh -c "cd $TARE_SYSROOT/var/lib && mv $NAME away && mkdir -p $NAME/calibrations" || true
     is "$(ls "$(ROOTS_FOLDER)")" "$(basename "$PLANTED")"
 }
 

@@ -328,6 +328,11 @@ END
     rmdir "config/$NAME"
     "$TARE" exec -- sh -c "mkdir -p config/$NAME; echo '{}' >config/$NAME/config.json"
     is "$(ls "config/$NAME")" ""
+    # Nor put another folder in the place of the one above it, from wherever it was started.
+    "$TARE" exec -- sh -c "mv config away; mkdir -p config/$NAME; echo '{}' >config/$NAME/config.json"
+    is "$(ls -d away 2>/dev/null; ls config "config/$NAME")" "$(printf '%s\n' config: "$NAME" "" "config/$NAME:")"
+    (cd config && "$TARE" exec -- sh -c "echo '{}' >$NAME/config.json; mv $NAME away" || true)
+    is "$(ls config "config/$NAME")" "$(printf '%s\n' config: "$NAME" "" "config/$NAME:")"
 }
 
 @test "a configuration that belongs to another user is refused" {

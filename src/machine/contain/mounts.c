@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <string.h>
@@ -214,15 +215,35 @@ static int mount_own_spaces(const struct init_plan *plan)
                : INIT_STEP_OWN_TMP;
 }
 
-/* Failures are ignored: no command trusts what is written there. */
+/* Makes the folder above a mount point: else it is renamed, and another put in its place, with the cover
+ * gone. In a sticky one (/tmp) others' folders cannot be renamed, and so much uses it that it stays as it is. */
+static void pin_folder_above(const char *path)
+{
+    struct stat status;
+    AUTO_FREE char *above = mem_strdup(path);
+    char *slash = strrchr(above, '/');
+    if (!slash || slash == above)
+        return;
+    *slash = '\0';
+    if (stat(above, &status) == 0 && !(status.st_mode & S_ISVTX))
+        mount(above, above, NULL, MS_BIND | MS_REC, NULL);
+}
+
+/* Failures are ignored: the job then sees what one without a mount namespace sees. */
 static void hide_folders(const struct init_plan *plan)
 {
-    char options[64];
+    char options[64], cwd[PATH_MAX];
+    bool known = getcwd(cwd, sizeof cwd);
     snprintf(options, sizeof options, "mode=0700,size=64m,uid=%u,gid=%u",
              (unsigned)(plan->change_user ? plan->uid : geteuid()),
              (unsigned)(plan->change_user ? plan->gid : getegid()));
-    for (char *const *path = plan->hidden; path && *path; path++)
+    for (char *const *path = plan->hidden; path && *path; path++) {
+        pin_folder_above(*path);
         mount("tmpfs", *path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+    }
+    /* Else a path from here would lead around them. */
+    if (known)
+        (void)!chdir(cwd);
 }
 
 int mounts_settle(const struct init_plan *plan, int32_t *records_error)

@@ -12,7 +12,7 @@ static const double MOMENT_S = 0.1;
 
 struct recovery {
     struct state_live live;
-    size_t ended;     /* files of runs that do not live */
+    size_t ended; /* files of runs that do not live */
     int64_t deadline_ns;
     state_report_fn *report;
     void *context;
