@@ -249,8 +249,8 @@ static const char *const description[] = {
     "prints a table. Without --for and --pid, until Ctrl-C.",
     "What is measured is the whole device, whoever uses it. --pid says until when, and adds what the process and its "
     "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has its "
-    "± (95 %, of the measurement); the sensor's own error comes on top and is not known. What cannot be measured here "
-    "is named with the reason. No file is written.",
+    "± (95 %), with all but the sensor's gain. What cannot be measured here is named with the reason. No file is "
+    "written.",
     "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
 
 static const char *const exits[] = {

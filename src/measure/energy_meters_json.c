@@ -102,35 +102,24 @@ static json_t *component_json(const struct budget_component *component)
     return json;
 }
 
-static json_t *sum_json(const struct budget_sum *sum)
-{
-    json_t *json = json_object();
-    set_value(json, "u_j", sum->u);
-    set_freedom(json, (struct reading){sum->df, true});
-    set_value(json, "k", sum->k);
-    set_value(json, "expanded_j", sum->expanded);
-    return json;
-}
-
+/* half_width_j by its components, and what is known of the two that it does not contain. */
 static void add_budget(const struct energy_meters_figures *figures, json_t *json)
 {
     const struct window_energy *window = &figures->window;
-    struct energy_budget budget;
-    struct reading expanded = {0}, bound = {figures->gain.bound, figures->gain.bound > 0};
     json_t *out = json_null();
     if (window->energy_j.valid && window->half_width_j.valid) {
+        struct budget budget;
         json_t *components = json_array();
         energy_budget(window, &figures->gain, &budget);
-        EACH (item, budget.components.items, budget.components.count)
+        EACH (item, budget.items, budget.count)
             json_array_append_new(components, component_json(item));
-        expanded = (struct reading){budget.total.expanded, budget.total.complete};
-        out = json_pack("{s:o, s:o, s:o}", "components", components, "read_out", sum_json(&budget.read_out), "total",
-                        budget.total.complete ? sum_json(&budget.total) : json_null());
+        out = json_pack("{s:o}", "components", components);
     }
-    set(json, "expanded_j", expanded);
-    set(json, "aliasing_j", window->energy_j.valid ? window->aliasing_j : (struct reading){0});
-    set(json, "gain_bound", bound);
+    set(json, "aliasing_bound_j", window->energy_j.valid ? window->aliasing_bound_j : (struct reading){0});
+    set(json, "gain_bound", (struct reading){figures->gain.bound, figures->gain.bound > 0});
     json_object_set_new(json, "budget", out);
+    /* The half-widths of several devices are added in squares (add_up in energy_meters_measure.c). */
+    json_set_text(json, "combined", figures->devices > 1 ? "independent" : NULL);
 }
 
 static json_t *figures_json(const struct energy_meters_figures *figures)
@@ -283,6 +272,8 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
     json_object_set_new(json, "missing", missing);
     json_object_set_new(json, "host", host_json(result));
     json_object_set_new(json, "epochs", parts);
+    /* What a late mark gives to one epoch it takes from the next. */
+    json_set_text(json, "epochs_combined", result->epoch_count > 0 ? "correlated" : NULL);
     if (result->steps) /* of a job that marks its steps alone */
         json_object_set_new(json, "step_power", steps_json(result));
     return json;

@@ -122,8 +122,8 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
     to->half_width_j = (struct reading){hypot(to->half_width_j.value, more->half_width_j.value),
                                         to->half_width_j.valid && more->half_width_j.valid};
     /* What runs on several may be in step with all of them. */
-    to->aliasing_j =
-        (struct reading){to->aliasing_j.value + more->aliasing_j.value, to->aliasing_j.valid && more->aliasing_j.valid};
+    to->aliasing_bound_j = (struct reading){to->aliasing_bound_j.value + more->aliasing_bound_j.value,
+                                            to->aliasing_bound_j.valid && more->aliasing_bound_j.valid};
     to->power_mean_w = (struct reading){to->power_mean_w.value + more->power_mean_w.value,
                                         to->power_mean_w.valid && more->power_mean_w.valid};
     to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j = to->integral_half_width_j =

@@ -1,5 +1,6 @@
 #include "report/audit_text.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -93,7 +94,7 @@ static void add_account_row(struct table *table, const struct account_row *row, 
               count_cell(row->succeeded), share_cell(account_success_rate(row)),
               count_cell(row->verdicts[VERDICT_CLEAN]), count_cell(row->verdicts[VERDICT_UNVERIFIED]),
               count_cell(row->verdicts[VERDICT_SUSPECT]), count_cell(row->verdicts[VERDICT_CONTAMINATED]),
-              columns_energy_cell((struct reading){row->energy_j, row->with_energy > 0}, (struct reading){0}));
+              amount_format((struct reading){row->energy_j, row->with_energy > 0}, "J"));
     for (size_t i = VERDICT_CLEAN; i < VERDICTS; i++)
         table_tint(table, FIRST_VERDICT + i - VERDICT_CLEAN, row->verdicts[i] ? colours[i] : NULL);
 }
@@ -236,24 +237,14 @@ static void say_meanings(const struct page *page)
     }
 }
 
-/* In per cent, however small: an empty cell would look as if it were not known. */
-static char *half_width_cell(const struct dataset_gpu *gpu)
-{
-    if (!gpu->energy_j.valid || !gpu->half_width_j.valid || gpu->energy_j.value <= 0)
-        return NULL;
-    return mem_printf("± %.10g %%", number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
-}
-
 static void add_energy_row(struct table *table, const struct dataset_experiment *experiment, size_t name_columns)
 {
-    static const struct reading none = {0};
     table_row(table, audit_text_fit(experiment->id, name_columns),
               experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : NULL,
-              share_cell(experiment->gpu.sampled_share),
-              columns_energy_cell(experiment->recorded[RECORDED_GPU_TOTAL], none),
-              columns_energy_cell(experiment->gpu.energy_j, none), half_width_cell(&experiment->gpu),
+              share_cell(experiment->gpu.sampled_share), amount_format(experiment->recorded[RECORDED_GPU_TOTAL], "J"),
+              amount_format_with(experiment->gpu.energy_j, experiment->gpu.half_width_j, "J"),
               mem_strdup(experiment->verdict == VERDICT_NONE ? "not judged" : verdict_name(experiment->verdict)));
-    table_tint(table, 6, colours[experiment->verdict]);
+    table_tint(table, 5, colours[experiment->verdict]);
 }
 
 enum { ENERGY_COLUMNS_WIDTH = 62 };
@@ -327,8 +318,8 @@ static void say_energies(const struct page *page)
 {
     size_t count = page->dataset->count;
     heading(page, "GPU energy: recorded, and from the time-stamps");
-    struct table *table = table_of(page->options->colour, "experiment", ">seconds", ">sampled", ">recorded", ">energy",
-                                   "95 %", "verdict");
+    struct table *table =
+        table_of(page->options->colour, "experiment", ">seconds", ">sampled", ">recorded", ">energy (95 %)", "verdict");
     for (size_t i = 0; i < shown_of(page, count); i++)
         add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);

@@ -1,5 +1,6 @@
 #include "report/summary_stats_text.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
@@ -39,12 +40,12 @@ static bool is_small(const struct bench *bench, size_t quantity)
     return shown[quantity].small_unit != NULL;
 }
 
-/* So many decimals that the deviation has two figures; without one, that the mean has four. */
+/* As many decimals as the deviation allows; without one, so many that the mean has four figures. */
 static int decimals_of(const struct figure *figure, double times)
 {
     bool spread = figure->deviation.valid && figure->deviation.value > 0;
     double size = times * (spread ? figure->deviation.value : fabs(figure->mean.value));
-    double most = size > 0 ? (spread ? 1 : DIGITS - 1) - floor(log10(size)) : 0;
+    double most = !(size > 0) ? 0 : spread ? -amount_last_place(size) : DIGITS - 1 - floor(log10(size));
     return most < 0 ? 0 : most > MOST_DECIMALS ? MOST_DECIMALS : (int)most;
 }
 
@@ -111,8 +112,8 @@ static void say_half_width(const struct page *page, const struct bench_command *
     if (!half_width.valid || !figure || figure->mean.value <= 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
-    text_addf(page->out, "%s: the %s energy of one run is read to ± %.10g J (%.10g %%)\n", name, what,
-              number_round(half_width.value, 2), number_round(100 * half_width.value / figure->mean.value, 2));
+    AUTO_FREE char *energy = amount_format_with(figure->mean, half_width, "J");
+    text_addf(page->out, "%s: the %s energy of one run: %s (95 %%, without the sensor's gain)\n", name, what, energy);
 }
 
 static void add_seconds(struct text *out, const char *label, const struct bench_use *use)

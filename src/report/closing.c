@@ -1,5 +1,6 @@
 #include "report/closing.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -79,9 +80,9 @@ static char *cell_text(const struct closing *closing, const struct column *colum
         return result->outcome == OUTCOME_NONE ? mem_strdup("")
                                                : amounts_duration((struct reading){result->duration_s, true});
     case COLUMN_GPU:
-        return columns_energy_cell(result->energy.gpu_j, result->energy.gpu_half_width_j);
+        return amount_format_with(result->energy.gpu_j, result->energy.gpu_half_width_j, "J");
     case COLUMN_CPU:
-        return columns_energy_cell(result->energy.cpu_j, result->energy.cpu_half_width_j);
+        return amount_format_with(result->energy.cpu_j, result->energy.cpu_half_width_j, "J");
     case COLUMN_METRIC:
         return columns_metric_cell(result, column->title);
     case COLUMN_VERDICT:
@@ -143,7 +144,7 @@ static void make_columns(struct closing *closing)
     add_column(closing, COLUMN_TIME, "TIME", true);
     if (!add_column(closing, COLUMN_GPU, "GPU ENERGY", true))
         closing->column_count--;
-    if (!add_column(closing, COLUMN_CPU, "CPU ENERGY", true))
+    if (!add_column(closing, COLUMN_CPU, "CPU ENERGY", false))
         closing->column_count--;
     for (size_t i = 0; i < closing->metrics.count; i++)
         if (!add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
@@ -175,7 +176,7 @@ static bool show_next(struct closing *closing, enum column_kind kind, size_t *fr
     return false;
 }
 
-/* Hyperparameters and metrics take turns, so that a narrow terminal shows some of both. */
+/* The CPU's energy first; hyperparameters and metrics take turns, so that a narrow terminal shows some of both. */
 static void choose_columns(struct closing *closing)
 {
     size_t used = 0;
@@ -184,8 +185,9 @@ static void choose_columns(struct closing *closing)
         column->shown = column->needed;
         used += column->needed ? column->width + (i ? GAP : 0) : 0;
     }
-    size_t param_at = 0, metric_at = 0;
+    size_t cpu_at = 0, param_at = 0, metric_at = 0;
     bool more = true;
+    show_next(closing, COLUMN_CPU, &cpu_at, &used);
     while (more) {
         more = show_next(closing, COLUMN_METRIC, &metric_at, &used);
         more = show_next(closing, COLUMN_PARAM, &param_at, &used) || more;

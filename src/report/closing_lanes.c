@@ -1,5 +1,6 @@
 #include "report/closing.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -55,7 +56,7 @@ static char *energy_cell(const json_t *lane, const char *key)
 {
     struct reading energy = {0};
     energy.valid = json_get_number(lane, key, &energy.value);
-    return columns_energy_cell(energy, (struct reading){0});
+    return amount_format(energy, "J");
 }
 
 /* "9 clean, 3 contaminated" */
@@ -189,8 +190,8 @@ static void add_split(const json_t *split, struct text *out)
     double total_mj = number_of(split, "total_mj"), rest_mj = number_of(split, "unattributed_mj");
     if (total_mj <= 0)
         return;
-    AUTO_FREE char *total = columns_energy_cell((struct reading){total_mj / 1000, true}, (struct reading){0});
-    AUTO_FREE char *rest = columns_energy_cell((struct reading){rest_mj / 1000, true}, (struct reading){0});
+    AUTO_FREE char *total = amount_format((struct reading){total_mj / 1000, true}, "J");
+    AUTO_FREE char *rest = amount_format((struct reading){rest_mj / 1000, true}, "J");
     text_addf(
         out,
         "CPU energy is each experiment's share by CPU time, an estimate: of %s that the packages used in all, %s are "

@@ -22,9 +22,6 @@ void columns_metrics(const struct results *results, struct strv *out);
 char *columns_param_cell(const struct plan_experiment *experiment, const char *name);
 char *columns_metric_cell(const struct result *result, const char *name);
 
-/* "705 J", "12.3 kJ"; with " ± 0.9" behind it from 1 % of uncertainty on; "" when there is none. */
-char *columns_energy_cell(struct reading energy_j, struct reading half_width_j);
-
 /* Sizes, times and energies as a person reads them in a table. */
 
 /* "5.47 GiB", "2 min 01 s", "1.49 kJ"; "-" for what is not valid. The caller frees them. */

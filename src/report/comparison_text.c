@@ -1,5 +1,6 @@
 #include "report/summary_stats_text.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
@@ -174,6 +175,24 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
                   mixed, strchr(mixed, ',') ? "" : "s");
 }
 
+/* The ratio by the meters' half-widths, and with sampling and the gains that count. */
+static void add_measured(const struct comparison_quantity *quantity, const char *with, struct text *out)
+{
+    const struct measurement *measurement = &quantity->measurement;
+    struct reading ratio = {comparison_effect(quantity)->ratio, true};
+    struct reading half_width = {measurement->half_width.value * ratio.value, true};
+    AUTO_FREE char *measured = amount_format_with(ratio, half_width, "");
+    if (measurement->cancels)
+        text_add(out, "the same sensors measured A and B, so their gains cancel: ");
+    else
+        text_addf(out, "different sensors measured A and B, so their gains count (u %.2g %%): ",
+                  100 * measurement->u_gain.value);
+    text_addf(out, "%s (95 %%) by the meters%s", measured, measurement->cancels ? "" : " without the gains");
+    if (quantity->interval_measured.method != STATS_NONE)
+        text_addf(out, "; with %s the ratio is %s", measurement->cancels ? "it" : "both", with);
+    text_add_char(out, '\n');
+}
+
 /* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
 static void say_measurement(const struct comparison *comparison, struct text *out)
 {
@@ -191,12 +210,7 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
                      "A and B were measured by different sensors whose gains nobody states: the ratio may be off by "
                      "what they differ by\n");
         else
-            text_addf(out, "%s; that is ± %.10g %% (95 %%)%s%s\n",
-                      measurement->cancels ? "the same sensors measured A and B, so their gains cancel"
-                                           : "different sensors measured A and B, so their gains count",
-                      number_round(100 * measurement->expanded.value, 2),
-                      quantity->interval_measured.method == STATS_NONE ? "" : ", with it the ratio is ",
-                      quantity->interval_measured.method == STATS_NONE ? "" : with);
+            add_measured(quantity, with, out);
     }
 }
 

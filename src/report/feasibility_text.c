@@ -1,5 +1,6 @@
 #include "report/feasibility_text.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -150,8 +150,8 @@ static char *component_words(const char *component)
     return words;
 }
 
-/* The components of the budgets of all GPU energies; how many have the sensor's gain in them, and how many not; how many may hide a load
- * in step with the sensor. */
+/* The components of the budgets of all GPU energies; how many have a gain that is stated, and how many not; of how many a load in step
+ * with the sensor may hide more than the half-width. */
 static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without,
                          size_t *aliased)
 {
@@ -159,7 +159,10 @@ static void read_budgets(const struct methods_input *input, struct strv *compone
     json_t *experiment, *component;
     json_array_foreach(json_object_get(input->run, "experiments"), i, experiment)
     {
-        const json_t *budget = json_get(json_get(energy_of(experiment), "gpu"), "budget");
+        const json_t *gpu = json_get(energy_of(experiment), "gpu"), *budget = json_get(gpu, "budget");
+        double bound_j, half_width_j;
+        if (json_get_number(gpu, "aliasing_bound_j", &bound_j) && json_get_number(gpu, "half_width_j", &half_width_j))
+            *aliased += bound_j > half_width_j;
         json_array_foreach((json_t *)json_get(budget, "components"), c, component)
         {
             const char *name = json_get_text(component, "component");
@@ -167,8 +170,6 @@ static void read_budgets(const struct methods_input *input, struct strv *compone
             bool known = json_get_number(component, "contribution_j", &contribution);
             if (name && strcmp(name, "gain") == 0)
                 (*(known ? with_gain : without))++;
-            else if (name && strcmp(name, "aliasing") == 0)
-                ++*aliased;
             else if (name && known && contribution > 0) {
                 AUTO_FREE char *words = component_words(name);
                 strv_add_once(components, words);
@@ -188,8 +189,8 @@ void methods_add_uncertainty(const struct methods_input *input, struct text *out
     }
     AUTO_FREE char *list = methods_list(&components);
     text_addf(out,
-              "Behind ± is the uncertainty of the measurement of one attempt, at a coverage of 95 %%: that of reading "
-              "the sensor (%s). ",
+              "± is the uncertainty of the energy of one attempt at a coverage of 95 %%, with all components but the "
+              "sensor's gain (%s). ",
               list);
     if (without && !with_gain)
         text_add(out, "The error of the sensor's gain is stated by nobody; it is unknown, and not in ±.\n");
@@ -200,8 +201,7 @@ void methods_add_uncertainty(const struct methods_input *input, struct text *out
         text_add(out, "The error of the sensor's gain is not recorded, and not in ±.\n");
     if (aliased)
         text_addf(out,
-                  "Loads that repeat in step with the sensor (aliasing) are not excluded for %zu experiments; what "
-                  "they may hide is "
-                  "recorded beside ±, and not in it.\n",
+                  "The most that a load in step with the sensor may hide (aliasing) is above ± for %zu experiments; it "
+                  "is recorded beside ±.\n",
                   aliased);
 }

@@ -1,5 +1,6 @@
 #include "report/methods.h"
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/columns.h"
@@ -298,16 +299,12 @@ static struct tally tally_of(const struct results *results)
     return tally;
 }
 
-/* "231.2 ± 0.8 J", to as many digits as ± has two of; of a sum ± is the root of the sum of squares. */
+/* Of a sum: ± is the root of the sum of squares. */
 static void add_joules(const char *what, double joules, double variance, struct text *out)
 {
-    double half = sqrt(variance);
-    int digits = isfinite(half) && half > 0 ? (int)fmax(0, 1 - floor(log10(half))) : 0;
-    text_addf(out, "%s %.*f", what, digits, joules);
-    if (isfinite(half))
-        text_addf(out, " ± %.*f J", digits, half);
-    else
-        text_add(out, " J (± not recorded)");
+    AUTO_FREE char *energy =
+        amount_format_with((struct reading){joules, true}, (struct reading){sqrt(variance), true}, "J");
+    text_addf(out, "%s %s", what, energy);
 }
 
 static void add_energies(const struct tally *tally, struct text *out)

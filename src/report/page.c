@@ -212,8 +212,6 @@ static json_t *compact_budget(const json_t *budget)
         json_array_append_new(rows, row);
     }
     json_object_set_new(out, "rows", rows);
-    json_object_set(out, "read_out", json_object_get(budget, "read_out"));
-    json_object_set(out, "total", json_object_get(budget, "total"));
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "report/summary_stats_text.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/strv.h"
 #include "base/value.h"
@@ -136,13 +137,14 @@ static void say_measurement(const struct page *page, const struct summary_stats_
         bool energy = strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "cpu_energy_j") == 0;
         if (!energy || !measurement->valid)
             continue;
-        if (measurement->expanded.valid)
-            text_addf(page->out, "%s, mean: measured to ± %.10g %% (95 %%), the sensors' gain included\n", figure->name,
-                      number_round(100 * measurement->expanded.value, 2));
+        struct reading half_width = {measurement->half_width.value * fabs(figure->mean.value), figure->mean.valid};
+        AUTO_FREE char *mean = amount_format_with(figure->mean, half_width, "J");
+        if (measurement->u_gain.valid)
+            text_addf(page->out, "%s, mean: %s (95 %%); the sensors' gain (u %.2g %%) comes on top\n", figure->name,
+                      mean, 100 * measurement->u_gain.value);
         else
-            text_addf(page->out,
-                      "%s, mean: read to ± %.10g %% (95 %%); the sensors' gain is unknown and comes on top\n",
-                      figure->name, number_round(100 * HALF_WIDTH_DEVIATIONS * measurement->u_read, 2));
+            text_addf(page->out, "%s, mean: %s (95 %%); the sensors' gain is unknown and comes on top\n", figure->name,
+                      mean);
     }
 }
 

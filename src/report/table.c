@@ -1,5 +1,6 @@
 #include "report/table.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -304,23 +305,6 @@ char *columns_metric_cell(const struct result *result, const char *name)
     return mem_strdup("");
 }
 
-char *columns_energy_cell(struct reading energy_j, struct reading half_width_j)
-{
-    static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
-    double value = energy_j.value, half = half_width_j.value;
-    size_t unit = 0;
-    if (!energy_j.valid)
-        return mem_strdup("");
-    /* As it will be shown: 999.9 J are 1 kJ. */
-    for (; unit + 1 < sizeof units / sizeof *units && fabs(number_round(value, 3)) >= 1000; unit++) {
-        value /= 1000;
-        half /= 1000;
-    }
-    if (half_width_j.valid && half >= 0.01 * fabs(value) && half > 0)
-        return mem_printf("%.3g %s ± %.6g", number_round(value, 3), units[unit], number_round(half, 2));
-    return mem_printf("%.3g %s", number_round(value, 3), units[unit]);
-}
-
 char *amounts_size(struct reading bytes)
 {
     if (!bytes.valid)
@@ -340,9 +324,5 @@ char *amounts_duration(struct reading seconds)
 
 char *amounts_joules(struct reading joules)
 {
-    if (!joules.valid)
-        return mem_strdup("-");
-    return joules.value >= 9.995e5 ? mem_printf("%.2f MJ", joules.value / 1e6)
-           : joules.value >= 999.5 ? mem_printf("%.2f kJ", joules.value / 1e3)
-                                   : mem_printf("%.1f J", joules.value);
+    return joules.valid ? amount_format(joules, "J") : mem_strdup("-");
 }

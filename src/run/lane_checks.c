@@ -2,6 +2,7 @@
  * said at its end, from what guard, meters and log hold. */
 #include "run/lane_guard.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -130,10 +131,9 @@ static void of_baseline(struct lane *lane)
         const struct idle_window *idle = &guard->devices[i].idle;
         proven = proven && idle->proven;
         text_addf(&text, "%s%s", i ? "; " : "", guard->devices[i].label);
-        if (idle->proven)
-            text_addf(&text, ": %.1f W ± %.1f W", idle->power_w, idle->half_width_w);
-        else
-            text_add(&text, ": its idle power was not measured, or was not even");
+        AUTO_FREE char *power =
+            amount_format_with((struct reading){idle->power_w, true}, (struct reading){idle->half_width_w, true}, "W");
+        text_addf(&text, ": %s", idle->proven ? power : "its idle power was not measured, or was not even");
     }
     note(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }

@@ -2,6 +2,7 @@
  * trainings: as long as the settings say, or until the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
 #include "run/lane_guard.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -169,7 +170,8 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
         idle_net_of(&former->before, &former->before, former->energy_j, former->half_width_j, guard->former.duration_s);
     if (!net.energy_j.valid || !net.half_width_j.valid)
         return true;
-    text_addf(text, ", %.1f \xc2\xb1 %.1f J more than idle", net.energy_j.value, net.half_width_j.value);
+    AUTO_FREE char *above = amount_format_with(net.energy_j, net.half_width_j, "J");
+    text_addf(text, ", %s more than idle", above);
     return net.energy_j.value <= net.half_width_j.value;
 }
 

@@ -1,5 +1,6 @@
 #include "session/energy_text.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -14,7 +15,7 @@
 /* More rows than that nobody reads from a terminal. */
 enum { ROWS_HEAD = 30, ROWS_TAIL = 10, DIGITS = 6 };
 
-static const double BYTES_PER_MIB = 1 << 20;
+static const double BYTES_PER_MIB = 1 << 20, J_PER_WH = 3600;
 
 /* Which columns have anything in them. */
 struct columns {
@@ -36,6 +37,11 @@ static struct columns find_columns(const struct measured *measured)
     return columns;
 }
 
+static char *energy_cell(const struct window_energy *window)
+{
+    return window->energy_j.valid ? amount_format_with(window->energy_j, window->half_width_j, "") : mem_strdup("-");
+}
+
 static char *cell(struct reading value, int digits)
 {
     return value.valid ? mem_printf("%.*f", digits, value.value) : mem_strdup("-");
@@ -44,9 +50,8 @@ static char *cell(struct reading value, int digits)
 static struct table *make_table(const struct columns *columns)
 {
     bool gpu = columns->of[ENERGY_GPU], cpu = columns->of[ENERGY_PACKAGE], dram = columns->of[ENERGY_DRAM];
-    return table_of(false, " ", ">SECONDS", gpu ? ">GPU J" : NULL, gpu ? ">+/-" : NULL, gpu ? ">GPU W" : NULL,
-                    cpu ? ">CPU J" : NULL, cpu ? ">+/-" : NULL, cpu ? ">CPU W" : NULL, dram ? ">DRAM J" : NULL,
-                    dram ? ">+/-" : NULL, columns->gpu_memory ? ">GPU MiB" : NULL,
+    return table_of(false, " ", ">SECONDS", gpu ? ">GPU J" : NULL, gpu ? ">GPU W" : NULL, cpu ? ">CPU J" : NULL,
+                    cpu ? ">CPU W" : NULL, dram ? ">DRAM J" : NULL, columns->gpu_memory ? ">GPU MiB" : NULL,
                     columns->host_memory ? ">HOST MiB" : NULL, "EPOCH");
 }
 
@@ -69,9 +74,8 @@ static void add_row(const struct epoch *epoch, const struct energy_meters_epoch 
     const struct window_energy *gpu = &figures->of[ENERGY_GPU].window, *cpu = &figures->of[ENERGY_PACKAGE].window,
                                *dram = &figures->of[ENERGY_DRAM].window;
     table_row(table, NULL, mem_printf("%.3f", (double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S),
-              cell(gpu->energy_j, 2), cell(gpu->half_width_j, 2), cell(gpu->power_mean_w, 1), cell(cpu->energy_j, 2),
-              cell(cpu->half_width_j, 2), cell(cpu->power_mean_w, 1), cell(dram->energy_j, 2),
-              cell(dram->half_width_j, 2), cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
+              energy_cell(gpu), cell(gpu->power_mean_w, 1), energy_cell(cpu), cell(cpu->power_mean_w, 1),
+              energy_cell(dram), cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
               cell(mib(figures->host_memory_peak_bytes), 0), epoch_title(epoch, columns));
 }
 
@@ -222,10 +226,11 @@ static void add_line(struct text *out, const struct text *line)
 static void add_power(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
-    struct reading kwh = window_kwh(window->energy_j);
+    struct reading wh = {window->energy_j.value / J_PER_WH, window->energy_j.valid};
+    struct reading half_width_wh = {window->half_width_j.value / J_PER_WH, window->half_width_j.valid};
     AUTO_TEXT struct text line = {0};
-    if (kwh.valid)
-        text_addf(&line, "%.7f kWh", kwh.value);
+    AUTO_FREE char *energy = amount_format_with(wh, half_width_wh, "Wh");
+    text_add(&line, energy);
     add_range(&line, "W", 1, window->power_mean_w, window->power_min_w, window->power_max_w);
     add_line(out, &line);
 }
@@ -262,38 +267,28 @@ static void add_doubt(const struct energy_meters_figures *figures, struct text *
 static void add_energy(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
-    AUTO_TEXT struct text energy = {0};
-    if (window->energy_j.valid && window->half_width_j.valid)
-        text_addf(&energy, "%.2f J ± %.2f", window->energy_j.value, window->half_width_j.value);
-    else if (window->energy_j.valid)
-        text_addf(&energy, "%.2f J ± unknown", window->energy_j.value);
-    else
-        text_add(&energy, "unknown");
+    AUTO_FREE char *energy = amount_format_with(window->energy_j, window->half_width_j, "J");
     /* "±" is two bytes of one column. */
     int bytes = ENERGY_WIDTH - 2 + (window->energy_j.valid ? 1 : 0);
-    text_addf(out, "%*s%*s  ", INDENT, "", bytes, text_get(&energy));
+    text_addf(out, "%*s%*s  ", INDENT, "", bytes, *energy ? energy : "unknown");
 }
 
-/* Where somebody states the sensor's gain. */
-static void add_expanded(const struct energy_meters_figures *figures, struct text *out)
+/* What ± does not contain. */
+static void add_notes(const struct energy_meters_figures *figures, struct text *out)
 {
-    struct energy_budget budget;
-    AUTO_TEXT struct text line = {0};
-    if (!figures->window.energy_j.valid || !figures->window.half_width_j.valid)
-        return;
-    energy_budget(&figures->window, &figures->gain, &budget);
-    if (budget.total.complete)
-        text_addf(&line, "± %.2f J with its sensor's gain (within %.3g %%)", budget.total.expanded,
-                  100 * figures->gain.bound);
     const struct window_energy *window = &figures->window;
-    if (!window->aliasing_j.valid)
-        text_addf(&line, "%swhat a load in step with its sensor may hide is unknown: the device states no power limit",
+    AUTO_FREE char *bound = amount_format(window->aliasing_bound_j, "J");
+    AUTO_TEXT struct text line = {0};
+    if (!window->energy_j.valid || !window->half_width_j.valid)
+        return;
+    if (figures->gain.bound > 0)
+        text_addf(&line, "its sensor's gain comes on top: within %.3g %%", 100 * figures->gain.bound);
+    if (!window->aliasing_bound_j.valid)
+        text_addf(&line, "%sthe most that a load in step with its sensor may hide is unknown: no power limit stated",
                   line.length > 0 ? "; " : "");
-    else if (window->aliasing_j.value > window->half_width_j.value)
-        text_addf(&line,
-                  "%sup to ± %.2f J %s if its load repeats in step with its sensor: " TARE_NAME
-                  " calibrate may exclude that",
-                  line.length > 0 ? "; " : "", window->aliasing_j.value, budget.total.complete ? "of it" : "more");
+    else if (window->aliasing_bound_j.value > window->half_width_j.value)
+        text_addf(&line, "%sa load in step with its sensor may hide up to %s: " TARE_NAME " calibrate may exclude that",
+                  line.length > 0 ? "; " : "", bound);
     add_line(out, &line);
 }
 
@@ -307,7 +302,7 @@ static void add_device(const struct energy_meters_figures *figures, struct text 
     else
         text_addf(out, "): seen %.0f %% of the time, too little to tell\n", 100 * window->covered_share);
     add_power(figures, out);
-    add_expanded(figures, out);
+    add_notes(figures, out);
     add_state(figures, out);
     add_doubt(figures, out);
 }
@@ -322,7 +317,7 @@ static void add_sums(const struct energy_meters_result *result, struct text *out
         add_energy(sum, out);
         text_addf(out, "%s\n", names[scope]);
         add_power(sum, out);
-        add_expanded(sum, out);
+        add_notes(sum, out);
     }
 }
 
@@ -352,11 +347,8 @@ static void add_steps(const struct energy_meters_result *result, struct text *ou
             text_addf(out, "not told: %s", power->reason);
         for (size_t k = 0; k < power->phase_count && !power->reason[0]; k++) {
             const struct step_phase *phase = &power->phases[k];
-            text_addf(out, "%s%s ", k > 0 ? ", " : "", phase->name);
-            if (phase->energy_j.valid)
-                text_addf(out, "%.3f J ± %.3f", phase->energy_j.value, phase->half_width_j.value);
-            else
-                text_add(out, "not told");
+            AUTO_FREE char *energy = amount_format_with(phase->energy_j, phase->half_width_j, "J");
+            text_addf(out, "%s%s %s", k > 0 ? ", " : "", phase->name, *energy ? energy : "unknown");
         }
         text_add(out, "\n");
     }
@@ -454,9 +446,9 @@ void energy_text(const struct energy_page *page, struct text *out)
         text_addf(out, "  Not measured: %s\n", missing);
     if (energy_text_any(measured))
         text_addf(out,
-                  "  All the energy of the device, whoever used it. ± is 95 %%, of the measurement; the sensor's\n"
-                  "  own error %s comes on top.\n",
-                  gain_is_stated(result) ? "(its gain)" : "is unknown and");
+                  "  All the energy of the device, whoever used it. ± is 95 %% and contains all but\n"
+                  "  the sensor's gain%s.\n",
+                  gain_is_stated(result) ? "" : ", which is unknown: the vendor states none");
 }
 
 json_t *energy_text_json(const struct energy_page *page)

@@ -1,6 +1,7 @@
 /* The documents that the program of on_event gets. */
 #include "session/on_event.h"
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -61,19 +62,12 @@ static void sum_energy(const struct results *results, struct sum *gpu, struct su
 
 static void add_energy(const char *name, const struct sum *sum, size_t ended, struct text *out)
 {
-    AUTO_FREE char *cell = columns_energy_cell(sum->j, (struct reading){0});
-    struct reading half = sum->half_width_j;
+    AUTO_FREE char *energy = amount_format_with(sum->j, sum->half_width_j, "J");
     if (sum->measured == 0) {
         text_addf(out, "%s energy: not measured\n", name);
         return;
     }
-    text_addf(out, "%s energy: %s", name, cell);
-    if (half.valid) {
-        AUTO_FREE char *width = columns_energy_cell(half, (struct reading){0});
-        text_addf(out, " ± %s", width);
-    } else {
-        text_add(out, ", ± not known");
-    }
+    text_addf(out, "%s energy: %s", name, energy);
     if (sum->measured < ended)
         text_addf(out, " (of %zu of %zu experiments: the others were not measured)", sum->measured, ended);
     text_add_char(out, '\n');
@@ -81,10 +75,10 @@ static void add_energy(const char *name, const struct sum *sum, size_t ended, st
 
 static json_t *energy_json(const struct sum *gpu, const struct sum *cpu)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j), "gpu_half_width_j",
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j), "gpu_half_width_j",
                      json_reading_or_null(gpu->half_width_j), "cpu_j", json_reading_or_null(cpu->j), "cpu_half_width_j",
-                     json_reading_or_null(cpu->half_width_j), "gpu_measured", (int)gpu->measured, "cpu_measured",
-                     (int)cpu->measured);
+                     json_reading_or_null(cpu->half_width_j), "combined", "correlated", "gpu_measured",
+                     (int)gpu->measured, "cpu_measured", (int)cpu->measured);
 }
 
 struct counts {

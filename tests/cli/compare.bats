@@ -141,14 +141,13 @@ one = energy["measurement"]
 assert one["gain"] == sys.argv[1] and time["measurement"] is None and time["interval_with_measurement"] is None, (one, time)
 kept = {"cancels": 0, "kept": math.sqrt(2) * 0.05 / math.sqrt(3), "unknown": None}[sys.argv[1]]
 if kept is None:
-    assert one["u_gain"] is one["expanded"] is energy["interval_with_measurement"] is None, energy
+    assert one["u_gain"] is energy["interval_with_measurement"] is None, energy
 else:
     assert abs(one["u_gain"] - kept) < 1e-9, one
-    assert abs(one["expanded"] - 1.959964 * math.hypot(kept, one["u_read_out"])) < 1e-6, one
     plain, whole = energy["interval"], energy["interval_with_measurement"]
     assert whole["low"] <= plain["low"] * (1 + 1e-12) and whole["high"] >= plain["high"] * (1 - 1e-12), energy
-    assert whole["high"] / whole["low"] >= math.exp(2 * one["expanded"]) * (1 - 1e-9), energy
-assert 0 < one["u_read_out"] < 0.2, one
+    assert whole["high"] / whole["low"] >= math.exp(2 * 1.959964 * math.hypot(kept, one["u"])) * (1 - 1e-9), energy
+assert 0 < one["u"] < 0.2 and abs(one["half_width"] - 1.96 * one["u"]) < 1e-9, one
 END
     python3 gain.py "$3"
 }
@@ -167,17 +166,17 @@ step 0 150"
         mv "$second" "second"
         gain first:model=a first:model=b cancels
         run -0 "$TARE" compare first:model=a first:model=b
-        [[ "$output" == *"gpu_energy_j, measurement: the same sensors measured A and B, so their gains cancel; that is ± "*" with it the ratio is "* ]]
+        [[ "$output" == *"gpu_energy_j, measurement: the same sensors measured A and B, so their gains cancel: "*" ± "*" (95 %) by the meters; with it the ratio is "* ]]
         [ "$name" = "Tesla K40m" ] && gain first:model=a second:model=a kept || gain first:model=a second:model=a unknown
         run -0 "$TARE" compare first:model=a second:model=a
         if [ "$name" = "Tesla K40m" ]; then
-            [[ "$output" == *"different sensors measured A and B, so their gains count; that is ± "* ]]
+            [[ "$output" == *"different sensors measured A and B, so their gains count (u "*" by the meters without the gains; with both the ratio is "* ]]
             run -0 "$TARE" stats first
-            [[ "$output" == *"gpu_energy_j, mean: measured to ± "*" the sensors' gain included"* ]]
+            [[ "$output" == *"gpu_energy_j, mean: "*" ± "*"J (95 %); the sensors' gain (u 2.9 %) comes on top"* ]]
         else
             [[ "$output" == *"different sensors whose gains nobody states: the ratio may be off"* ]]
             run -0 "$TARE" stats first
-            [[ "$output" == *"gpu_energy_j, mean: read to ± "*"; the sensors' gain is unknown and comes on top"* ]]
+            [[ "$output" == *"gpu_energy_j, mean: "*" ± "*"J (95 %); the sensors' gain is unknown and comes on top"* ]]
         fi
         rm -r first second
     done

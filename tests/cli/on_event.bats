@@ -78,8 +78,12 @@ json.dump([energy["gpu"]["joules"], energy["gpu"]["half_width_j"]], open("sum.js
 j, half = json.load(open("sum.json"))
 m = m[0]
 assert abs(m["energy"]["gpu_j"] - j) < 1e-6 * j and abs(m["energy"]["gpu_half_width_j"] - half) < 1e-6 * j, (m, j, half)
-said = re.search(r"GPU energy: ([0-9.]+) J ± ([0-9.]+) J", m["text"])
-assert said and abs(float(said[1]) - j) < 0.01 * j and abs(float(said[2]) - half) < 0.05 * half, (m["text"], j, half)'
+assert m["energy"]["combined"] == "correlated", m
+# Both to the same decimal place.
+said = re.search(r"GPU energy: ([0-9]+)\.?([0-9]*) ± ([0-9]+)\.?([0-9]*) J", m["text"])
+assert said and len(said[2]) == len(said[4]), (m["text"], j, half)
+last = 0.51 * 10 ** -len(said[2])
+assert abs(float(said[1] + "." + said[2]) - j) <= last and abs(float(said[3] + "." + said[4]) - half) <= last, (m["text"], j, half)'
 }
 
 @test "no shell reads the arguments, and nothing that the program prints is in the run's output" {

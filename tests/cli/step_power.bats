@@ -93,7 +93,7 @@ assert not any(x['type'] == 'mark' for x in mine)
     calibrated
     training 3
     "$TARE" exec --energy -- python3 train.py plan 2>err
-    grep -E '^  One step of (5[5-9]|60) \(0\.127 s each\), GPU 0: data [0-9.]+ J ± [0-9.]+, forward [0-9.]+ J ± [0-9.]+, backward [0-9.]+ J ± [0-9.]+$' err
+    grep -E '^  One step of (5[5-9]|60) \(0\.127 s each\), GPU 0: data [0-9.]+ ± [0-9.]+ J, forward [0-9.]+ ± [0-9.]+ J, backward [0-9.]+ ± [0-9.]+ J$' err
     training 3
     "$TARE" exec --energy --json energy.json -- python3 train.py plan
     python3 -c "import json

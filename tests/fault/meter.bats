@@ -180,7 +180,7 @@ $CALLED$WORK/called"
     is "$CODE" 7
     cat err
     grep -q "GPU 0: nothing was read from [0-9.]* s on: $DIED" err
-    grep -q 'J ± [0-9.]*  GPU 0 (GPU board, nvml-counter)' err
+    grep -q ' ± [0-9.]* k*J  GPU 0 (GPU board, nvml-counter)' err
     rm called
     start_program measure --json
     kill_meter "$PID"

@@ -51,7 +51,7 @@ const checks = {
   async budget(browser, file, folder) {
     const page = await open(browser, file);
     await page.click(`tr[data-id="${path.basename(folder)}"]`);
-    const energy = JSON.parse(fs.readFileSync(path.join(folder, "experiment.json"), "utf8")).tare.energy, { components, read_out, total } = energy.gpu.budget;
+    const energy = JSON.parse(fs.readFileSync(path.join(folder, "experiment.json"), "utf8")).tare.energy, { components } = energy.gpu.budget;
     assert.equal(await page.$eval("details.budget", (one) => one.open), false);
     await page.click("details.budget > summary");
     const rows = await page.$$eval("details.budget tbody tr", (list) => list.map((row) => [row.dataset.component, ...[...row.children].slice(1).map((cell) => cell.textContent)]));
@@ -69,13 +69,15 @@ const checks = {
       if (one.degrees_of_freedom === "inf") assert.equal(freedom, "∞");
       else close(freedom, one.degrees_of_freedom);
     });
-    const hidden = await page.$$eval('#detail dl [title="aliasing_j"]', (list) => list.map((one) => one.closest("dt").nextSibling.textContent));
-    assert.equal(hidden.length, energy.gpu.aliasing_j > 0 ? 1 : 0);
-    if (hidden.length) close(hidden[0], energy.gpu.aliasing_j);
-    const said = await page.$$eval("details.budget p", (list) => list.map((one) => one.textContent));
-    close(/± ([\d.e-]+) J/.exec(said[0])[1], read_out.expanded_j);
-    if (total) close(/± ([\d.e-]+) J/.exec(said[1])[1], total.expanded_j);
-    else assert.match(said[1], /unknown/);
+    const hidden = await page.$$eval('#detail dl [title="aliasing_bound_j"]', (list) => list.map((one) => one.closest("dt").nextSibling.textContent));
+    assert.equal(hidden.length, energy.gpu.aliasing_bound_j > energy.gpu.half_width_j ? 1 : 0);
+    // The examples of tests/unit/base/test_amount.c.
+    const figures = [[5902.63, 2.83, "5.9026 ± 0.0028 kJ"], [5902.63, 3.4, "5.903 ± 0.003 kJ"], [844.4, 0.794, "844.4 ± 0.8 J"], [212.347, 0.1, "212.35 ± 0.10 J"],
+      [900, 146, "900 ± 150 J"], [900, 345, "900 ± 300 J"], [50, 0.0296, "50.00 ± 0.03 J"], [50, 0.962, "50.0 ± 1.0 J"], [50, 9.7, "50 ± 10 J"], [5903.6, 7853, "6 ± 8 kJ"], [5908, 10200, "6 ± 10 kJ"],
+      [-592, 7603, "-1 ± 8 kJ"], [-400, 7603, "0 ± 8 kJ"], [0.0123, 0.0004, "12.3 ± 0.4 mJ"], [0.0123, 15, "0 ± 15 J"], [999.94, 0.5, "999.9 ± 0.5 J"], [999.96, 0.5, "1.0000 ± 0.0005 kJ"],
+      [999600, 4000, "1.000 ± 0.004 MJ"], [2.5e9, 3e7, "2.50 ± 0.03 GJ"], [2.5e12, 3e10, "2500 ± 30 GJ"], [0.9996, 0.004, "1.000 ± 0.004 J"], [5903.6, 0, "5.9036 ± 0 kJ"], [5903.6, null, "5.9 kJ ± not known"], [null, 1, ""]];
+    assert.deepEqual(await page.evaluate((list) => list.map(([value, half]) => withHalfWidth(value, half)), figures), figures.map((one) => one[2]));
+    assert.equal(await page.$eval('#detail dl [title^="joules"]', (one) => one.closest("dt").nextSibling.textContent), await page.evaluate(([j, half]) => withHalfWidth(j, half), [energy.gpu.joules, energy.gpu.half_width_j]));
     assert.deepEqual(await page.evaluate(() => Object.entries(chosen.row.data.tare.energy).flatMap(([name, one]) => (name !== "gpu" && JSON.stringify(one)?.includes('"budget"') ? [name] : []))), []);
     assert.deepEqual(page.said, []);
   },

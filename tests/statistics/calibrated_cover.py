@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Coverage before and after `tare calibrate`: calibrated_cover.py [--build DIR] [--cells F/L,...] [--windows 2s,...] [--sensors N] [--held-out] [--expanded] [--least SHARE] [--widest SHARE]
+"""Coverage before and after `tare calibrate`: calibrated_cover.py [--build DIR] [--cells F/L,...] [--windows 2s,...] [--sensors N] [--held-out] [--least SHARE] [--widest SHARE]
 
 Draws N sensors of each family of sensors.py (their gain is right: no calibration tells it). Each is calibrated: the loads of a
 calibration of 60 s, read as calibrate reads them; learn_readings learns from that and writes the file, which window_cover reads as
 a measurement does. Then the cases of sensors.py with this sensor are judged twice: as a GPU in no row of the profiles, and by
 the calibration. Printed of each family, load and length of window: windows, coverage and median half-width before and after; then
-the cells (family, load, window) below 93 % afterwards. With --expanded the expanded uncertainty is judged, with a gain that is known.
+the cells (family, load, window) below 93 % afterwards.
 
 Exit status: 0, 1 if less than --least of all windows are covered after calibration, or their median half-width is above --widest, 2 if a program fails or a file is refused."""
 import argparse
@@ -64,7 +64,7 @@ def readings(sensor, rng):
 
 def judge(task):
     """All cases of one sensor: rows before, rows after."""
-    build, family, number, cells, windows, expanded = task
+    build, family, number, cells, windows = task
     rng = np.random.default_rng([number, len(family), sum(family.encode())])
     sensor = sensors.Sensor(rng, *sensors.FAMILIES[family])
     sensor.gain, sensor.gain_bound = 1.0, 0.0
@@ -79,11 +79,9 @@ def judge(task):
                 expected = [(case["name"], a + case["epoch"], b + case["epoch"], float(f"{truth:.6f}"))
                             for (a, b), truth in zip(case["edges"], case["truth"])]
                 known = {key: case["stated"][key] for key in ("quantum_mj", "power_limit_w", "counter")}
-                if expanded:
-                    known["gain_percent"] = 0.001
                 for after in (False, True):
                     case["stated"] = {"calibration": path if after else "none", **known}
-                    found = sensors_cover.answers(build + "/tests/statistics/window_cover", sensors.case_text(case), expected, expanded)
+                    found = sensors_cover.answers(build + "/tests/statistics/window_cover", sensors.case_text(case), expected)
                     rows[after] += [((family, load, window), row) for row in found]
     return rows
 
@@ -111,13 +109,12 @@ def main():
     parser.add_argument("--sensors", type=int, default=20, help="of each family")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--held-out", action="store_true", help="only the cells that are held out")
-    parser.add_argument("--expanded", action="store_true", help="judge the expanded uncertainty")
     parser.add_argument("--least", type=float, default=0.93)
     parser.add_argument("--widest", type=float, default=1)
     options = parser.parse_args()
     cells, windows = sensors.chosen_cells(options.cells, options.held_out), options.windows.split(",")
     families = list(dict.fromkeys(family for family, _ in cells))
-    tasks = [(os.path.abspath(options.build), family, number, cells, windows, options.expanded) for family in families for number in range(options.sensors)]
+    tasks = [(os.path.abspath(options.build), family, number, cells, windows) for family in families for number in range(options.sensors)]
     rows = {False: [], True: []}
     with multiprocessing.Pool(options.jobs) as pool:
         try:

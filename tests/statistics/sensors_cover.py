@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the stated uncertainty hold the truth? sensors_cover.py [PROGRAM] [--count N] [--windows 2s,...] [--cells F/L,...] [--expanded] [--marks] [--json OUT]
+"""Does the stated uncertainty hold the truth? sensors_cover.py [PROGRAM] [--count N] [--windows 2s,...] [--cells F/L,...] [--marks] [--json OUT]
 
 PROGRAM (build/tests/statistics/window_cover) reads cases of sensors.py from standard input and prints for each window one line:
 NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE, with - for an energy or a half-width that it does not state. Printed of each cell
@@ -7,8 +7,7 @@ NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE, with - for an energy or a hal
 interval (windows of one case share its sensor: the interval is of as many independent windows as their scatter over the cases says);
 median half-width and median error in % of the truth; the 95th percentile of |error| / half-width (1 or less where 95 % are covered);
 windows without an energy. "low": coverage below 93 %. "FAILS": the whole interval is below, of 20 windows or more. A quarter of the
-sensors have a gain error within the bound that they state; the totals tell their windows apart. With --expanded PROGRAM is run with
-that option: what it states is to hold the gain error too. With --marks only loads that repeat in steps are run, and PROGRAM also
+sensors have a gain error within the bound that they state; the totals tell their windows apart. With --marks only loads that repeat in steps are run, and PROGRAM also
 reads when each step begins, in lines `s NS` before a case's windows. With the defaults some 60 000 windows,
 4 minutes of one core and what PROGRAM needs.
 
@@ -84,9 +83,9 @@ def number(text, what, least):
     return value
 
 
-def answers(program, text, expected, expanded=False):
+def answers(program, text, expected):
     """What PROGRAM says of these cases: one row for each expected window (name, start, end, truth)."""
-    done = subprocess.run([program] + ["--expanded"] * expanded, input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ProgramError(f"exit status {done.returncode}: {done.stderr.strip()[-500:]}")
     said = {}
@@ -112,7 +111,7 @@ def answers(program, text, expected, expanded=False):
 
 def run_cell(task):
     """All cases of one cell, or what PROGRAM did wrong."""
-    program, (family, load), window, seed, count, expanded, marks = task
+    program, (family, load), window, seed, count, marks = task
     texts, expected, gains = [], [], {}
     while len(expected) < count:
         case = sensors.make_case(family, load, window, seed)
@@ -123,7 +122,7 @@ def run_cell(task):
                      for (a, b), truth in zip(case["edges"], case["truth"])]
         seed += 1
     try:
-        return task, [{**row, "gain_percent": gains[row["case"]]} for row in answers(program, "".join(texts), expected, expanded)], None
+        return task, [{**row, "gain_percent": gains[row["case"]]} for row in answers(program, "".join(texts), expected)], None
     except (ProgramError, OSError) as error:
         return task, [], f"{family}/{load}/{window}: {error}"
 
@@ -158,9 +157,9 @@ def by(results, key):
     return groups
 
 
-def evaluate(program, cells, windows, count, seed, jobs, out=None, expanded=False, marks=False):
+def evaluate(program, cells, windows, count, seed, jobs, out=None, marks=False):
     """Runs and prints; the results as they go to --json."""
-    tasks = [(program, cell, window, seed, count if sensors.WINDOWS[window][0] < 100 else max(1, count // 8), expanded, marks)
+    tasks = [(program, cell, window, seed, count if sensors.WINDOWS[window][0] < 100 else max(1, count // 8), marks)
              for cell in cells for window in windows if not marks or cell[1] in sensors.WITH_STEPS]
     results, wrong = {}, []
     # The dearest first, so that the processes end together.
@@ -331,7 +330,6 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the first case's seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--held-out", action="store_true", help="only the cells that are held out")
-    parser.add_argument("--expanded", action="store_true", help="judge what PROGRAM --expanded states: the gain is in it")
     parser.add_argument("--marks", action="store_true", help="only loads that repeat in steps; PROGRAM also reads when each step begins")
     parser.add_argument("--json", metavar="OUT")
     parser.add_argument("--self-test", action="store_true")
@@ -345,7 +343,7 @@ def main():
     if options.marks and not any(load in sensors.WITH_STEPS for _, load in cells):
         parser.error(f"--marks: none of these loads repeats in steps (those that do: {', '.join(sensors.WITH_STEPS)})")
     report = evaluate(os.path.abspath(options.program), cells, options.windows.split(","),
-                      options.count, options.seed, options.jobs, expanded=options.expanded, marks=options.marks)
+                      options.count, options.seed, options.jobs, marks=options.marks)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)

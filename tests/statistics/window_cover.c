@@ -40,7 +40,6 @@ struct cover_case {
 };
 
 static const struct window_sensor *only; /* instead of all sensor lines */
-static bool expanded;
 
 /* All windows of one name. */
 struct tally {
@@ -172,16 +171,6 @@ static void print_number(struct reading reading)
         fputs(" -", stdout);
 }
 
-/* In place of the half-width. */
-static void expand(const struct cover_case *one, struct window_energy *energy)
-{
-    struct energy_budget budget;
-    if (!energy->energy_j.valid || !energy->half_width_j.valid)
-        return;
-    energy_budget(energy, &(struct sensor_gain){.bound = one->gain_percent / 100, .source = "sensor line"}, &budget);
-    energy->half_width_j = (struct reading){budget.total.expanded, budget.total.complete};
-}
-
 static void finish(struct cover_case *one, bool coverage)
 {
     const struct window_sensor *sensor = only ? only : &one->sensor;
@@ -191,8 +180,6 @@ static void finish(struct cover_case *one, bool coverage)
         const struct asked *window = &one->windows[i];
         struct window_energy energy;
         window_index_energy(index, window->start_ns, window->end_ns, &energy);
-        if (expanded)
-            expand(one, &energy);
         if (coverage) {
             struct tally *tally = tally_of(one->name);
             tally->shares = mem_room(tally->shares, tally->count, sizeof *tally->shares);
@@ -276,8 +263,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--coverage") == 0) {
             coverage = true;
-        } else if (strcmp(argv[i], "--expanded") == 0) {
-            expanded = true;
         } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "nvml") == 0) {
             only = &window_sensor_gpu;
             i++;
@@ -287,7 +272,7 @@ int main(int argc, char **argv)
             only = &unknown;
             i++;
         } else {
-            fprintf(stderr, "Usage: window_cover [--as nvml|unknown] [--coverage] [--expanded] < cases\n");
+            fprintf(stderr, "Usage: window_cover [--as nvml|unknown] [--coverage] < cases\n");
             return 2;
         }
     }

@@ -113,7 +113,7 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     for (int i = 0; i < WINDOW_PARTS; i++)
         variance += out->parts.j[i] * out->parts.j[i];
     out->half_width_j = valid(half_width(variance));
-    out->aliasing_j = index_aliasing_j(index, from, to);
+    out->aliasing_bound_j = index_aliasing_j(index, from, to);
     out->power_mean_w = valid(out->energy_j.value / length);
     out->disagrees = disagrees(index, out);
 }
@@ -259,7 +259,7 @@ static const struct {
     [WINDOW_PART_LAG] = {"lag", from_profile, BUDGET_B},
     [WINDOW_PART_MARKS] = {"marks", from_assumption, BUDGET_B},
 };
-_Static_assert(WINDOW_PARTS + 2 <= BUDGET_MOST, "room for all parts, loads in step and the gain");
+_Static_assert(WINDOW_PARTS + 1 <= BUDGET_MOST, "room for all parts and the gain");
 
 static void add_part(const struct window_parts *of, size_t part, struct budget *out)
 {
@@ -284,30 +284,19 @@ static void add_part(const struct window_parts *of, size_t part, struct budget *
     budget_add(out, component);
 }
 
-void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct energy_budget *out)
+void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct budget *out)
 {
-    *out = (struct energy_budget){.total.complete = false};
+    *out = (struct budget){0};
     for (size_t i = 0; i < WINDOW_PARTS; i++)
-        add_part(&window->parts, i, &out->components);
-    out->read_out = budget_combine(&out->components, STATS_CONFIDENCE);
-    if (window->aliasing_j.value > 0 || !window->aliasing_j.valid)
-        budget_add(&out->components, (struct budget_component){.name = "aliasing",
-                                                               .source = from_profile,
-                                                               .type = BUDGET_B,
-                                                               .unit = "J",
-                                                               .known = window->aliasing_j.valid,
-                                                               .u = window->aliasing_j.value / sqrt(3),
-                                                               .sensitivity = 1,
-                                                               .df = INFINITY});
-    budget_add(&out->components, (struct budget_component){.name = "gain",
-                                                           .source = gain->source ? gain->source : "nobody states it",
-                                                           .type = BUDGET_B,
-                                                           .unit = "1",
-                                                           .known = gain->bound > 0,
-                                                           .u = gain->bound / sqrt(3),
-                                                           .sensitivity = window->energy_j.value,
-                                                           .df = INFINITY});
-    out->total = budget_combine(&out->components, STATS_CONFIDENCE);
+        add_part(&window->parts, i, out);
+    budget_add(out, (struct budget_component){.name = "gain",
+                                              .source = gain->source ? gain->source : "nobody states it",
+                                              .type = BUDGET_B,
+                                              .unit = "1",
+                                              .known = gain->bound > 0,
+                                              .u = gain->bound / sqrt(3),
+                                              .sensitivity = window->energy_j.value,
+                                              .df = INFINITY});
 }
 
 /* Of what was learnt from the readings. */

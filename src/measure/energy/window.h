@@ -70,11 +70,11 @@ struct window_parts {
 
 struct window_energy {
     int64_t start_ns, end_ns;
-    struct reading energy_j, half_width_j; /* of the read-out's 95 % interval; the sensor's own error comes on top */
+    struct reading energy_j, half_width_j; /* of the 95 % interval, with all components but the sensor's gain */
     struct window_parts parts;             /* of half_width_j */
-    /* So much more or less may have been drawn by a load that repeats as often as the sensor shows its power; not in half_width_j.
-     * Invalid: the most that the device can draw is not known. */
-    struct reading aliasing_j;
+    /* The most that a load may hide that repeats as often as the sensor shows its power: a bound for the worst case, a note beside
+     * half_width_j. Invalid: the most that the device can draw is not known. */
+    struct reading aliasing_bound_j;
     const char *source;                    /* counter_source, power_source (more than half of the time) or "none" */
     double covered_share;                  /* of the window, by counter or trace */
     int64_t longest_gap_ns;                /* longest stretch in the window without a reading */
@@ -136,17 +136,12 @@ double spans_within(const struct spans *spans, double from, double to);
 /* All time that is in a or in b. */
 void spans_union(const struct spans *a, const struct spans *b, struct spans *out);
 
-/* energy_budget: how uncertain a measured energy is, component by component: what its read-out may have missed, and the
- * sensor's gain. docs/explanation/uncertainty.md describes each of them. */
+/* energy_budget: how uncertain a measured energy is, component by component: those that make its half-width, and the sensor's
+ * gain, which is not in it. docs/explanation/uncertainty.md describes each of them. */
 
-struct energy_budget {
-    struct budget components;   /* those that contribute nothing are left out; the gain is the last, and always there */
-    struct budget_sum read_out; /* of all but the gain and loads in step with the sensor */
-    struct budget_sum total;    /* not complete: the gain is not known, or what a load in step may hide */
-};
-
-/* window: with an energy and a half-width. */
-void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct energy_budget *out);
+/* window: with an energy and a half-width. Components that contribute nothing are left out; the gain is the last, and always
+ * there. */
+void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct budget *out);
 
 /* Of the sum of two devices' energies. Their read-outs err independently; their gains as if both erred alike, as it is not
  * known that they do not. */

@@ -1,18 +1,13 @@
 /* Parts of a line: the energy that an attempt used, and the hyperparameters by which an experiment differs from the others of its run. */
 #include "report/live/progress_private.h"
 
+#include "base/amount.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
 
-#include <math.h>
 #include <string.h>
-
-/* As it will be shown: 999.9996 J are 1 kJ. */
-static const double NEXT_UNIT = 999.9995;
-
-enum { DIGITS_MAX = 3 };
 
 static struct reading number(const json_t *energy, const char *scope, const char *key)
 {
@@ -31,38 +26,12 @@ struct drawn drawn_read(const json_t *energy)
     };
 }
 
-/* So many digits behind the point that two of the half-width are seen. */
-static int digits_for(double half_width)
-{
-    int digits = 0;
-    while (digits < DIGITS_MAX && half_width * pow(10, digits) < 10)
-        digits++;
-    return digits;
-}
-
-void drawn_add_energy(struct reading energy_j, struct reading half_width_j, struct text *out)
-{
-    static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
-    double scale = 1;
-    size_t unit = 0;
-    for (; unit + 1 < sizeof units / sizeof *units && fabs(energy_j.value) / scale >= NEXT_UNIT; unit++)
-        scale *= 1000;
-    double value = energy_j.value / scale, half_width = half_width_j.value / scale;
-    int digits = half_width_j.valid ? digits_for(half_width) : DIGITS_MAX;
-    text_addf(out, "%.*f %s", digits, value, units[unit]);
-    if (!half_width_j.valid)
-        return;
-    /* Never rounded down to none. */
-    double step = pow(10, -digits);
-    text_addf(out, " ± %.*f", digits, half_width < step ? step : half_width);
-}
-
 static void add_energy(const char *name, struct reading energy_j, struct reading half_width_j, struct text *out)
 {
     if (!energy_j.valid)
         return;
-    text_addf(out, ", %s ", name);
-    drawn_add_energy(energy_j, half_width_j, out);
+    AUTO_FREE char *energy = amount_format_with(energy_j, half_width_j, "J");
+    text_addf(out, ", %s %s", name, energy);
 }
 
 void drawn_add(const struct drawn *drawn, struct text *out)

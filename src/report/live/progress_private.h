@@ -41,11 +41,8 @@ struct drawn {
 /* "energy" of EVENT_ATTEMPT_ENDED; NULL, or null: nothing was measured. */
 struct drawn drawn_read(const json_t *energy);
 
-/* ", GPU 36.000 kJ ± 0.003, CPU 3.00 kJ ± 0.01"; nothing where nothing is known. */
+/* ", GPU 36.000 ± 0.003 kJ, CPU 3.00 ± 0.01 kJ"; nothing where nothing is known. */
 void drawn_add(const struct drawn *drawn, struct text *out);
-
-/* "1.914 kJ ± 0.011": as many digits as the half-width allows, at most three behind the point. */
-void drawn_add_energy(struct reading energy_j, struct reading half_width_j, struct text *out);
 
 #define PROGRESS_GREEN  "\033[32m"
 #define PROGRESS_RED    "\033[31m"

@@ -60,7 +60,7 @@ function plain(value, digits = 4) {
 }
 
 const SCALES = {
-  J: [[1e6, "MJ"], [1e3, "kJ"], [1, "J"], [0, "mJ", 1e-3]],
+  J: [[1e9, "GJ", 1e9], [1e6, "MJ"], [1e3, "kJ"], [1, "J"], [0, "mJ", 1e-3]],
   MiB: [[1024 * 1024, "TiB"], [1024, "GiB"], [0, "MiB", 1]],
 };
 function withUnit(value, unit, digits = 4) {
@@ -68,6 +68,28 @@ function withUnit(value, unit, digits = 4) {
   for (const [from, name, by] of SCALES[unit] || [])
     if (value !== 0 && Math.abs(value) >= from) return plain(value / (by || from), digits) + " " + name;
   return plain(value, digits) + " " + unit;
+}
+
+/* As amount_format_with (base/amount.c): "5.903 ± 0.003 kJ". ± has two digits if the first is 1 or 2, else one; the value ends at the
+ * same place; both share one unit. */
+function lastPlace(half) {
+  const [digits, exponent] = half.toExponential(1).split("e");
+  return Number(exponent) - (Number(digits) < 3 ? 1 : 0);
+}
+function atPlace(value, place) {
+  const text = place < 0 ? value.toFixed(-place) : String(Math.round(value / 10 ** place) * 10 ** place);
+  return Number(text) === 0 ? text.replace("-", "") : text;
+}
+function withHalfWidth(value, half, unit = "J") {
+  if (!isNumber(value)) return "";
+  if (!isNumber(half)) return `${withUnit(value, unit, 3)} ± ${say("unknown")}`;
+  if (half === 0) return `${withUnit(value, unit, 6).replace(" ", " ± 0 ")}`;
+  const larger = Math.max(Math.abs(value), half), prefixes = unit === "J" ? ["m", "", "k", "M", "G"] : [""];
+  for (const [i, prefix] of prefixes.entries()) {
+    const times = unit === "J" ? 1000 ** (1 - i) : 1, place = lastPlace(half * times);
+    if (i + 1 < prefixes.length && Number(atPlace(larger * times, place)) >= 1000) continue;
+    return `${atPlace(value * times, place)} ± ${atPlace(half * times, place)} ${prefix}${unit}`;
+  }
 }
 
 function duration(seconds, digits = 3) {
@@ -121,7 +143,7 @@ function rowOf(data) {
     verdict: VERDICTS.includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
     net: gpu?.net_of_bare_idle_j ?? null,
-    power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: mebibytes(peak.bytes), memoryOf: peak.of, pairMemory: mebibytes(peak.pair_bytes),
+    power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, cpuHalfWidth: cpu?.half_width_j ?? null, memory: mebibytes(peak.bytes), memoryOf: peak.of, pairMemory: mebibytes(peak.pair_bytes),
     retries: measured.retries, error: measured.error_message, params: measured.hyperparameters || {},
     gpu, dram: dram?.joules ?? null, metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,
     start: spans.length ? spans[spans.length - 1].from_ms : null,

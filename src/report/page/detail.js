@@ -35,7 +35,7 @@ function epochName(epoch) {
 function epochTable(row) {
   const columns = [
     [say("part"), (e) => epochName(e), false], [say("start"), (e) => duration(e.start_s), true], [say("duration"), (e) => duration(e.duration_s), true],
-    [say("energy"), (e) => withUnit(e.gpu_energy_j, "J"), true], [say("half_width"), (e) => withUnit(e.gpu_half_width_j, "J", 2), true],
+    [say("energy"), (e) => withHalfWidth(e.gpu_energy_j, e.gpu_half_width_j), true],
     [say("mean_power"), (e) => withUnit(e.gpu_power_w, "W"), true], [say("memory"), (e) => withUnit(e.gpu_mem_peak_mib, "MiB"), true],
   ];
   return make("div", { class: "scroll" }, make("table", {},
@@ -95,9 +95,9 @@ function list(pairs) {
 function figuresOf(row) {
   const gpu = row.gpu || {}, percent = (v) => withUnit(100 * v, "%");
   const all = [
-    ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)], ["expanded", "expanded_j", withUnit(gpu.expanded_j, "J", 2)],
-    ["aliasing", "aliasing_j", gpu.aliasing_j > 0 ? withUnit(gpu.aliasing_j, "J", 2) : ""],
-    ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j", withUnit(gpu.net_of_bare_idle_j, "J")],
+    ["energy", "joules, half_width_j", withHalfWidth(gpu.joules, gpu.half_width_j)],
+    ["aliasing", "aliasing_bound_j", gpu.aliasing_bound_j > gpu.half_width_j ? withUnit(gpu.aliasing_bound_j, "J", 3) : ""],
+    ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j, net_half_width_j", withHalfWidth(gpu.net_of_bare_idle_j, gpu.net_half_width_j)],
     ["mean_power", "power_mean_w", withUnit(gpu.power_mean_w, "W")],
     ["power_range", "power_min_w, power_max_w", range(gpu.power_min_w, gpu.power_max_w, "W")],
     ["power_cv", "power_cv_within", isNumber(gpu.power_cv_within) ? percent(gpu.power_cv_within) : ""],
@@ -108,7 +108,7 @@ function figuresOf(row) {
     ["utilisation_mean", "utilisation_mean_percent", withUnit(gpu.utilisation_mean_percent, "%")], ["utilisation_max", "utilisation_max_percent", withUnit(gpu.utilisation_max_percent, "%")],
     [`peak_memory_${row.memoryOf}`, "gpu_mem_peak_mib", withUnit(row.memory, "MiB")], ["peak_memory_pair", "gpu_mem_pair_peak_mib", withUnit(row.pairMemory, "MiB")],
     ["sampled", "covered_share", isNumber(gpu.covered_share) ? percent(gpu.covered_share) : ""], ["gap", "longest_gap_s", duration(gpu.longest_gap_s)],
-    ["cpu_energy", "cpu_package.joules", withUnit(row.cpu, "J")], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
+    ["cpu_energy", "cpu_package.joules, cpu_package.half_width_j", withHalfWidth(row.cpu, row.cpuHalfWidth)], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
   ];
   const later = head.readings.flatMap(({ name, unit, figures }) => Object.entries(figures).map(([key, how]) => [say(how, { name }), key, withUnit(gpu[key], unit)]));
   return [...all.map(([name, ...more]) => [say(name), ...more]), ...later].filter(([, , text]) => text).map(([name, key, text]) => [make("span", { title: key || null }, name), text]);
@@ -123,12 +123,11 @@ function budgetOf(row) {
     make("td", { title: name }, say(`budget_${name}`)), make("td", {}, type), make("td", { class: "number" }, isNumber(u) && unit !== "1" ? `${figure(u)} ${unit}` : figure(u)),
     make("td", { class: "number" }, `${figure(sensitivity)}${{ s: " W", 1: " J" }[unit] ?? ""}`), make("td", { class: "number" }, isNumber(joules) ? `${figure(joules)} J` : figure(joules)),
     make("td", { class: "number" }, figure(freedom)), sources.includes(source) ? make("td", {}, say(`budget_of_${source.replace(" ", "_")}`)) : make("td", { lang: "en" }, source)));
-  const sum = (name, of) => make("p", { class: "hint" }, of ? say(name, { u: figure(of.u_j), df: figure(of.degrees_of_freedom), k: figure(of.k), expanded: figure(of.expanded_j) }) : say("budget_incomplete"));
   return [make("details", { class: "budget" }, make("summary", {}, say("budget")),
     make("div", { class: "scroll" }, make("table", {},
       make("thead", {}, make("tr", {}, ...["component", "type", "u", "sensitivity", "joules", "freedom", "source"].map((name, i) => make("th", { class: i > 1 && i < 6 ? "number" : null }, say(`budget_${name}`))))),
       make("tbody", {}, ...rows))),
-    sum("budget_read_out", budget.read_out), sum("budget_total", budget.total))];
+    make("p", { class: "hint" }, say("budget_hint")))];
 }
 
 /* The power within one of the job's steps: the curve with its band, phases between dotted lines with their joules. */
@@ -143,7 +142,7 @@ function drawSteps({ bins, phases }, width) {
   svg.append(make("path", { d: `M${line((bin) => bin.power_w + bin.half_width_w).concat(back).join("L")}Z`, fill: "var(--accent)", opacity: 0.2 }),
     make("path", { d: `M${line((bin) => bin.power_w).join("L")}`, fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
   for (const phase of phases) {
-    const from = x(Math.min(phase.begin_s, end)), to = x(Math.min(phase.end_s, end)), joules = isNumber(phase.energy_j) ? `${withUnit(phase.energy_j, "J", 3)} ± ${plain(phase.half_width_j, 2)}` : say("unknown");
+    const from = x(Math.min(phase.begin_s, end)), to = x(Math.min(phase.end_s, end)), joules = withHalfWidth(phase.energy_j, phase.half_width_j) || say("unknown");
     svg.append(make("line", { x1: to, x2: to, y1: top, y2: bottom, stroke: "var(--soft)", "stroke-dasharray": "2 4" }),
       ...[[phase.name, top - 24, "phase"], [joules, top - 8, "soft"]].map(([text, up, name]) => make("text", { x: (from + to) / 2, y: up, "text-anchor": "middle", class: name }, make("title", {}, `${phase.name}: ${joules}`), cut(text, to - from))));
   }
@@ -193,7 +192,7 @@ function showDetail(row) {
     make("h2", {}, row.id, " ", badge(row.outcome), " ", badge(row.verdict)),
     make("p", { class: "facts" }, ...[row.label, say(row.mode), row.data.background ? say("beside", { name: typeof row.data.background === "string" ? row.data.background : [row.data.background.repository, row.data.background.model].filter(Boolean).join("/") }) : null,
       moment(row.start), duration(row.duration),
-      isNumber(row.energy) ? `${withUnit(row.energy, "J")}${isNumber(row.halfWidth) ? " ± " + withUnit(row.halfWidth, "J", 2) : ""}` : null,
+      withHalfWidth(row.energy, row.halfWidth) || null,
       ...Object.entries(row.metrics).map(([name, value]) => (value === null ? null : `${name} ${isNumber(value) ? plain(value, 5) : value}`))]
       .filter(Boolean).map((text) => make("span", {}, text))));
   if (row.error) section.append(make("p", {}, make("b", {}, say("error") + ": "), row.error));

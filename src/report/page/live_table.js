@@ -8,8 +8,7 @@ const gridColumns = () => [
   { key: "verdict", title: say("verdict"), of: (row) => ["", "none", "clean", "no evidence", "not judged", "evidence recorded", "unverified", "suspect", "contaminated"].indexOf(row.verdict_text ?? ""), show: verdictBadge },
   ...live.metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics?.[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 5) : v) })),
   { key: "duration", title: say("duration"), number: true, of: (row) => (row.state !== "done" ? null : numberOr(row.duration_s)), text: duration },
-  { key: "energy", title: say("energy"), number: true, of: (row) => numberOr(row.gpu_j), text: (v) => withUnit(v, "J") },
-  { key: "half", title: say("half_width"), number: true, of: (row) => numberOr(row.gpu_half_width_j), text: (v) => withUnit(v, "J", 2) },
+  { key: "energy", title: say("energy"), number: true, of: (row) => numberOr(row.gpu_j), textOf: (row) => withHalfWidth(row.gpu_j, row.gpu_half_width_j) },
   { key: "attempts", title: say("live_attempts"), number: true, of: (row) => row.attempts || null },
   { key: "error", title: say("live_seen"), class: "error", of: (row) => row.error ?? row.evidence ?? null },
 ];
@@ -17,7 +16,7 @@ let columnsNow = [];
 
 function gridRow(row) {
   const cells = columnsNow.map((column) => {
-    const value = column.of(row), text = value === null || value === undefined ? DASH : column.text ? column.text(value) : String(value);
+    const value = column.of(row), text = value === null || value === undefined ? DASH : column.textOf ? column.textOf(row) : column.text ? column.text(value) : String(value);
     return make("td", { class: [column.number && "number", column.class].filter(Boolean).join(" ") || null, title: column.class ? value : null }, column.show ? column.show(row) : column.class === "error" && text === DASH ? "" : text);
   });
   return make("tr", { tabindex: "-1", "data-number": row.number, "aria-selected": String(row.number === live.chosen), onclick: () => chooseExperiment(row.number, true) }, ...cells);

@@ -12,17 +12,18 @@ const COLUMNS = [
   ...metricNames.filter((name) => rows.some((row) => isNumber(bestValue(row, name)) && bestValue(row, name) !== row.metrics[name])).map((name) => ({ key: "b:" + name, title: say("best_of", { name }), number: true, of: (row) => bestValue(row, name), text: (v) => plain(v, 5) })),
   ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) && !Number.isInteger(v) ? plain(v, 6) : String(v)) })),
   { key: "duration", title: say("duration"), also: ["time"], number: true, of: (row) => row.duration, text: duration },
-  { key: "energy", title: say("energy"), also: ["energy"], number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
-  { key: "halfWidth", title: say("half_width"), also: ["half_width"], number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
-  { key: "net", title: say("net_energy"), also: ["net"], number: true, of: (row) => row.net, text: (v) => withUnit(v, "J") },
+  { key: "energy", title: say("energy"), also: ["energy"], number: true, of: (row) => row.energy, textOf: (row) => withHalfWidth(row.energy, row.halfWidth) },
+  { key: "halfWidth", title: say("half_width"), also: ["half_width"], number: true, of: (row) => row.halfWidth, findOnly: true },
+  { key: "net", title: say("net_energy"), also: ["net"], number: true, of: (row) => row.net, textOf: (row) => withHalfWidth(row.net, row.gpu.net_half_width_j) },
   { key: "power", title: say("mean_power"), also: ["power"], number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
-  { key: "cpu", title: say("cpu_energy"), also: ["cpu"], number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
+  { key: "cpu", title: say("cpu_energy"), also: ["cpu"], number: true, of: (row) => row.cpu, textOf: (row) => withHalfWidth(row.cpu, row.cpuHalfWidth) },
   { key: "memory", title: say("peak_memory"), also: ["memory"], number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
   { key: "model", title: say("model"), also: ["model"], of: (row) => (several.label ? row.label : null) },
   { key: "mode", title: say("mode"), also: ["mode"], of: (row) => (several.mode ? say(row.mode) : null) },
   { key: "retries", title: say("retries"), also: ["retries"], number: true, of: (row) => row.retries },
   { key: "error", title: say("error"), also: ["error"], of: (row) => row.error, class: "error" },
 ].filter((column) => ["number", "id", "outcome", "verdict"].includes(column.key) || rows.some((row) => { const v = column.of(row); return v !== null && v !== undefined && v !== "" && !(column.key === "retries" && v === 0); }));
+const columnsShown = COLUMNS.filter((column) => !column.findOnly);
 
 /* brushes: key → {of(row), from, to}, what is selected among the relations. */
 const table = { sort: "number", down: false, find: "", tests: [], brushes: new Map(), verdict: "", outcome: "", elements: new Map(), body: null, shown: [], listeners: [] };
@@ -30,6 +31,7 @@ const table = { sort: "number", down: false, find: "", tests: [], brushes: new M
 function cellText(column, row) {
   const value = column.of(row);
   if (value === null || value === undefined) return "";
+  if (column.textOf) return column.textOf(row);
   return column.text ? column.text(value) : String(value);
 }
 
@@ -38,7 +40,7 @@ const onlyOnScreen = (key) => /^[bmp]:/.test(key) || ["cpu", "model", "mode", "r
 const classOf = (column) => [column.number && "number", column.class, onlyOnScreen(column.key) && "more"].filter(Boolean).join(" ") || null;
 
 function tableRow(row) {
-  const cells = COLUMNS.map((column) => {
+  const cells = columnsShown.map((column) => {
     const value = column.of(row);
     const attributes = { class: classOf(column) };
     if (column.class || isNumber(value)) attributes.title = value;
@@ -89,7 +91,7 @@ function refresh() {
   table.shown = sorted(rows.filter(fits));
   table.body.replaceChildren();
   fill(CHUNK);
-  if (!table.shown.length) table.body.append(make("tr", {}, make("td", { colspan: COLUMNS.length }, say("no_rows"))));
+  if (!table.shown.length) table.body.append(make("tr", {}, make("td", { colspan: columnsShown.length }, say("no_rows"))));
   document.getElementById("shown").textContent = say("shown", { n: table.shown.length, all: rows.length });
   document.getElementById("clear-brushes").hidden = !table.brushes.size;
   for (const heading of document.querySelectorAll("#table th")) {
@@ -151,7 +153,7 @@ function showTable() {
       const box = event.currentTarget;
       if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) fill(table.body.childElementCount + CHUNK);
     } }, make("table", { id: "table", "aria-label": say("experiments") },
-      make("thead", {}, make("tr", {}, ...COLUMNS.map((column) =>
+      make("thead", {}, make("tr", {}, ...columnsShown.map((column) =>
         make("th", { scope: "col", "data-key": column.key, class: classOf(column) },
           make("button", { type: "button", onclick: () => sort(column.key) }, column.title))))),
       table.body)));

@@ -1,6 +1,7 @@
 /* The plan, with what is done, and the end of a log. */
 #include "report/watch/view_private.h"
 
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -67,8 +68,7 @@ static char *energy_cell(const struct row *row, enum grid_style *style)
     *style = GRID_POWER;
     if (row->experiment->state == STATE_DONE && !energy->gpu_j.valid)
         return mem_strdup(WATCH_ABSENT);
-    return row->experiment->state == STATE_DONE ? columns_energy_cell(energy->gpu_j, (struct reading){0})
-                                                : mem_strdup("");
+    return row->experiment->state == STATE_DONE ? amount_format(energy->gpu_j, "J") : mem_strdup("");
 }
 
 static char *metric_cell(const struct row *row, enum grid_style *style)

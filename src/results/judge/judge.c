@@ -1,5 +1,6 @@
 #include "results/judge/judge.h"
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "results/judge/judge_private.h"
@@ -35,6 +36,7 @@ static void judge_sampling(struct dataset_experiment *experiment)
     }
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
+    AUTO_FREE char *energy = amount_format_with(gpu->energy_j, gpu->half_width_j, "J");
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
                  gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
     if (gpu->energy_unknown) {
@@ -43,14 +45,13 @@ static void judge_sampling(struct dataset_experiment *experiment)
         return;
     }
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
-                  "%.3g %% of the seconds sampled, GPU energy ± %.10g %%", 100 * gpu->sampled_share.value,
-                  number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
+                  "%.3g %% of the seconds sampled, GPU energy %s", 100 * gpu->sampled_share.value,
+                  *energy ? energy : "unknown");
     if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short",
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
-                         "%.6g J ± %.6g",
-                         100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
-                         gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
+                         "%s",
+                         100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value, energy);
     if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
         dataset_evidence(experiment, "sampling_gap", "nothing was sampled for %.6g s", gpu->longest_gap_s.value);
 }
@@ -115,11 +116,11 @@ static void judge_finer(struct dataset_experiment *experiment, struct reading re
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     double apart_j = fabs(recorded.value - gpu->energy_j.value);
+    AUTO_FREE char *energy = amount_format_with(gpu->energy_j, gpu->half_width_j, "J");
     if (!recorded.valid || !gpu->energy_j.valid || apart_j <= 2 * gpu->half_width_j.value)
         return;
     experiment->contradicts = true;
-    dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %.8g J ± %.3g",
-                     recorded.value, gpu->energy_j.value, gpu->half_width_j.value);
+    dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %s", recorded.value, energy);
 }
 
 /* expected: the figures that some row of its summary.csv has, bits of enum dataset_recorded. */

@@ -91,11 +91,7 @@ static void sum_up(struct weights *weights, bool alike, struct measurement *out)
     }
     free(weights->items);
     out->u_gain = (struct reading){alike ? sum : sqrt(squares), known};
-    struct budget budget = {0};
-    budget_add(&budget, (struct budget_component){.known = true, .u = out->u_read, .sensitivity = 1, .df = INFINITY});
-    budget_add(&budget,
-               (struct budget_component){.known = known, .u = out->u_gain.value, .sensitivity = 1, .df = INFINITY});
-    out->expanded = (struct reading){budget_combine(&budget, STATS_CONFIDENCE).expanded, known};
+    out->half_width = (struct reading){HALF_WIDTH_DEVIATIONS * out->u_read, out->valid};
 }
 
 void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items, size_t count,
@@ -172,8 +168,8 @@ struct stats_interval measurement_interval(const struct measurement *measurement
 struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
                                                 const struct stats_interval *sampling)
 {
-    double half = measurement->expanded.value * fabs(mean);
-    if (!measurement->valid || !measurement->expanded.valid || sampling->method == STATS_NONE)
+    double half = measurement->half_width.value * fabs(mean);
+    if (!measurement->valid || sampling->method == STATS_NONE)
         return (struct stats_interval){.method = STATS_NONE};
     return (struct stats_interval){mean - hypot(mean - sampling->low, half), mean + hypot(sampling->high - mean, half),
                                    sampling->method};
@@ -188,7 +184,7 @@ json_t *measurement_json(const struct measurement *measurement, bool ratio)
                        : !measurement->u_gain.valid ? "unknown"
                        : ratio                      ? "kept"
                                                     : "common";
-    return json_pack("{s:o, s:s, s:o, s:o}", "u_read_out", json_finite(measurement->u_read), "gain", gain, "u_gain",
-                     json_reading_or_null(measurement->u_gain), "expanded",
-                     json_reading_or_null(measurement->expanded));
+    return json_pack("{s:o, s:o, s:s, s:o}", "u", json_finite(measurement->u_read), "half_width",
+                     json_reading_or_null(measurement->half_width), "gain", gain, "u_gain",
+                     json_reading_or_null(measurement->u_gain));
 }

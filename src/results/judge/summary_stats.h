@@ -24,7 +24,7 @@ struct measurement {
     struct reading
         u_gain; /* 0 where it cancels; not valid: of a sensor that counts nobody states it, or it is not known
                               which that was */
-    struct reading expanded; /* 95 % of both together; not valid: the gain is not known */
+    struct reading half_width; /* 95 % of the read-outs; the gain is not in it */
 };
 
 /* Of the mean of a quantity ("gpu_energy_j", "gpu_power_w", ...) over some experiments. */
@@ -41,11 +41,11 @@ struct measurement_row {
 void measurement_of_ratio(const struct dataset *dataset, const char *quantity, const struct measurement_row *rows,
                           size_t count, size_t strata, struct measurement *out);
 
-/* The ratio's interval with the measurement in it: sampling is of type A, with its degrees of freedom; never narrower
- * than the ratio's own. STATS_NONE: one of them is not known. */
+/* The ratio's interval with the measurement in it, and the gains of sensors that do not cancel: sampling is of type A, with its
+ * degrees of freedom; never narrower than the ratio's own. STATS_NONE: one of them is not known. */
 struct stats_interval measurement_interval(const struct measurement *measurement, const struct stats_effect *effect);
 
-/* Of a mean: both half-widths in squares. */
+/* Of a mean: both half-widths in squares, without the gain. */
 struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
                                                 const struct stats_interval *sampling);
 

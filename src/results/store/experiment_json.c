@@ -344,6 +344,8 @@ static void set_net(json_t *figures, const json_t *net)
         return;
     json_object_set(figures, "net_of_bare_idle_j", joules);
     json_object_set(figures, "net_half_width_j", half_width ? half_width : json_null());
+    /* Of the gross energy, of the idle windows and of the devices (idle_net_of): in squares. */
+    json_set_text(figures, "net_combined", "independent");
 }
 
 static void set_all(json_t *energy, const json_t *net)

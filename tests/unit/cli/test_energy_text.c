@@ -11,6 +11,7 @@
 #include "session/command.h"
 #include "session/energy_text.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static struct energy_meters_figures *add_gpu(struct sheet *sheet, const char *na
     *figures = (struct energy_meters_figures){.scope = ENERGY_GPU, .name = name, .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(36000),
                                              .half_width_j = is(3.14159),
-                                             .aliasing_j = is(0),
+                                             .aliasing_bound_j = is(0),
                                              .power_mean_w = is(600),
                                              .power_min_w = is(90.04),
                                              .power_max_w = is(699.96),
@@ -71,7 +72,7 @@ static void add_package(struct sheet *sheet)
     *figures = (struct energy_meters_figures){.scope = ENERGY_PACKAGE, .name = "package-0", .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(3000),
                                              .half_width_j = is(0.01),
-                                             .aliasing_j = is(0),
+                                             .aliasing_bound_j = is(0),
                                              .power_mean_w = is(50),
                                              .source = "rapl-perf",
                                              .covered_share = 1};
@@ -98,8 +99,8 @@ static void expect_part(const struct sheet *sheet, const char *part)
 }
 
 #define LAST_WORDS                                                                                                     \
-    "  All the energy of the device, whoever used it. ± is 95 %, of the measurement; the sensor's\n"                  \
-    "  own error is unknown and comes on top.\n"
+    "  All the energy of the device, whoever used it. ± is 95 % and contains all but\n"                               \
+    "  the sensor's gain, which is unknown: the vendor states none.\n"
 
 static void each_device_has_its_energy_power_and_state(void **state)
 {
@@ -110,11 +111,11 @@ static void each_device_has_its_energy_power_and_state(void **state)
     add_package(&sheet);
     expect_text(&sheet, "Energy of 60.000 s, until the command ended:\n"
                         "\n"
-                        "         36000.00 J ± 3.14  GPU 3 (GPU board, nvml-counter)\n"
-                        "                            0.0100000 kWh, 600.0 W (90.0 to 700.0)\n"
+                        "         36.000 ± 0.003 kJ  GPU 3 (GPU board, nvml-counter)\n"
+                        "                            10.0000 ± 0.0009 Wh, 600.0 W (90.0 to 700.0)\n"
                         "                            50 °C (most 61), 97 % busy (most 100), memory at most 1.50 GiB\n"
-                        "          3000.00 J ± 0.01  package-0 (CPU package, rapl-perf)\n"
-                        "                            0.0008333 kWh, 50.0 W\n"
+                        "    3.000000 ± 0.000010 kJ  package-0 (CPU package, rapl-perf)\n"
+                        "                            833.3333 ± 0.0028 mWh, 50.0 W\n"
                         "\n" LAST_WORDS);
 }
 
@@ -140,13 +141,10 @@ static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(voi
     struct sheet sheet;
     begin(&sheet);
     struct energy_meters_figures *gpu = add_gpu(&sheet, "GPU 0");
-    gpu->window.aliasing_j = is(9000);
-    expect_part(
-        &sheet,
-        "  up to ± 9000.00 J more if its load repeats in step with its sensor: tare calibrate may exclude that\n");
-    gpu->window.aliasing_j.valid = false;
-    expect_part(&sheet,
-                "  what a load in step with its sensor may hide is unknown: the device states no power limit\n");
+    gpu->window.aliasing_bound_j = is(9000);
+    expect_part(&sheet, "  a load in step with its sensor may hide up to 9 kJ: tare calibrate may exclude that\n");
+    gpu->window.aliasing_bound_j.valid = false;
+    expect_part(&sheet, "  the most that a load in step with its sensor may hide is unknown: no power limit stated\n");
 }
 
 static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
@@ -160,11 +158,11 @@ static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
     *sum = (struct energy_meters_figures){.scope = ENERGY_GPU, .devices = 2};
     sum->window = (struct window_energy){.energy_j = is(72000),
                                          .half_width_j = is(4.443),
-                                         .aliasing_j = is(0),
+                                         .aliasing_bound_j = is(0),
                                          .power_mean_w = is(1200),
                                          .source = "nvml-counter"};
-    expect_part(&sheet, "\n         72000.00 J ± 4.44  all GPUs\n"
-                        "                            0.0200000 kWh, 1200.0 W\n");
+    expect_part(&sheet, "\n         72.000 ± 0.004 kJ  all GPUs\n"
+                        "                            20.0000 ± 0.0012 Wh, 1200.0 W\n");
 }
 
 static void what_is_missing_for_one_reason_is_told_once(void **state)
@@ -280,9 +278,9 @@ static void epochs_are_rows_as_far_as_anything_is_known_of_them(void **state)
     figures[0].of[ENERGY_GPU].window.half_width_j.valid = false; /* bridged over a gap */
     figures[1].of[ENERGY_GPU].memory_peak_bytes = is(3 << 20);
     expect_part(&sheet, "\n\n"
-                        "   SECONDS    GPU J   +/-  GPU W    CPU J   +/-  CPU W  GPU MiB  EPOCH\n"
-                        "     2.000   200.00     -  100.0    40.00  0.50   20.0        -  (startup)\n"
-                        "    58.000  5800.00  0.12  100.0  1160.00  0.50   20.0        3  epoch 1\n"
+                        "   SECONDS           GPU J  GPU W         CPU J  CPU W  GPU MiB  EPOCH\n"
+                        "     2.000   200 ± unknown  100.0    40.0 ± 0.5   20.0        -  (startup)\n"
+                        "    58.000  5800.00 ± 0.12  100.0  1160.0 ± 0.5   20.0        3  epoch 1\n"
                         "\n");
     json_t *json = energy_text_json(&sheet.page);
     json_t *parts = json_object_get(json, "epochs");
@@ -376,5 +374,6 @@ int main(void)
         cmocka_unit_test(of_very_many_epochs_the_first_and_the_last_are_rows),
         cmocka_unit_test(what_the_processes_used_is_told_and_what_may_not_be_seen_is_named),
     };
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as the program does: the table's library escapes "±" in others */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,36 +241,11 @@ static void what_was_drawn_stands_in_the_line_of_the_end(void **state)
         written(&screen),
         "[1/3] digits_mlp_001 started\n"
         "[1/3] digits_mlp_001 attempt 1 failed: exit code 3; retry in 1 s\n"
-        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 kJ ± 0.003, CPU 999.90 J ± 0.52, "
+        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 ± 0.003 kJ, CPU 999.9 ± 0.5 J, "
         "loss 0.5\n"
         "[2/3] digits_mlp_002 started\n"
         "[2/3] digits_mlp_002 interrupted after 0.0 s\n");
     fclose(screen.file);
-}
-
-static void energies_have_as_many_digits_as_their_half_width_allows(void **state)
-{
-    (void)state;
-    static const struct {
-        double energy_j, half_width_j; /* below 0: unknown */
-        const char *expected;
-    } rows[] = {
-        {0, 0.3, "0.00 J ± 0.30"},
-        {52.3456, 0.0123, "52.346 J ± 0.012"},
-        {52.3456, 0.00001, "52.346 J ± 0.001"},
-        {999.4, 12, "999 J ± 12"},
-        {999.9999, 1, "1.000 kJ ± 0.001"},
-        {1914.2, 130, "1.91 kJ ± 0.13"},
-        {2.5e6, 1500, "2.500 MJ ± 0.002"},
-        {4e12, 3e9, "4000.0 GJ ± 3.0"},
-        {123.4567, -1, "123.457 J"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        AUTO_TEXT struct text text = {0};
-        drawn_add_energy((struct reading){rows[i].energy_j, true},
-                         (struct reading){rows[i].half_width_j, rows[i].half_width_j >= 0}, &text);
-        assert_string_equal(text_get(&text), rows[i].expected);
-    }
 }
 
 static void the_live_line_says_what_is_drawn_now(void **state)
@@ -565,7 +540,6 @@ int main(void)
         cmocka_unit_test(plain_lines_tell_starts_ends_retries_and_evidence),
         cmocka_unit_test(the_live_line_says_what_runs_how_long_and_how_much_is_left),
         cmocka_unit_test(what_was_drawn_stands_in_the_line_of_the_end),
-        cmocka_unit_test(energies_have_as_many_digits_as_their_half_width_allows),
         cmocka_unit_test(the_live_line_says_what_is_drawn_now),
         cmocka_unit_test(the_live_line_says_how_long_a_stop_may_take),
         cmocka_unit_test(after_a_resume_no_number_of_attempts_is_promised),

@@ -202,7 +202,7 @@ static struct reading hidden_j(const struct window_sensor *sensor, double watts,
     window_index_free(index);
     series_fini(&series);
     assert_true(energy.energy_j.valid);
-    return energy.aliasing_j;
+    return energy.aliasing_bound_j;
 }
 
 /* Of the unseen share of the time nothing is known but that the device draws between nothing and its limit. */

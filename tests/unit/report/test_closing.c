@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "report/closing.h"
 
+#include <locale.h>
 #include <string.h>
 
 /* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated, epochs that never
@@ -448,8 +449,33 @@ static void of_many_lanes_some_are_told_and_the_rest_is_counted(void **state)
     results_fini(&results);
 }
 
+/* ± stays where the terminal is narrow: other columns go, and of the energies the CPU's. */
+static void energies_keep_their_half_width_and_lose_the_cpu_to_a_narrow_terminal(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    for (size_t i = 0; i < 2; i++) {
+        add_experiment(&results, OUTCOME_SUCCEEDED);
+        results.items[i].energy.gpu_j = (struct reading){i ? 5903.6 : 5902.63, true};
+        results.items[i].energy.gpu_half_width_j = (struct reading){i ? 7853 : 3.4, true};
+        results.items[i].energy.cpu_j = (struct reading){999.96, true};
+        results.items[i].energy.cpu_half_width_j = (struct reading){0.5, i == 0};
+    }
+    AUTO_FREE char *wide = closing_of(&results, 0);
+    assert_non_null(strstr(
+        wide, "EXPERIMENT      learning_rate  OUTCOME     TIME        GPU ENERGY          CPU ENERGY  accuracy\n"
+              "digits_mlp_001          0.001  succeeded  3.3 s  5.903 ± 0.003 kJ  1.0000 ± 0.0005 kJ      0.91\n"
+              "digits_mlp_002          0.002  succeeded  3.3 s          6 ± 8 kJ      1 kJ ± unknown      0.92\n"));
+    AUTO_FREE char *narrow = closing_of(&results, 60);
+    assert_non_null(strstr(narrow, "EXPERIMENT      OUTCOME     TIME        GPU ENERGY  accuracy\n"
+                                   "digits_mlp_001  succeeded  3.3 s  5.903 ± 0.003 kJ      0.91\n"));
+    assert_non_null(strstr(narrow, "not shown, for want of room: learning_rate, CPU ENERGY (all in summary.csv)"));
+    results_fini(&results);
+}
+
 int main(void)
 {
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as the program does: the table's library escapes "±" in others */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
@@ -471,6 +497,7 @@ int main(void)
         cmocka_unit_test(lanes_have_a_table_that_loses_columns_to_a_narrow_terminal),
         cmocka_unit_test(of_many_lanes_some_are_told_and_the_rest_is_counted),
         cmocka_unit_test(outcomes_are_coloured_when_asked),
+        cmocka_unit_test(energies_keep_their_half_width_and_lose_the_cpu_to_a_narrow_terminal),
     };
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);
 }

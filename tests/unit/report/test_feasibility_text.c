@@ -103,7 +103,7 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
         "  try: a smaller batch of c", "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1", "12.3 s",
         "contaminated", "a_model_with_quite_a_long_name beside c: they never met",
         "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 experiments: in 7 %",
-        "a_model_with_quite_a_long_name beside c: 19 J ± 295 J for the foreground, and 52 % of the energy is nobody's",
+        "a_model_with_quite_a_long_name beside c: 0 ± 300 J for the foreground, and 52 % of the energy is nobody's",
         "met      none of them runs out of memory (2 of 2 pairs predicted to fit)",
         "not met  every pair predicted to fit is proven (1 of 2 pairs predicted to fit)",
         /* 5, 7 and 10 GiB: all above 4000 MB and half of the GPU. */

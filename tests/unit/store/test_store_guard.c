@@ -42,10 +42,13 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
     json_t *json = json_loads(text, 0, NULL), *tare = json_object_get(json, "tare");
     json_t *first = json_object_get(json_array_get(json_object_get(tare, "attempts"), 0), "energy");
     json_t *second = json_object_get(json_array_get(json_object_get(tare, "attempts"), 1), "energy");
-    assert_json(first,
-                "{'gpu': {'joules': 5000, 'net_of_bare_idle_j': 3500.5, 'net_half_width_j': 5},"
-                " 'devices': [{'device': 'GPU 0', 'joules': 3000, 'net_of_bare_idle_j': 2250, 'net_half_width_j': 4},"
-                " {'device': 'GPU 1', 'joules': 2000, 'net_of_bare_idle_j': 1250.5, 'net_half_width_j': 3}]}");
+    assert_json(
+        first,
+        "{'gpu': {'joules': 5000, 'net_of_bare_idle_j': 3500.5, 'net_half_width_j': 5, 'net_combined': 'independent'},"
+        " 'devices': [{'device': 'GPU 0', 'joules': 3000, 'net_of_bare_idle_j': 2250, 'net_half_width_j': 4, "
+        "'net_combined': 'independent'},"
+        " {'device': 'GPU 1', 'joules': 2000, 'net_of_bare_idle_j': 1250.5, 'net_half_width_j': 3, 'net_combined': "
+        "'independent'}]}");
     /* The last attempt, which the experiment's energy is of, has no baseline after it. */
     assert_true(json_is_null(json_object_get(json_object_get(second, "gpu"), "net_of_bare_idle_j")));
     char *summary = run_read(&run, "summary.csv");
