@@ -161,6 +161,10 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
                    size_t epoch_count, struct step_marks *marks, struct energy_meters_result *out);
 void energy_meters_result_fini(struct energy_meters_result *result);
 
+/* What would make the half-width narrower, as a phrase: a calibration where the sensor's profile makes most of it and the window is
+ * of a second or more, else a longer window. */
+const char *energy_meters_remedy(const struct energy_meters_figures *device);
+
 /* As docs/reference/measuring.md describes it; absent is null. */
 json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs);
 

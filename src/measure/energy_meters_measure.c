@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/energy_meters_private.h"
+#include "stats/interval.h"
+#include "tare_build.h"
 
 #include <math.h>
 #include <string.h>
@@ -375,6 +377,20 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
     if (marks && marks->count > 0)
         measure_steps(energy_meters, &fold, out);
     step_fold_fini(&fold);
+}
+
+const char *energy_meters_remedy(const struct energy_meters_figures *device)
+{
+    static const enum window_part of_profile[] = {WINDOW_PART_EDGES, WINDOW_PART_AVERAGING, WINDOW_PART_UPDATES,
+                                                  WINDOW_PART_UNSEEN, WINDOW_PART_LAG};
+    const struct window_energy *window = &device->window;
+    double variance = 0, half_width_j = window->half_width_j.value;
+    EACH_OF (part, of_profile)
+        variance += pow(HALF_WIDTH_DEVIATIONS * window->parts.j[*part], 2);
+    bool is_short = window->end_ns - window->start_ns < NS_PER_S;
+    bool by_profile = !is_short && variance > 0.5 * half_width_j * half_width_j;
+    return device->scope == ENERGY_GPU && !device->calibration && by_profile ? "run '" TARE_NAME " calibrate'"
+                                                                             : "measure a longer window";
 }
 
 void energy_meters_result_fini(struct energy_meters_result *result)

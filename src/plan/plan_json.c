@@ -295,6 +295,7 @@ static const struct key guard_keys[] = {
     {"memory_wait_s", KEY_DOUBLE, AT(preflight.memory_wait_s)},
     {"cooldown_min_s", KEY_DOUBLE, AT(cooldown.min_s)},
     {"cooldown_max_s", KEY_DOUBLE, AT(cooldown.max_s)},
+    {"energy_half_width_percent", KEY_DOUBLE, AT(half_width_percent), KEY_MAY_MISS},
     {0},
 };
 #undef AT

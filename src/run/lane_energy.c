@@ -1,6 +1,7 @@
 /* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the job. */
 #include "run/lane.h"
 
+#include "base/amount.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -302,11 +303,30 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
                       100 * window->covered_share);
 }
 
+/* An energy of the row, by the devices of which it is the sum. */
+static void tell_imprecise(struct lane *lane, const struct energy_meters_result *result, enum energy_meters_scope scope)
+{
+    const struct window_energy *sum = &result->sums[scope].window;
+    double most_percent = lane->runner->plan->guard.half_width_percent;
+    const struct energy_meters_figures *widest = NULL;
+    if (!evidence_is_imprecise(sum->energy_j, sum->half_width_j, most_percent))
+        return;
+    EACH (device, result->devices, result->device_count)
+        if (device->scope == scope &&
+            (!widest || device->window.half_width_j.value > widest->window.half_width_j.value))
+            widest = device;
+    AUTO_FREE char *energy = amount_format_with(sum->energy_j, sum->half_width_j, "J");
+    lane_evidence(lane, "energy_imprecise", "%s: %s, where %.4g %% are useful; to know it better, %s",
+                  energy_meters_scope_name(scope), energy, most_percent, energy_meters_remedy(widest));
+}
+
 static void tell_result(struct lane *lane, const struct energy_meters_result *result)
 {
     struct text text = {0};
     EACH (device, result->devices, result->device_count)
         tell_device(lane, device);
+    tell_imprecise(lane, result, ENERGY_GPU);
+    tell_imprecise(lane, result, ENERGY_PACKAGE);
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)

@@ -7,6 +7,8 @@
 #include "base/value.h"
 #include "machine/gpu/vendor.h"
 #include "measure/energy/window.h"
+#include "measure/guard/evidence.h"
+#include "plan/config/settings.h"
 #include "report/table.h"
 #include "tare_build.h"
 
@@ -256,6 +258,10 @@ static void add_doubt(const struct energy_meters_figures *figures, struct text *
     AUTO_TEXT struct text line = {0};
     if (window->energy_j.valid && window->covered_share < COVERED_ENOUGH)
         text_addf(&line, "seen by its sensor %.0f %% of the time, the rest is estimated", 100 * window->covered_share);
+    double useful_percent = guard_settings_default.half_width_percent;
+    if (evidence_is_imprecise(window->energy_j, window->half_width_j, useful_percent))
+        text_addf(&line, "%s± is above %g %% of the energy: %s", line.length > 0 ? "; " : "", useful_percent,
+                  energy_meters_remedy(figures));
     if (window->disagrees)
         text_addf(&line, "%sits counter and the integral of its power (%.1f J) disagree", line.length > 0 ? "; " : "",
                   window->integral_j.value);

@@ -126,6 +126,8 @@ def settle(items):
         is_known = gpu["half_width_j"] <= 0.05 * gpu["energy_j"]
         if gpu["sampled_share"] + 1 / gpu["window_s"] < 0.95 and not is_known:
             item["kinds"].add("sampling_short")
+        if gpu["half_width_j"] > 0.2 * gpu["energy_j"]:
+            item["kinds"].add("energy_imprecise")
 
 
 def judge(row, folder):

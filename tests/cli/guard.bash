@@ -63,10 +63,10 @@ put() { echo "$2" >"$USERS/.new" && mv "$USERS/.new" "$USERS/$1"; }
 job_holds() { echo "echo \"0 \$(($1 * 1048576)) ${2:-0}\" >$USERS/.job\$\$ && mv $USERS/.job\$\$ $USERS/\$\$"; }
 
 # kinds [EXPERIMENT]: the kinds of its evidence, sorted, each once, on one line; without those of the meter, which a machine that is
-# slow for a moment can have.
+# slow for a moment, or a training of milliseconds, can have.
 kinds() {
     of_events "data ->> 'kind'" evidence "${1:-1}" |
-        grep -vE '^(sampling_gap|energy_disagrees|counter_|cpu_shared|cpu_unchecked|energy_file)' | sort -u | paste -sd ' '
+        grep -vE '^(sampling_gap|energy_disagrees|energy_imprecise|counter_|cpu_shared|cpu_unchecked|energy_file)' | sort -u | paste -sd ' '
 }
 
 # waiting_job [BEFORE]: one that begins, and ends when there is the file repo/go.

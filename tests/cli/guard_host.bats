@@ -25,8 +25,8 @@ sleep_for() { echo "$1" >"$WORK/slept.new" && mv "$WORK/slept.new" "$WORK/slept"
 @test "a machine that slept while it was measured contaminates that experiment, with the time, and no other" {
     need_sleep
     scenario 1
-    # The second one finds the way free.
-    waiting_job "$(job_holds 1000)"
+    # The second one finds the way free, and is long enough for its energy.
+    waiting_job "$(job_holds 1000); sleep 1"
     settings 2
     sleepy_run
     wait_until test -e repo/began

@@ -74,7 +74,7 @@ assert all(e["data"]["device"] in (None, "GPU 2") for e in of("evidence") if e["
 # The verdicts of the others: what there is against them is what a busy machine does to anybody, none of it names the intruder'"'"'s GPU,
 # and each verdict is what this evidence weighs, clean where there is none.
 by_machine = {"cpu_shared", "cpu_contended", "host_pressure", "sampling_gap", "energy_disagrees", "counter_backwards", "counter_jumped",
-              "counter_stood", "energy_file", "cpu_unchecked", "runner_stopped"}
+              "counter_stood", "energy_file", "energy_imprecise", "cpu_unchecked", "runner_stopped"}
 against = {}
 for n in range(1, count + 1):
     tare = experiment(n)["tare"]

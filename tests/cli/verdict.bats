@@ -65,6 +65,28 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.2; done; sleep 4; fi'
     grep -q '^verdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated$' out
 }
 
+@test "an energy whose half-width is more than the settings allow is unverified, time and metric are not, with what would help" {
+    local limit kinds
+    scenario 1
+    job 'sleep 2.2; echo "loss 0.5"'
+    # No half-width is so narrow; 0 asks for none; by the default one of 2 s is narrow enough.
+    for limit in 1e-6 0 20; do
+        rm -rf results
+        idle_machine
+        settings 1 "\"energy_half_width\": $limit"
+        tare_run >out
+        kinds="[e[\"text\"] for e in t[\"evidence\"] if e[\"kind\"] == \"energy_imprecise\"]"
+        if [ "$limit" != 1e-6 ]; then
+            is "$(evidence 1 "$kinds")" "[]"
+            continue
+        fi
+        [[ "$(evidence 1 "$kinds")" =~ ^\[\'GPU\ board:\ 1[0-9.]+\ ±\ [0-9.]+\ J,\ where\ 1e-06\ %\ are\ useful\;\ to\ know\ it\ better,\ (measure|run) ]]
+        is "$(evidence 1 'sorted(t["verdicts"].items())')" "[('energy', 'unverified'), ('metric', 'clean'), ('time', 'clean')]"
+        is "$(summary verdict)" unverified
+        grep -q "unverified by energy_imprecise" out
+    done
+}
+
 @test "a GPU that does not tell why its clocks are low, and a metric that is no number, are not passed over" {
     scenario 1 "fault nvmlDeviceGetCurrentClocksEventReasons error code=3"
     job 'sleep 1.2; [ "$TARE_EXPERIMENT" = repo_net_002 ] && echo "loss nan" || echo "loss 0.5"'

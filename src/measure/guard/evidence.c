@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "tare_build.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -200,6 +201,9 @@ static const struct evidence_kind kinds[] = {
     {"energy_disagrees", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
      "The energy counter and the sum of the power samples differ by more than their uncertainty.",
      "Repeat the experiment; if it comes again, rely on neither of the two."},
+    {"energy_imprecise", EVIDENCE_UNVERIFIED, ENERGY, CHECK_NONE,
+     "The half-width of an energy is more than 20 % of it, or than the settings allow (\"energy_half_width\").",
+     "Do what the text says: '" TARE_NAME " calibrate', or a longer window; what others recorded too coarsely stays so."},
     {"calibration_contradicted", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The readings contradict the GPU's calibration, which was not used.",
      "Delete it and calibrate again."},
@@ -427,6 +431,12 @@ enum verdict verdict_with(enum verdict before, const char *kind)
                                              VERDICT_CONTAMINATED};
     enum verdict alone = of_weight[evidence_weight(kind)];
     return alone > before ? alone : before;
+}
+
+bool evidence_is_imprecise(struct reading energy_j, struct reading half_width_j, double percent)
+{
+    return percent > 0 && energy_j.valid && half_width_j.valid &&
+           half_width_j.value > percent / 100 * fabs(energy_j.value);
 }
 
 enum verdict verdict_of_end(enum verdict seen, bool succeeded)

@@ -3,6 +3,7 @@
 #ifndef TARE_MEASURE_GUARD_EVIDENCE_H
 #define TARE_MEASURE_GUARD_EVIDENCE_H
 
+#include "base/reading.h"
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -119,6 +120,9 @@ struct verdicts {
  * failed weighs what its evidence weighs, and is suspect without any. */
 struct verdicts verdicts_judge(unsigned has, const struct check_result *results, size_t result_count,
                                const struct evidence_found *evidence, size_t evidence_count);
+
+/* Whether "energy_imprecise" is to be said: the half-width is more than so many per cent of the energy (0: never). */
+bool evidence_is_imprecise(struct reading energy_j, struct reading half_width_j, double percent);
 
 /* The verdict on what ended, of all its evidence: a training that did not succeed has no result that could be clean
  * (NONE), whatever its machine was like; what speaks against that still does. */

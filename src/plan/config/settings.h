@@ -118,6 +118,7 @@ struct cooldown_settings {
 struct guard_settings {
     struct preflight_settings preflight;
     struct cooldown_settings cooldown;
+    double half_width_percent; /* 20: of an energy; above it the energy is evidence "energy_imprecise"; 0: never */
 };
 
 /* Which GPUs a run takes, and how many of them an experiment. */

@@ -41,6 +41,8 @@ static const struct field tare_rows[] = {
      .help = "what all trainings of the run may use together, by its meters; --energy-budget goes over it"},
     {"time_budget", FIELD_DURATION, offsetof(struct settings, budget.time_s), .initial = "0",
      .help = "how long the run may take, all its sessions together; 0: no budget; --time-budget goes over it"},
+    {"energy_half_width", FIELD_NUMBER, offsetof(struct settings, guard.half_width_percent), .high = 1000,
+     .initial = "20", .help = "an energy whose half-width is more than so many per cent of it is unverified; 0: never"},
     {"hang_after", FIELD_DURATION, offsetof(struct settings, limits.hang_s), .initial = "0",
      .help = "a training that for so long prints no line and uses neither GPU nor CPU is hung: its stack is kept, "
              "and it is ended; 0: never"},
@@ -146,6 +148,7 @@ const struct guard_settings guard_settings_default = {
                   .band_c = 10,
                   .memory_wait_s = 10},
     .cooldown = {.mode = COOLDOWN_FIXED, .min_s = 5, .max_s = 300},
+    .half_width_percent = 20,
 };
 
 void settings_set_defaults(struct settings *settings)

@@ -47,6 +47,9 @@ static void judge_sampling(struct dataset_experiment *experiment)
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
                   "%.3g %% of the seconds sampled, GPU energy %s", 100 * gpu->sampled_share.value,
                   *energy ? energy : "unknown");
+    if (evidence_is_imprecise(gpu->energy_j, gpu->half_width_j, LIMIT_USEFUL))
+        dataset_evidence(experiment, "energy_imprecise", "%s, where %g %% are useful: recorded too coarsely", energy,
+                         LIMIT_USEFUL);
     if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short",
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "

@@ -33,6 +33,7 @@
 #define LIMIT_BETWEEN         (16.0 * JUDGE_SCALE(BETWEEN))         /* experiments between two busy starts */
 #define LIMIT_SAMPLED         (1 - 0.05 * JUDGE_SCALE(SAMPLED))     /* seconds sampled */
 #define LIMIT_HALF_WIDTH      (0.05 * JUDGE_SCALE(HALF_WIDTH))      /* of the energy computed anew */
+#define LIMIT_USEFUL          20.0                                  /* per cent: half-width of an energy */
 #define LIMIT_GAP_S           (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S      (5.0 * JUDGE_SCALE(SHORTEST_S))       /* a training */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))  /* off its kind, beside a step */

@@ -147,6 +147,21 @@ static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(voi
     expect_part(&sheet, "  the most that a load in step with its sensor may hide is unknown: no power limit stated\n");
 }
 
+static void a_half_width_above_a_fifth_of_the_energy_is_told_with_what_helps(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    struct window_energy *window = &add_gpu(&sheet, "GPU 0")->window;
+    window->end_ns = 60 * NS_PER_S;
+    window->half_width_j = is(7201);
+    window->parts.j[WINDOW_PART_UNSEEN] = 7201 / 1.96;
+    expect_part(&sheet, "\n                 36 ± 7 kJ  GPU 0 ");
+    expect_part(&sheet, "  ± is above 20 % of the energy: run 'tare calibrate'\n");
+    window->parts = (struct window_parts){.j[WINDOW_PART_INTERPOLATION] = 7201 / 1.96};
+    expect_part(&sheet, "  ± is above 20 % of the energy: measure a longer window\n");
+}
+
 static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
 {
     (void)state;
@@ -364,6 +379,7 @@ int main(void)
         cmocka_unit_test(each_device_has_its_energy_power_and_state),
         cmocka_unit_test(what_is_unknown_is_no_zero),
         cmocka_unit_test(what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown),
+        cmocka_unit_test(a_half_width_above_a_fifth_of_the_energy_is_told_with_what_helps),
         cmocka_unit_test(a_sum_of_two_is_told_and_one_alone_is_not),
         cmocka_unit_test(what_is_missing_for_one_reason_is_told_once),
         cmocka_unit_test(nothing_is_missing_where_all_is_measured),

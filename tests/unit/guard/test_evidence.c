@@ -270,6 +270,37 @@ static void outcomes_are_read_as_they_are_written(void **state)
     assert_false(check_outcome_parse("Passed", &outcome));
 }
 
+static void a_wide_energy_is_unverified_alone(void **state)
+{
+    (void)state;
+    static const struct evidence_found wide = {.kind = "energy_imprecise"};
+    struct check_result results[CHECKS];
+    for (size_t i = 0; i < CHECKS; i++)
+        results[i] = (struct check_result){.check = (enum check)i, .outcome = CHECK_PASSED};
+    struct verdicts verdicts = verdicts_judge(ALL, results, CHECKS, &wide, 1);
+    assert_int_equal(verdicts.of[QUANTITY_ENERGY], VERDICT_UNVERIFIED);
+    assert_int_equal(verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+    assert_int_equal(verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
+}
+
+/* 20 % of 100 J are 20 J, and of -50 J 10 J. */
+static void an_energy_is_wide_above_the_limit_only(void **state)
+{
+    (void)state;
+    static const struct {
+        struct reading energy_j, half_width_j;
+        double percent;
+        bool wide;
+    } rows[] = {
+        {{100, true}, {20, true}, 20, false},   {{100, true}, {20.1, true}, 20, true},
+        {{-50, true}, {11, true}, 20, true},    {{0, true}, {0.1, true}, 20, true},
+        {{0, true}, {0, true}, 20, false},      {{100, true}, {900, true}, 0, false},
+        {{100, false}, {900, true}, 20, false}, {{100, true}, {900, false}, 20, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(evidence_is_imprecise(rows[i].energy_j, rows[i].half_width_j, rows[i].percent), rows[i].wide);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +319,8 @@ int main(void)
         cmocka_unit_test(only_a_success_is_clean_and_a_row_is_safe_unless_suspect_or_contaminated),
         cmocka_unit_test(a_reason_is_one_line_of_what_speaks_against_a_row),
         cmocka_unit_test(verdicts_are_read_as_they_are_written),
+        cmocka_unit_test(a_wide_energy_is_unverified_alone),
+        cmocka_unit_test(an_energy_is_wide_above_the_limit_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

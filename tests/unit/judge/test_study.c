@@ -301,6 +301,29 @@ static void missing_samples_make_the_sum_too_low(void **state)
     fixture_end(&fixture);
 }
 
+/* 50 and 600 W by turns, every 20 seconds: what was drawn between two of four samples is anything. */
+static void what_was_recorded_too_coarsely_is_called_that(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    AUTO_TEXT struct text text = {0};
+    add_clean(&fixture);
+    text_add(&text, "timestamp,power_draw_w\n");
+    for (int i = 0; i < 4; i++)
+        text_addf(&text, "%lld,%d.00\n", (long long)fixture_start_s(1) + (i < 3 ? 20 * i : 59), i % 2 ? 600 : 50);
+    fixture_write(&fixture, 1, "gpu_power.csv", text_get(&text));
+    fixture_record(&fixture, 1, 1300);
+    fixture_judge(&fixture, &dataset);
+    const struct dataset_experiment *item = &dataset.items[1];
+    assert_true(item->gpu.half_width_j.value > 0.2 * item->gpu.energy_j.value);
+    assert_true(dataset_has_evidence(item, "energy_imprecise"));
+    assert_int_equal(item->verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+    assert_false(dataset_has_evidence(&dataset.items[2], "energy_imprecise"));
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
 static void a_trace_of_another_run_does_not_add_up(void **state)
 {
     (void)state;
@@ -566,6 +589,7 @@ int main(void)
         cmocka_unit_test(a_failed_training_is_not_judged_and_its_row_is_safe),
         cmocka_unit_test(missing_samples_make_the_sum_too_low),
         cmocka_unit_test(a_trace_of_another_run_does_not_add_up),
+        cmocka_unit_test(what_was_recorded_too_coarsely_is_called_that),
         cmocka_unit_test(rounding_of_the_samples_is_no_difference),
         cmocka_unit_test(without_three_seconds_in_a_row_the_power_at_rest_is_unknown),
         cmocka_unit_test(a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu),

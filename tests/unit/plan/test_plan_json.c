@@ -314,7 +314,8 @@ static void the_head_survives_the_way_through_json(void **state)
             .limits = {.job = {0.1, UINT64_C(1) << 40}, .log_bytes = 3, .own = {.ipc = true}},
             .order = i % 2 ? ORDER_BLOCKS : ORDER_FILE,
             .guard = {.preflight = {PREFLIGHT_REFUSE, 1, 0.25, UINT64_C(1) << 33, 7.5, 12, 60, 3},
-                      .cooldown = {COOLDOWN_ADAPTIVE, 4, 8.5}},
+                      .cooldown = {COOLDOWN_ADAPTIVE, 4, 8.5},
+                      .half_width_percent = 12.5},
         };
         struct plan back;
         json_t *json = through_text(plan_head_to_json(&plan));
@@ -349,6 +350,7 @@ static void the_head_survives_the_way_through_json(void **state)
         assert_int_equal(back.guard.cooldown.mode, COOLDOWN_ADAPTIVE);
         assert_true(back.guard.cooldown.min_s == 4);
         assert_true(back.guard.cooldown.max_s == 8.5);
+        assert_true(back.guard.half_width_percent == 12.5);
         assert_int_equal(back.count, 0);
         plan_fini(&plan);
         plan_fini(&back);
@@ -405,8 +407,13 @@ static void a_plan_from_before_the_guard_has_its_defaults(void **state)
     (void)state;
     struct plan plan = {.order = ORDER_FILE}, back;
     json_t *json = plan_head_to_json(&plan);
+    json_object_del(json_object_get(json, "guard"), "energy_half_width_percent");
+    assert_true(plan_head_from_json(json, &back, NULL));
+    assert_true(back.guard.half_width_percent == 20);
+    plan_fini(&back);
     json_object_del(json, "guard");
     assert_true(plan_head_from_json(json, &back, NULL));
+    assert_true(back.guard.half_width_percent == 20);
     assert_int_equal(back.guard.preflight.policy, PREFLIGHT_WAIT);
     assert_true(back.guard.preflight.wait_s == 600);
     assert_true(back.guard.preflight.baseline_s == 2);
