@@ -62,7 +62,7 @@ static void begin(struct feasibility *study)
         .verdict = VERDICT_CONTAMINATED,
         .why = mem_strdup("they never met"),
         .experiments = 3,
-        .attribution = {"sm_share", false, {0.52, true}, {19, true}, {295, true}},
+        .attribution = {"sm_share", false, {0.52, true}, .low_j = {0, true}, .high_j = {314, true}},
         .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % \\u001b[31m\"}]}]",
                            0, NULL)};
     study->pairs[oom].outcome = (struct pairs_outcome){.ran = true,
@@ -103,7 +103,9 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
         "  try: a smaller batch of c", "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1", "12.3 s",
         "contaminated", "a_model_with_quite_a_long_name beside c: they never met",
         "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 experiments: in 7 %",
-        "a_model_with_quite_a_long_name beside c: 0 ± 300 J for the foreground, and 52 % of the energy is nobody's",
+        "a_model_with_quite_a_long_name beside c: not separable: 0 to 314 J for the foreground, and 52 % of the energy "
+        "is "
+        "nobody's",
         "met      none of them runs out of memory (2 of 2 pairs predicted to fit)",
         "not met  every pair predicted to fit is proven (1 of 2 pairs predicted to fit)",
         /* 5, 7 and 10 GiB: all above 4000 MB and half of the GPU. */
