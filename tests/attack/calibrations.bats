@@ -169,7 +169,7 @@ $change"
 }
 
 @test "exec and measure say that the readings contradict a calibration" {
-    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.03), ("averaging_s", 0.03), ("looked_share", 1)):
+    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.01), ("averaging_s", 0.01), ("looked_share", 1)):
     c["sensors"]["counter"][key].update(value=value, half_width=0.0001, why=None)'
     "$TARE" exec --energy sleep 3 2>err
     is "$(grep -c "; the calibration was not used" err)" 1
