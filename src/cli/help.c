@@ -4,6 +4,7 @@
 #include "measure/guard/evidence.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "results/judge/consistency.h"
 #include "tare_build.h"
 
 #include <string.h>
@@ -231,6 +232,16 @@ static void evidence_page(struct text *out)
         text_add_char(out, ' ');
         add_cell(out, kind->remedy);
         text_add_char(out, '\n');
+    }
+    text_add(out, "\n## Checks of consistency\n\n"
+                  "Made by `audit`, `stats`, `compare` and `report`, on runs of " TARE_NAME " too. The "
+                  "false alarms are those on generated folders in which nothing is disturbed.\n\n"
+                  "| evidence | weight | compares | false alarms |\n| --- | --- | --- | --- |\n");
+    for (unsigned i = 0; i < CONSISTENCIES; i++) {
+        const struct consistency_check *check = consistency_check((enum consistency)i);
+        text_addf(out, "| `%s` | %s | %s | %zu of %zu |\n", check->evidence,
+                  evidence_weight_name(evidence_weight(check->evidence)), check->compares, check->false_alarms,
+                  check->of);
     }
 }
 

@@ -108,6 +108,7 @@ static void experiment_fini(struct dataset_experiment *experiment)
     EACH (board, experiment->boards, experiment->board_count)
         free(board->uuid);
     free(experiment->boards);
+    free(experiment->trace);
     free(experiment->id);
     free(experiment->repo);
     free(experiment->commit);

@@ -10,6 +10,8 @@
 #include "base/value.h"
 #include "machine/gpu/readings.h"
 #include "measure/guard/evidence.h"
+#include "results/judge/consistency.h"
+#include "results/judge/trace_sketch.h"
 #include "results/store/store.h"
 
 #include <jansson.h>
@@ -128,6 +130,22 @@ enum dataset_fact {
     DATASET_FACTS
 };
 
+/* While power, utilisation and temperature all had one value. */
+struct dataset_still {
+    double at_s; /* since the first sample */
+    size_t samples;
+    double power_w, utilisation_percent;
+};
+
+/* Of the samples of the study's layout, for checks of consistency. */
+struct dataset_trace {
+    struct trace_sketch power;
+    uint64_t utilisation_times;               /* a hash, as trace_sketch.times */
+    struct dataset_still still[STILL_SPANS]; /* the longest; none where a file is not there */
+    size_t still_count;
+    bool has_all; /* power, utilisation and temperature were sampled */
+};
+
 struct dataset_experiment {
     size_t folder; /* index into the folders */
     size_t line;   /* of summary.csv, from 1; 0: no row */
@@ -160,8 +178,11 @@ struct dataset_experiment {
     char *error;    /* why it failed, or NULL */
     bool judged;    /* it has ended and something of it can be judged */
     bool contradicts; /* its row and its folder disagree */
+    bool is_copy;     /* of another experiment of the dataset: never counted beside it */
+    enum check_outcome consistency[CONSISTENCIES];
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
+    struct dataset_trace *trace; /* NULL: none was read */
     struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
     struct reading cpu_j, cpu_half_width_j, dram_j;     /* of the packages; of their memory */
     struct dataset_evidence *evidence;

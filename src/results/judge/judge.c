@@ -441,6 +441,7 @@ void audit_judge(struct dataset *dataset)
     size_t tests = 0;
     judge_each(dataset);
     judge_duplicates(dataset);
+    consistency_find(dataset);
     judge_idle(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
         states[i].doubted =

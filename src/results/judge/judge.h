@@ -19,7 +19,8 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
 /* The same of any count things, those of one key together, in the order of the keys, which are taken. */
 size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups);
 
-/* Whether its verdict is one of those that count; neither: all but contaminated ones. None whose row and folder disagree. */
+/* Whether its verdict is one of those that count; neither: all but contaminated ones. None whose row and folder disagree,
+ * and no copy. */
 bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
 
 /* Whether its row and its folder disagree: which of the two is wrong is unknown. */

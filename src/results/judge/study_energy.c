@@ -35,6 +35,9 @@ struct context {
     double early_w;    /* lowest power of the first seconds; not finite: none */
     int64_t idle_since_s, longest_idle_s, first_s;
     bool is_idle;
+    struct dataset_trace *trace;
+    struct trace_sketch times;   /* of the utilisation */
+    struct still_spans still[3]; /* of power; within its spans utilisation; within those temperature */
 };
 
 /* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds count from the
@@ -45,6 +48,8 @@ static void find_window(struct context *context, int64_t first_s)
     context->begun = true;
     context->start_s = context->window_end_s = NAN;
     context->first_s = first_s;
+    trace_sketch_begin(&context->trace->power, first_s);
+    trace_sketch_begin(&context->times, first_s);
     double duration_s = experiment->duration_s.value;
     if (!experiment->has_end || !experiment->duration_s.valid || duration_s <= 0)
         return;
@@ -115,6 +120,8 @@ static void each_power(void *at, const struct trace_rows *rows)
     EACH (value, kept.values, kept.count)
         context->decimals = numeric_decimals(*value, context->decimals);
     power_add_all(&context->power, kept.t_s, kept.values, kept.count);
+    still_spans_add(&context->still[0], kept.t_s, kept.values, kept.count);
+    trace_sketch_add(&context->trace->power, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
 
@@ -157,6 +164,8 @@ static void each_utilisation(void *at, const struct trace_rows *rows)
     for (size_t i = 0; i < kept.count; i++)
         watch_idle(context, kept.t_s[i], kept.values[i], early_before_s);
     add_up(context, &kept);
+    still_spans_add(&context->still[1], kept.t_s, kept.values, kept.count);
+    trace_sketch_add(&context->times, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
 
@@ -168,6 +177,7 @@ static void each_temperature(void *at, const struct trace_rows *rows)
     if (context->rows == 0 && kept.count)
         context->early = context->highest = kept.values[0];
     add_up(context, &kept);
+    still_spans_add(&context->still[2], kept.t_s, kept.values, kept.count);
 }
 
 static void take_file(struct context *context, const char *name, const struct trace_file *file, unsigned missing,
@@ -348,6 +358,20 @@ static void check_perf(const struct context *context)
                          fabs(apart_s), apart_s < 0 ? "before" : "behind");
 }
 
+/* What did not change in any of the three files. */
+static void take_still(struct context *context)
+{
+    struct dataset_trace *trace = context->trace;
+    const struct still_spans *power = &context->still[0], *utilisation = &context->still[1],
+                             *temperature = &context->still[2];
+    for (size_t i = 0; i < power->count; i++) {
+        const struct still_span *span = &temperature->spans[i];
+        if (span->samples > 0)
+            trace->still[trace->still_count++] = (struct dataset_still){
+                (double)span->from_s, span->samples, power->spans[i].value, utilisation->spans[i].value};
+    }
+}
+
 void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power, enum power_sensor sensor)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
@@ -372,12 +396,24 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
     }
     take_perf(&context, energy);
     check_perf(&context);
+    experiment->trace = context.trace = mem_array(1, sizeof *context.trace);
+    still_spans_begin(&context.still[0], NULL);
     if (read_file(&context, energy, "gpu_power.csv", 1, buffer, each_power, &file))
         take_power(&context, &file, power);
+    trace_sketch_end(&context.trace->power);
+    still_spans_end(&context.still[0]);
+    still_spans_begin(&context.still[1], &context.still[0]);
     if (read_file(&context, energy, "gpu_utilization.csv", 2, buffer, each_utilisation, &file))
         take_utilisation(&context, &file);
+    context.trace->utilisation_times = context.times.times;
+    bool has_utilisation = context.rows > 0;
+    still_spans_end(&context.still[1]);
+    still_spans_begin(&context.still[2], &context.still[1]);
     context.rows = 0;
     context.sum = context.highest = 0;
     if (read_file(&context, energy, "gpu_temperature.csv", 2, buffer, each_temperature, &file))
         take_temperature(&context, &file);
+    still_spans_end(&context.still[2]);
+    context.trace->has_all = context.trace->power.samples && has_utilisation && context.rows > 0;
+    take_still(&context);
 }

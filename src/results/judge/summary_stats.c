@@ -35,7 +35,7 @@ struct reading summary_stats_value(const struct dataset_experiment *experiment, 
 
 bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts)
 {
-    return experiment->verdict != VERDICT_NONE && !experiment->contradicts &&
+    return experiment->verdict != VERDICT_NONE && !experiment->contradicts && !experiment->is_copy &&
            (all_verdicts || (clean_only ? verdict_is_clean_success(experiment->verdict, experiment->success)
                                         : experiment->verdict != VERDICT_CONTAMINATED));
 }

@@ -398,7 +398,7 @@ static void an_id_that_stands_twice(void **state)
     fixture_judge(&fixture, &dataset);
     assert_int_equal(dataset.count, 6);
     for (size_t i = 0; i < 6; i++)
-        fixture_expect(&dataset, i, i >= 4 ? "duplicate_id" : NULL);
+        fixture_expect(&dataset, i, i >= 4 ? "duplicate_id copied_run" : NULL);
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -443,7 +443,7 @@ static void nothing_outside_of_the_folder_is_read(void **state)
     assert_int_equal(symlink(target, path), 0);
     const char *name = strrchr(other.path, '/') + 1;
     text_addf(&fixture.rows,
-              "../%s/demo_net_001,2025-11-18T18:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,1,1,1,1\r\n", name);
+              "../%s/demo_net_001,2025-11-19T18:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,1,1,1,1\r\n", name);
     fixture_judge(&fixture, &dataset);
     fixture_expect(&dataset, HURT, "value_missing");
     assert_int_equal(dataset.count, 6);

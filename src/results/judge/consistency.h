@@ -1,0 +1,42 @@
+/* consistency: data that contradict themselves or each other. One fixed table of checks, made on
+ * every dataset; each adds evidence to the experiments that fail it. */
+#ifndef TARE_RESULTS_JUDGE_CONSISTENCY_H
+#define TARE_RESULTS_JUDGE_CONSISTENCY_H
+
+#include <stddef.h>
+
+struct dataset;
+struct dataset_experiment;
+
+enum consistency {
+    CONSISTENCY_COPIED_RUN,
+    CONSISTENCY_TIME,
+    CONSISTENCY_COPIED_TRACE,
+    CONSISTENCY_ROWS,
+    CONSISTENCY_SENSOR,
+    CONSISTENCY_METRICS,
+    CONSISTENCIES
+};
+
+struct consistency_check {
+    const char *evidence;    /* the kind that it adds: its weight and meaning are that kind's */
+    const char *compares;    /* one sentence */
+    size_t false_alarms, of; /* undisturbed generated experiments that failed it, of how many */
+    void (*find)(struct dataset *dataset);
+};
+
+const struct consistency_check *consistency_check(enum consistency check);
+
+/* Makes all checks, before anything else compares experiments. Each experiment then has the
+ * outcome of each in its member consistency. */
+void consistency_find(struct dataset *dataset);
+
+/* Private to the table. Each sets the outcome of its check. */
+void consistency_find_copies(struct dataset *dataset);
+void consistency_find_overlaps(struct dataset *dataset);
+void consistency_find_copied_traces(struct dataset *dataset);
+void consistency_find_repeated_rows(struct dataset *dataset);
+void consistency_find_frozen(struct dataset *dataset);
+void consistency_find_equal_metrics(struct dataset *dataset);
+
+#endif

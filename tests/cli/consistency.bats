@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# Results that contradict themselves: what is right of each case is in a text file beside it, written when the case was made.
+bats_require_minimum_version 1.5.0
+load ../cli/runs
+
+CASES=$SHARED/cases
+
+# judged DIR EXPRESSION: of the audit: "v" id -> verdict, "k" id -> kinds of evidence, "t" id -> their texts, "c" id -> check -> outcome.
+judged() {
+    "$TARE" audit "$1" --json >audit.json
+    python3 -c 'import json, sys
+e = json.load(open("audit.json"))["experiments"]
+v = {x["experiment_id"]: x["verdict"] for x in e}
+k = {x["experiment_id"]: {y["kind"] for y in x["evidence"]} for x in e}
+t = {x["experiment_id"]: " ".join(y["text"] for y in x["evidence"]) for x in e}
+c = {x["experiment_id"]: {y["check"]: y["outcome"] for y in x["checks"]} for x in e}
+print(eval(sys.argv[1]))' "$2"
+}
+
+need_cases() {
+    need_python
+    [ -d "$CASES" ] || skip "the shared cases are missing"
+}
+
+@test "two experiments that overlap on one GPU are suspect, and the others are not accused" {
+    need_cases
+    is "$(judged "$CASES/overlap_and_copy/overlap" 'sorted(i for i in v if v[i] == "suspect"), k["mnist_cnn_005"]')" \
+        "(['mnist_cnn_005', 'reid_densenet_004'], {'time_overlap'})"
+}
+
+@test "a run that is there twice is unverified, and statistics count it once" {
+    need_cases
+    is "$(judged "$CASES/overlap_and_copy/copy" 'sorted(i for i in v if "copied_run" in k[i] and v[i] == "unverified")')" \
+        "['mnist_cnn_005', 'mnist_cnn_021']"
+    # mnist_cnn has 11 rows, which are 10 runs.
+    "$TARE" stats "$CASES/overlap_and_copy/copy" --json >stats.json
+    is "$(python3 -c 'import json
+print([sum(g[key] for g in json.load(open("stats.json"))["groups"] if g["model"] == "cnn") for key in ("experiments", "left_out", "n")])')" "[11, 1, 10]"
+}
+
+@test "rows that are there twice make the energy suspect, and the row unsafe" {
+    need_cases
+    is "$(judged "$CASES/rows_twice" 'sorted(i for i in v if "repeated_rows" in k[i]), {v[i] for i in v if k[i]}')" \
+        "(['oast_default_010', 'resnet_resnet20_003', 'resnet_resnet20_006'], {'suspect'})"
+    "$TARE" audit "$CASES/rows_twice" --write --output out >/dev/null 2>&1
+    run ! grep -E 'oast_default_010|resnet20_00[36]' out/audit_safe.csv
+}
+
+@test "a sensor that keeps one value under load is suspect" {
+    need_cases
+    is "$(judged "$CASES/sensor_frozen" 'sorted(i for i in v if "sensor_frozen" in k[i] and v[i] == "suspect"), sorted(i for i in v if v[i] == "suspect")')" \
+        "(['resnet_resnet20_003', 'siam_siamese_002', 'siam_siamese_012'], ['resnet_resnet20_003', 'siam_siamese_002', 'siam_siamese_012'])"
+}
+
+@test "planted contradictions are found, and no undisturbed experiment is accused of one" {
+    need_python
+    [ -z "${TARE_SANITIZED:-}" ] || skip "some hundred audits; other tests audit under sanitizers"
+    python3 "$ROOT/tests/verdicts/contradictions.py" "$TARE" --folders 1 --first 31 --every 3 --check
+}
