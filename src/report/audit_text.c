@@ -404,11 +404,15 @@ static void say_integrity(const struct page *page)
 {
     const struct account_integrity *integrity = &page->account->integrity;
     heading(page, "Integrity");
+    bool damaged = false;
+    EACH (folder, page->dataset->folders, page->dataset->folder_count)
+        damaged |= folder->summary_damaged;
     AUTO_FREE char *line =
         mem_printf("%zu rows and %zu folders; %zu rows without a folder, %zu folders without a row; %zu with a "
-                   "duplicate id, %zu with a malformed one, %zu with damaged files.",
+                   "duplicate id, %zu with a malformed one, %zu with damaged files%s.",
                    integrity->rows, integrity->folders, integrity->without_folder, integrity->without_row,
-                   integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files);
+                   integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files,
+                   damaged ? ", besides summary.csv" : "");
     wrap(page, line, 2);
     EACH (problem, page->dataset->problems, page->dataset->problem_count)
         wrap(page, problem->text, 2);

@@ -11,7 +11,7 @@ judged() {
     python3 -c 'import json, sys
 e = json.load(open("audit.json"))["experiments"]
 v = {x["experiment_id"]: x["verdict"] for x in e}
-k = {x["experiment_id"]: {y["kind"] for y in x["evidence"]} for x in e}
+k = {x["experiment_id"]: {y["kind"] for y in x["evidence"]} - {"success_without_metrics"} for x in e}
 t = {x["experiment_id"]: " ".join(y["text"] for y in x["evidence"]) for x in e}
 c = {x["experiment_id"]: {y["check"]: y["outcome"] for y in x["checks"]} for x in e}
 print(eval(sys.argv[1]))' "$2"
@@ -56,4 +56,51 @@ print([sum(g[key] for g in json.load(open("stats.json"))["groups"] if g["model"]
     need_python
     [ -z "${TARE_SANITIZED:-}" ] || skip "some hundred audits; other tests audit under sanitizers"
     python3 "$ROOT/tests/verdicts/contradictions.py" "$TARE" --folders 1 --first 31 --every 3 --check
+}
+
+# An undisturbed folder with the GPU at rest before each experiment: all/results.
+undisturbed() { need_python; python3 "$ROOT/tests/verdicts/folders.py" clean_many_models 5 all; }
+
+# Of all checks and evidence of the audit: "names own" if a text names its own experiment as another, and texts with these words.
+texts_with() {
+    python3 -c 'import json, re, sys
+found = set()
+for e in json.load(open("audit.json"))["experiments"]:
+    for text in [x["text"] or "" for x in e["evidence"] + e["checks"]]:
+        found |= {"names own"} if e["experiment_id"] in text else set()
+        found |= {word for word in sys.argv[1:] if re.search(word, text)}
+print(*sorted(found))' "$@"
+}
+
+@test "of a folder with summary.csv alone it is said what is missing, and no GPU is called busy" {
+    undisturbed
+    mkdir alone
+    cp all/results/summary.csv alone/
+    is "$(judged alone 'set(v.values()), {tuple(k[i]) for i in k}')" "({'unverified'}, {('value_missing',)})"
+    is "$(texts_with busy 'of the same model' 'are not there')" "are not there"
+}
+
+@test "where one file of one experiment is missing, that one is named, and nothing else is made of it" {
+    undisturbed
+    judged all/results 'v' >before
+    local id
+    id=$(sed -n 's/^\([^,]*\),.*,True,.*/\1/p' all/results/summary.csv | sed -n 4p)
+    local file
+    for file in experiment.json energy/cpu_energy.txt energy/cpu_energy_raw.txt energy/gpu_power.csv energy/gpu_utilization.csv \
+        energy/gpu_temperature.csv; do
+        rm -rf one
+        cp -r all/results one
+        rm "one/$id/$file"
+        echo "without $file"
+        is "$(judged one "k['$id'] & {'value_missing', 'file_damaged'} != set(), {i for i in v if i != '$id' and k[i]}")" "(True, set())"
+        is "$(texts_with 'GPU that was busy' 'another training')" ""
+    done
+}
+
+@test "a damaged summary.csv is counted with the damaged files" {
+    undisturbed
+    head -c -20 all/results/summary.csv >cut.csv
+    mv cut.csv all/results/summary.csv
+    "$TARE" audit all/results >out
+    grep -q "damaged files, besides summary.csv" out
 }

@@ -173,7 +173,7 @@ static long number_of(const struct dataset_experiment *experiment)
 {
     if (!audit_id_well_formed(experiment))
         return -1;
-    const char *number = experiment->id + strlen(experiment->repo) + strlen(experiment->model) + 2;
+    const char *number = audit_id_number(experiment);
     return strspn(number, "0123456789") < 10 ? strtol(number, NULL, 10) : -1;
 }
 

@@ -208,6 +208,7 @@ struct dataset_folder {
     char *path;
     enum dataset_layout layout;
     bool has_summary;
+    bool summary_damaged; /* empty, cut off or not readable as CSV */
     size_t summary_rows; /* rows of summary.csv, well-formed or not */
     size_t folders;      /* experiments' folders found */
     size_t without_row, without_folder;

@@ -3,6 +3,7 @@
 #include "base/amount.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "plan/plan.h"
 #include "results/judge/judge_private.h"
 #include "results/judge/read.h"
 #include "stats/describe.h"
@@ -13,16 +14,30 @@
 
 enum { SAME_LEAST = 3 };
 
+const char *audit_id_number(const struct dataset_experiment *experiment)
+{
+    static const char parallel[] = "_parallel";
+    size_t length = strlen(experiment->id), tail = experiment->parallel ? strlen(parallel) : 0;
+    if (length < tail || (tail && strcmp(experiment->id + length - tail, parallel) != 0))
+        return NULL;
+    size_t end = length - tail, digits = 0;
+    while (digits < end && strchr("0123456789", experiment->id[end - digits - 1]))
+        digits++;
+    const char *number = experiment->id + end - digits;
+    return digits >= 3 && digits < end && number[-1] == '_' ? number : NULL;
+}
+
+/* Where repository or model are not recorded, any name may be theirs. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
 {
-    size_t repo = strlen(experiment->repo), model = strlen(experiment->model);
-    const char *id = experiment->id;
-    if (!repo || !model || strncmp(id, experiment->repo, repo) != 0 || id[repo] != '_' ||
-        strncmp(id + repo + 1, experiment->model, model) != 0 || id[repo + 1 + model] != '_')
+    const char *number = audit_id_number(experiment);
+    if (!number)
         return false;
-    const char *number = id + repo + model + 2;
-    size_t digits = strspn(number, "0123456789");
-    return digits >= 3 && strcmp(number + digits, experiment->parallel ? "_parallel" : "") == 0;
+    if (!*experiment->repo || !*experiment->model)
+        return number > experiment->id + 1 && !strchr(experiment->id, '/');
+    AUTO_FREE char *like = plan_experiment_id(experiment->repo, experiment->model, 0, false);
+    size_t names = strlen(like) - strlen("000");
+    return names == (size_t)(number - experiment->id) && strncmp(experiment->id, like, names) == 0;
 }
 
 static void judge_sampling(struct dataset_experiment *experiment)

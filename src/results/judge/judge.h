@@ -26,6 +26,9 @@ bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, 
 /* Whether its row and its folder disagree: which of the two is wrong is unknown. */
 bool audit_contradicts(const struct dataset_experiment *experiment);
 
+/* The digits of an id that ends in _<nnn>, or _<nnn>_parallel of a parallel one; NULL: it does not. */
+const char *audit_id_number(const struct dataset_experiment *experiment);
+
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
 bool audit_id_well_formed(const struct dataset_experiment *experiment);
 

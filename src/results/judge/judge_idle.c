@@ -83,7 +83,7 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
     if (!early.valid || !power.valid) {
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE, "no %s of its first two seconds was recorded",
                       power.valid ? "utilisation" : "power");
-        state->fell = !experiment->parallel;
+        state->unseen = !experiment->parallel;
         return;
     }
     if (early.value >= LIMIT_BUSY_PERCENT) {
@@ -217,6 +217,28 @@ static void judge_one_between(struct dataset *dataset, struct judge_state *state
                       will ? after->id : before->id, will ? "after" : "before", will ? "already" : "still");
 }
 
+/* Something that comes and goes is not always there when an experiment begins: between two that may
+ * have begun beside it, and during the first of them, it may have run. */
+static void judge_span(struct dataset *dataset, const struct judge_state *states, const struct place *places,
+                       size_t from, size_t to)
+{
+    const struct judge_state *first = &states[places[from].index], *last = &states[places[to].index];
+    const struct dataset_experiment *before = &dataset->items[places[from].index],
+                                    *after = &dataset->items[places[to].index];
+    bool unseen = first->unseen || last->unseen;
+    for (size_t k = from; k < to; k++) {
+        struct dataset_experiment *experiment = &dataset->items[places[k].index];
+        if (states[places[k].index].busy || (k == from && first->unseen))
+            continue;
+        AUTO_FREE char *left = k == from ? mem_strdup("it") : mem_printf("%.60s before it", before->id);
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      unseen ? "whether the GPU was idle when %s and %.60s after it began is not recorded"
+                             : "%s and %.60s after it began on a GPU that was busy, or had just been: "
+                               "what it was may come and go",
+                      left, after->id);
+    }
+}
+
 static void judge_between(struct dataset *dataset, struct judge_state *states, const struct place *places, size_t count)
 {
     AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
@@ -225,25 +247,19 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
     for (size_t i = count; i-- > 0;)
         next[i] = tells(&dataset->items[places[i].index]) ? i : next[i + 1];
     for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[places[i].index];
-        states[places[i].index].rank = i;
-        states[places[i].index].next[0] = i ? places[i - 1].index : JUDGE_NOBODY;
-        states[places[i].index].next[1] = i + 1 < count ? places[i + 1].index : JUDGE_NOBODY;
-        if (!states[places[i].index].busy)
+        struct judge_state *state = &states[places[i].index];
+        state->rank = i;
+        state->next[0] = i ? places[i - 1].index : JUDGE_NOBODY;
+        state->next[1] = i + 1 < count ? places[i + 1].index : JUDGE_NOBODY;
+        if (!state->busy)
             judge_one_between(dataset, states, places, left, i, next[i + 1]);
-        if (!tells(experiment))
+        if (!tells(&dataset->items[places[i].index]))
             continue;
         left = i;
-        if (!states[places[i].index].busy && !states[places[i].index].fell)
+        if (!state->busy && !state->fell && !state->unseen)
             continue;
-        /* One that comes and goes is not always there when an experiment begins. */
-        for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
-            if (!states[places[k].index].busy)
-                dataset_check(
-                    &dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                    "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
-                    "may come and go",
-                    dataset->items[places[busy].index].id, experiment->id);
+        if (busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN)
+            judge_span(dataset, states, places, busy, i);
         busy = i;
     }
 }

@@ -240,8 +240,9 @@ static void say_why(const struct kind *kind)
             struct judge_figure *figure = &kind->states[*item].like[f];
             if (!figure->prediction.valid)
                 snprintf(figure->why, sizeof figure->why, "%s",
-                         kind->incomplete ? kind->incomplete
-                                          : "fewer than two others of its kind are undisturbed and can be compared");
+                         kind->states[*item].lacking ? "files of it are not there"
+                         : kind->incomplete          ? kind->incomplete
+                                            : "fewer than two others of its kind are undisturbed and can be compared");
         }
 }
 
@@ -278,15 +279,15 @@ static char *key_of(const struct dataset_experiment *experiment, bool with_backg
 
 /* One that lacks files, or whose background nobody knows, may be what would speak against another: as long as it is not
  * known, nothing of its model is compared. */
-static const char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
-                                 const struct judge_state *states)
+static char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
+                           const struct judge_state *states)
 {
     EACH (item, items, count) {
         const struct dataset_experiment *experiment = &dataset->items[*item];
         if (experiment->success && states[*item].lacking)
-            return "files of another training of this model are not there";
+            return mem_printf("files of %.60s, of the same model, are not there", experiment->id);
         if (experiment->success && experiment->parallel && !experiment->background_job)
-            return "which background ran beside another training of this model is not known";
+            return mem_printf("which background ran beside %.60s, of the same model, is not known", experiment->id);
     }
     return NULL;
 }
@@ -315,7 +316,7 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
     for (size_t g = 0, end; g < count; g = end) { /* the kinds of a model */
         for (end = g + 1; end < count && strcmp(models[order[groups[end]]], models[order[groups[g]]]) == 0;)
             end++;
-        const char *incomplete = incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
+        AUTO_FREE char *incomplete = incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
         for (size_t k = g; k < end; k++)
             compare_kind(&(struct kind){.dataset = dataset,
                                         .states = states,

@@ -54,7 +54,8 @@ struct judge_figure {
 /* One experiment while it is judged. */
 struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
-    bool fell;      /* something may have worked on the GPU just before it began */
+    bool fell;      /* something had worked on the GPU just before it began */
+    bool unseen;    /* what the GPU did before it began was not recorded */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
     bool in_a_row;  /* all of its kind ran one after another, with nothing in between */

@@ -152,6 +152,7 @@ static void read_summary_rows(struct study *study, const struct text *text)
     struct dataset_folder *folder = &study->dataset->folders[study->folder];
     csv_start(&reader, text_get(text), text->length);
     if (csv_next(&reader, &header, &err) <= 0) {
+        folder->summary_damaged = true;
         dataset_problem(study->dataset, study->folder, "summary.csv is empty or damaged");
         return;
     }
@@ -162,9 +163,10 @@ static void read_summary_rows(struct study *study, const struct text *text)
         folder->summary_rows++;
         take_row(study, &header, &row, reader.line);
     }
+    folder->summary_damaged = step < 0 || (text->length && text_get(text)[text->length - 1] != '\n');
     if (step < 0)
         dataset_problem(study->dataset, study->folder, "summary.csv is damaged from %s on", err.text);
-    else if (text->length && text_get(text)[text->length - 1] != '\n')
+    else if (folder->summary_damaged)
         dataset_problem(study->dataset, study->folder, "summary.csv is cut off: its last line has no end");
 }
 

@@ -426,6 +426,14 @@ static void ids_have_a_form(void **state)
         if (audit_id_well_formed(&experiment) != rows[i].well_formed)
             fail_msg("%s", rows[i].id);
     }
+    /* As the program and the study's scripts write names that no file can have; and where the names are unknown. */
+    struct dataset_experiment safe = named("a_b_c_001", false), unknown = named("x_001", false);
+    safe.repo = (char *)(uintptr_t) "a/b";
+    unknown.repo = unknown.model = (char *)(uintptr_t) "";
+    assert_true(audit_id_well_formed(&safe));
+    assert_true(audit_id_well_formed(&unknown));
+    unknown.id = (char *)(uintptr_t) "001";
+    assert_false(audit_id_well_formed(&unknown));
 }
 
 /* Ids are names of folders: one that leads elsewhere is not followed, nor is a link. */
