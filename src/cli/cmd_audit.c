@@ -28,6 +28,7 @@ enum {
     OPTION_SPLIT,
     OPTION_EXPECT,
     OPTION_REPEAT,
+    OPTION_REGISTRY,
     OPTION_FORCE,
     OPTION_ALL,
     OPTION_AS_ROOT,
@@ -48,6 +49,9 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_REPEAT] =
         VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
                   "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
+    [OPTION_REGISTRY] =
+        VALUE_ROW(NULL, "--registry", "FILE", CLI_FILE,
+                  "compare trainings with the defaults of this registry, where a hyperparameter is blank"),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
@@ -266,7 +270,7 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    int read = reading_folders(call->operands.items, call->operands.count, &dataset);
+    int read = reading_folders(call->operands.items, call->operands.count, values[OPTION_REGISTRY].text, &dataset);
     if (read != CLI_OK)
         return read;
     if (!criteria_match(&expectations, &dataset, &err))

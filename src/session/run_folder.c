@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "plan/config/registry.h"
 #include "results/judge/judge.h"
+#include "session/message.h"
 #include "tare_build.h"
 
 #include <ctype.h>
@@ -144,14 +146,27 @@ char *reading_leave_out(struct dataset *dataset, struct strv *ids)
 
 int reading_rows(char *const *paths, size_t count, struct dataset *out)
 {
-    int code = reading_folders(paths, count, out);
+    int code = reading_folders(paths, count, NULL, out);
     AUTO_STRV struct strv ids = {0};
     if (code == CLI_OK)
         free(reading_leave_out(out, &ids));
     return code;
 }
 
-int reading_folders(char *const *paths, size_t count, struct dataset *out)
+static bool take_defaults(const char *file, struct dataset *dataset)
+{
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO(registry_fini) struct registry registry = {0};
+    if (!registry_read(file, &registry, &problems)) {
+        message_problems(&problems);
+        return false;
+    }
+    if (dataset->count > 0 && dataset_take_defaults(dataset, &registry) == 0)
+        cli_warning("%s describes none of the repositories of these experiments: its defaults are not used", file);
+    return true;
+}
+
+int reading_folders(char *const *paths, size_t count, const char *registry, struct dataset *out)
 {
     struct err err = {0};
     *out = (struct dataset){0};
@@ -160,8 +175,9 @@ int reading_folders(char *const *paths, size_t count, struct dataset *out)
         AUTO_FREE char *path = run_folder_named(paths[i], &err);
         ok = path && dataset_read(out, path, &err);
     }
-    if (!ok) {
+    if (!ok)
         cli_error("%s", err.text);
+    if (!ok || (registry && !take_defaults(registry, out))) {
         dataset_fini(out);
         return CLI_BROKEN;
     }

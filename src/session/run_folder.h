@@ -28,8 +28,9 @@ int run_folder_open_named(const char *given, char **path, struct err *err);
 
 /* What audit, stats, compare and export begin with. */
 
-/* Reads the folders and judges them. An exit code; CLI_OK: out is to be freed. What is wrong was said. */
-int reading_folders(char *const *paths, size_t count, struct dataset *out);
+/* Reads the folders and judges them. registry: the file whose defaults stand for blank hyperparameters, or NULL. An exit
+ * code; CLI_OK: out is to be freed. Errors were printed. */
+int reading_folders(char *const *paths, size_t count, const char *registry, struct dataset *out);
 
 /* The same without the rows that disagree with their folders, which are named in a warning. */
 int reading_rows(char *const *paths, size_t count, struct dataset *out);

@@ -104,3 +104,57 @@ print(*sorted(found))' "$@"
     "$TARE" audit all/results >out
     grep -q "damaged files, besides summary.csv" out
 }
+
+# Of the case of 20 trainings whose time is linear in the folds, 10 where it is blank: those that are suspect, and the outcomes of like_time.
+folds() {
+    "$TARE" audit "$CASES/kfold_linear" --json "$@" >audit.json
+    python3 -c 'import json
+e = json.load(open("audit.json"))["experiments"]
+print([x["experiment_id"] for x in e if x["verdict"] in ("suspect", "contaminated")],
+      sorted({y["outcome"] for x in e for y in x["checks"] if y["check"] in ("like_time", "like_energy", "other_cpu")}))'
+}
+
+@test "a hyperparameter that scales the work accuses no training, and with the registry's default all are alike" {
+    need_cases
+    is "$(folds | sed 's/ \[.*//')" "[]"
+    cat >registry.json <<'END'
+{"models": {"bert": {"path": ".", "train_script": "train.sh", "models": ["mlp"], "supported_hyperparams": {
+  "kfold": {"flag": "--kfold", "type": "int", "default": 10, "range": [2, 20]},
+  "dropout": {"flag": "--dropout", "type": "float", "default": 0.1, "range": [0, 0.5]},
+  "learning_rate": {"flag": "--lr", "type": "float", "default": 0.0001, "range": [0.00001, 0.01]},
+  "weight_decay": {"flag": "--wd", "type": "float", "default": 0.0001, "range": [0.00001, 0.01]},
+  "seed": {"flag": "--seed", "type": "int", "default": 1, "range": [0, 9999]}}}}}
+END
+    is "$(folds --registry registry.json)" "[] ['passed']"
+}
+
+@test "a registry that cannot be read ends the audit, and one of other repositories is said to be of no use" {
+    need_cases
+    run -3 "$TARE" audit "$CASES/kfold_linear" --registry none.json
+    [[ "$output" == *none.json* ]]
+    echo '{"models": {"other": {"path": ".", "train_script": "train.sh", "models": ["x"]}}}' >other.json
+    run -0 --separate-stderr "$TARE" audit "$CASES/kfold_linear" --registry other.json
+    [[ "$stderr" == *"other.json describes none of the repositories"* ]]
+}
+
+@test "one missing temperature makes its own experiment unverified, and no other" {
+    need_python
+    python3 "$ROOT/tests/verdicts/folders.py" clean_seeds_only 20014 many
+    judged many/results 'len(v)' >/dev/null
+    cp audit.json before.json
+    python3 - <<'END' >removed
+import json, os
+e = json.load(open("before.json"))["experiments"]
+assert len(e) >= 20, len(e)
+one = next(x["experiment_id"] for x in e if x["verdict"] == "clean")
+os.remove(f"many/results/{one}/energy/gpu_temperature.csv")
+print(one)
+END
+    judged many/results 'len(v)' >/dev/null
+    python3 - "$(cat removed)" <<'END'
+import json, sys
+before, after = ({x["experiment_id"]: x for x in json.load(open(name))["experiments"]} for name in ("before.json", "audit.json"))
+changed = {i for i in before if before[i]["verdict"] != after[i]["verdict"]}
+assert changed == {sys.argv[1]} and after[sys.argv[1]]["verdict"] == "unverified", changed
+END
+}

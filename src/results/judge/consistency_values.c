@@ -131,6 +131,9 @@ static const struct value *seed_of(const struct dataset_experiment *experiment)
     EACH (param, experiment->params, experiment->param_count)
         if (audit_is_seed(param->name) && param->value.kind != VALUE_NULL)
             return &param->value;
+    EACH (blank, experiment->defaults, experiment->default_count)
+        if (audit_is_seed(blank->name))
+            return &blank->value;
     return NULL;
 }
 

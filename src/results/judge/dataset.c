@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "plan/config/registry.h"
 #include "results/judge/read.h"
 #include "tare_build.h"
 
@@ -121,6 +122,11 @@ static void experiment_fini(struct dataset_experiment *experiment)
         value_fini(&param->value);
     }
     free(experiment->params);
+    EACH (setting, experiment->defaults, experiment->default_count) {
+        free(setting->name);
+        value_fini(&setting->value);
+    }
+    free(experiment->defaults);
     EACH (metric, experiment->metrics, experiment->metric_count)
         free(metric->name);
     free(experiment->metrics);
@@ -153,6 +159,34 @@ void dataset_fini(struct dataset *dataset)
     }
     free(dataset->folders);
     *dataset = (struct dataset){0};
+}
+
+size_t dataset_take_defaults(struct dataset *dataset, const struct registry *registry)
+{
+    size_t described = 0;
+    EACH (experiment, dataset->items, dataset->count) {
+        const struct repo *repo = registry_find(registry, experiment->repo);
+        if (!repo)
+            continue;
+        described++;
+        for (size_t i = 0; i < repo->param_count; i++) {
+            const struct param *param = &repo->params[i];
+            if (param->default_value.kind == VALUE_NULL || dataset_setting(experiment, param->name))
+                continue;
+            MEM_ADD(experiment->defaults, experiment->default_count) =
+                (struct dataset_param){mem_strdup(param->name), value_copy(&param->default_value)};
+        }
+    }
+    return described;
+}
+
+const struct value *dataset_setting(const struct dataset_experiment *experiment, const char *name)
+{
+    const struct value *value = dataset_param(experiment, name);
+    for (size_t i = 0; !value && i < experiment->default_count; i++)
+        if (strcmp(experiment->defaults[i].name, name) == 0)
+            value = &experiment->defaults[i].value;
+    return value;
 }
 
 void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out)

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct registry;
+
 enum dataset_layout { DATASET_STUDY, DATASET_TARE, DATASET_CODECARBON, DATASET_LAYOUTS };
 const char *dataset_layout_name(enum dataset_layout layout); /* "study", "tare", "codecarbon" */
 
@@ -171,6 +173,8 @@ struct dataset_experiment {
     int64_t retries;
     struct dataset_param *params;
     size_t param_count;
+    struct dataset_param *defaults; /* of the registry, for those that are blank */
+    size_t default_count;
     struct dataset_metric *metrics;
     size_t metric_count;
     struct reading recorded[RECORDED_COUNT];
@@ -240,6 +244,10 @@ struct dataset {
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
 void dataset_fini(struct dataset *dataset);
 
+/* Takes the defaults of hyperparameters that experiments do not name. Gives how many experiments
+ * are of a repository that the registry describes. */
+size_t dataset_take_defaults(struct dataset *dataset, const struct registry *registry);
+
 /* Removes the experiments whose row and folder disagree (audit_contradicts). Their ids go to out. */
 void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out);
 
@@ -280,6 +288,8 @@ struct reading dataset_metric(const struct dataset_experiment *experiment, const
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);
 json_t *dataset_params_json(const struct dataset_experiment *experiment); /* {name: value}; a new reference */
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
+const struct value *dataset_setting(const struct dataset_experiment *experiment,
+                                    const char *name); /* a hyperparameter; where blank, its default */
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 
 /* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was

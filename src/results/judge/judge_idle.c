@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+enum { COOLER_ONE_IN = 20 };
+
 /* The experiments of one folder in the order in which they began. */
 struct place {
     int64_t begin_ns;
@@ -27,9 +29,9 @@ static int compare_places(const void *a, const void *b)
 struct levels {
     double rest_w, start_w;
     double peak_w;    /* the most that it drew */
-    double coolest_c; /* start */
+    double coolest_c; /* start, but for one in twenty */
     bool all;         /* no trace of power is missing: one that is might have shown a lower rest */
-    bool all_c;       /* no temperature either */
+    bool all_c;       /* few enough temperatures are missing */
 };
 
 static bool starts_idle(const struct dataset_experiment *experiment)
@@ -39,10 +41,34 @@ static bool starts_idle(const struct dataset_experiment *experiment)
            gpu->early_utilisation_percent.value < LIMIT_BUSY_PERCENT;
 }
 
+static int compare_doubles(const void *a, const void *b)
+{
+    return ORDER(*(const double *)a, *(const double *)b);
+}
+
+/* One in twenty of the starts may have been cooler than this: the first of a morning. One that is
+ * missing counts as cooler, so a missing file raises the limit for no other experiment. Not finite:
+ * more than one in twenty are missing. */
+static double coolest_start(const struct dataset *dataset, const struct place *places, size_t count)
+{
+    AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
+    size_t n = 0;
+    EACH (item, places, count) {
+        struct reading start = dataset->items[item->index].gpu.temperature_start_c;
+        if (start.valid)
+            starts[n++] = start.value;
+    }
+    size_t missing = count - n, cooler = count / COOLER_ONE_IN;
+    if (n == 0 || missing > cooler)
+        return NAN;
+    qsort(starts, n, sizeof *starts, compare_doubles);
+    return starts[cooler - missing];
+}
+
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
 {
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
-    struct levels out = {INFINITY, NAN, 0, INFINITY, true, true};
+    struct levels out = {INFINITY, NAN, 0, coolest_start(dataset, places, count), true, true};
     size_t n = 0;
     EACH (item, places, count) {
         const struct dataset_experiment *experiment = &dataset->items[item->index];
@@ -52,15 +78,12 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
             out.all = false;
         if (experiment->gpu.power_max_w.valid)
             out.peak_w = fmax(out.peak_w, experiment->gpu.power_max_w.value);
-        if (experiment->gpu.temperature_start_c.valid)
-            out.coolest_c = fmin(out.coolest_c, experiment->gpu.temperature_start_c.value);
-        else
-            out.all_c = false;
         /* One whose start was not recorded counts as the lowest: what is not there must not raise what is taken for idle. */
         bool recorded = experiment->gpu.early_power_w.valid && experiment->gpu.early_utilisation_percent.valid;
         if (!recorded || starts_idle(experiment))
             starts[n++] = recorded ? experiment->gpu.early_power_w.value : 0;
     }
+    out.all_c = isfinite(out.coolest_c);
     if (n)
         out.start_w = stats_median(starts, n).value;
     /* Not a number is neither above nor below anything. */
@@ -167,11 +190,14 @@ static void judge_rest(struct dataset_experiment *experiment, const struct level
 static void judge_heat(struct dataset_experiment *experiment, const struct levels *levels)
 {
     struct reading start = experiment->gpu.temperature_start_c, most = experiment->gpu.temperature_max_c;
-    if (!levels->all_c || !most.valid)
-        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE, "%s", "temperatures of this folder are missing");
+    if (!levels->all_c || !start.valid || !most.valid)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE, "%s",
+                      !start.valid || !most.valid
+                          ? "its temperatures are missing"
+                          : "temperatures of more than one in twenty experiments of this folder are missing");
     else if (start.value > levels->coolest_c + LIMIT_WARMER_K)
         dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE,
-                      "the GPU was at %.3g C when it began, where the coolest start of the folder was at %.3g C: a "
+                      "the GPU was at %.3g C when it began, where the coolest starts of the folder were at %.3g C: a "
                       "warmer GPU draws more",
                       start.value, levels->coolest_c);
     else if (most.value >= LIMIT_HOT_C)
@@ -179,10 +205,10 @@ static void judge_heat(struct dataset_experiment *experiment, const struct level
                       "the GPU reached %.3g C, where GPUs lower their clocks", most.value);
     else
         dataset_check(experiment, CHECK_THROTTLING, CHECK_PASSED,
-                      "the GPU was at %.3g C when it began, %.3g C above the coolest start of the folder, and at most "
+                      "the GPU was at %.3g C when it began, %.3g C above the coolest starts of the folder, and at most "
                       "at %.3g C; clocks were "
                       "not recorded",
-                      start.value, start.value - levels->coolest_c, most.value);
+                      start.value, fmax(0, start.value - levels->coolest_c), most.value);
 }
 
 /* One whose start was not recorded may have begun on a busy GPU. */

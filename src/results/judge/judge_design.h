@@ -1,0 +1,29 @@
+/* judge_design: by what trainings of one kind differ, as covariates and units of work of a fit. */
+#ifndef TARE_RESULTS_JUDGE_JUDGE_DESIGN_H
+#define TARE_RESULTS_JUDGE_JUDGE_DESIGN_H
+
+#include "results/judge/dataset.h"
+#include "stats/fit.h"
+
+struct judge_design {
+    double *x; /* count × covariates, each at most 1 in size */
+    double prior[STATS_FIT_COVARIATES];
+    size_t covariates;
+    double *units; /* of work, such as epochs: time and energy are linear in them; NULL: none differ */
+    const char *incomplete; /* why the trainings cannot be compared, or NULL */
+};
+
+/* Hyperparameters that scale the work act linearly or as a power: each design takes another one,
+ * or the product of all, as units, and the others as powers. */
+#define JUDGE_DESIGNS 6
+
+/* At least one; the first has the epochs as units, if they differ. The caller ends each. */
+size_t judge_designs_make(const struct dataset *dataset, const size_t *items, size_t count,
+                          struct judge_design out[JUDGE_DESIGNS]);
+void judge_design_fini(struct judge_design *design);
+
+/* Numbers the items by their hyperparameters but for the seed: equal ones, equal numbers. */
+void judge_design_settings(const struct dataset *dataset, const size_t *items, size_t count,
+                           size_t *setting);
+
+#endif
