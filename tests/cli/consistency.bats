@@ -158,3 +158,11 @@ changed = {i for i in before if before[i]["verdict"] != after[i]["verdict"]}
 assert changed == {sys.argv[1]} and after[sys.argv[1]]["verdict"] == "unverified", changed
 END
 }
+
+@test "where clocks are lowered for most of two models, both sides are unverified and the moment is named" {
+    need_cases
+    is "$(judged "$CASES/clocks_lowered_for_most_of_a_kind" 'set(v.values()), len([i for i in v if "machine_changed" in k[i]]), len(v)')" \
+        "({'unverified'}, 12, 12)"
+    # By summary.csv the third ended at 21:50:19, and the fourth, the first with lowered clocks, began 5:17 before its own end.
+    is "$(judged "$CASES/clocks_lowered_for_most_of_a_kind" 'len([i for i in t if "the machine changed at 2025-11-01 21:51" in t[i]])')" 12
+}

@@ -295,6 +295,10 @@ static const struct evidence_kind kinds[] = {
     {"energy_unlike", EVIDENCE_SUSPECT, ENERGY, CHECK_LIKE_ENERGY,
      "It used much more or less energy than other experiments of its kind under like conditions.",
      "Look what else ran on the machine, and repeat the experiment."},
+    {"machine_changed", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_LIKE_TIME,
+     "From some moment on time or power of several models differ: the machine changed, and which "
+     "side is right is not known.",
+     "Find out what changed (clocks, power limit, another program), and repeat one side."},
     {"training_short", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_LENGTH,
      "The training was too short for the readings that would judge it.",
      "Let the training last longer, or read the sensors more often."},

@@ -350,9 +350,10 @@ static bool is_like(const struct judge_figure *figure)
 
 /* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
  * with so many comparisons, else it cannot tell. */
-static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure,
-                         enum like_figure which, double p_value)
+static void compare_like(struct dataset_experiment *experiment, const struct judge_state *state, enum like_figure which,
+                         double p_value)
 {
+    const struct judge_figure *figure = &state->like[which];
     const struct stats_prediction *p = &figure->prediction;
     enum check check = comparisons[which].check;
     char seen[160];
@@ -365,7 +366,9 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
         return;
     }
     write_seen(figure, which, seen);
-    if (is_unlike(figure, p_value)) {
+    if (state->changed) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: the machine changed in between", seen);
+    } else if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
     } else if (is_like(figure)) {
@@ -398,7 +401,7 @@ static void judge_compared(struct dataset *dataset, const struct judge_state *st
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
     for (int f = 0; f < LIKE_FIGURES; f++)
-        compare_like(experiment, &state->like[f], (enum like_figure)f, p_value);
+        compare_like(experiment, state, (enum like_figure)f, p_value);
     judge_row(dataset, states, index);
     if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
         dataset_check(
@@ -465,6 +468,7 @@ void audit_judge(struct dataset *dataset)
             dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
     judge_like(dataset, states);
+    judge_change(dataset, states);
     judge_siblings(dataset, states);
     EACH (state, states, dataset->count)
         for (int f = 0; f < LIKE_FIGURES; f++)

@@ -61,6 +61,7 @@ struct judge_state {
     bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
     size_t ends[2]; /* then: what ran just before and just behind them all */
     bool doubted;   /* its data cannot be right: it is no measure for others */
+    bool changed;   /* the machine changed between its kind's experiments: none is a measure */
     bool lacking;   /* files of it are not there that the folder's others have */
     struct judge_figure like[LIKE_FIGURES];
 };
@@ -70,6 +71,9 @@ void judge_idle(struct dataset *dataset, struct judge_state *states);
 
 /* What each should have taken, by its kind: sets like. */
 void judge_like(const struct dataset *dataset, struct judge_state *states);
+
+/* A moment from which on time or power of several models are others: sets changed. */
+void judge_change(struct dataset *dataset, struct judge_state *states);
 
 /* Steps, results that are lacking and outliers. */
 void judge_siblings(struct dataset *dataset, const struct judge_state *states);
