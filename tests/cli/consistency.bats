@@ -166,3 +166,32 @@ END
     # By summary.csv the third ended at 21:50:19, and the fourth, the first with lowered clocks, began 5:17 before its own end.
     is "$(judged "$CASES/clocks_lowered_for_most_of_a_kind" 'len([i for i in t if "the machine changed at 2025-11-01 21:51" in t[i]])')" 12
 }
+
+@test "where the monitor's query wakes the idle GPU, that is said once, and of no program" {
+    need_python
+    local folder=$SHARED/legacy/run_20251118_155526
+    [ -d "$folder" ] || skip "the study's results are missing"
+    judged "$folder" 'len(v)' >/dev/null
+    # The intervals by the files alone: one training at a time, of powers around 71 W, and within 15 W of the 4 W at rest.
+    python3 - "$folder" <<'END'
+import csv, json, pathlib, re, sys
+awake, rest = [], []
+for path in pathlib.Path(sys.argv[1]).glob("*/energy/gpu_power.csv"):
+    if "parallel" in path.parts[-3]:
+        continue
+    rows = [(int(t), float(w)) for t, w in list(csv.reader(path.open()))[1:]]
+    for (t, w), (following, _) in zip(rows, rows[1:]):
+        if following - t <= 10:
+            awake += [following - t] if 53.2 <= w <= 88.7 else []
+            rest += [following - t] if w <= 19 else []
+audit = json.load(open("audit.json"))
+said = [x["text"] for x in audit["integrity"]["problems"] if "its monitor wakes the idle GPU" in x["text"]]
+assert len(said) == 1, audit["integrity"]["problems"]
+found = [float(x) for x in re.findall(r"every ([0-9.]+) s", said[0])]
+assert abs(found[0] - sum(awake) / len(awake)) < 0.1 and abs(found[1] - sum(rest) / len(rest)) < 0.05, (found, sum(awake) / len(awake))
+accused = [c["text"] for e in audit["experiments"] for c in e["checks"] if "another program's that holds" in (c["text"] or "")]
+starts = [float(re.search(r"began at ([0-9.]+) W", text)[1]) for text in accused]
+shares = [float(re.search(r"([0-9.]+) % of its energy", text)[1]) for text in accused]
+assert all(start > 89 for start in starts) and all(share <= 100 for share in shares), accused
+END
+}

@@ -142,6 +142,7 @@ struct dataset_still {
 /* Of the samples of the study's layout, for checks of consistency. */
 struct dataset_trace {
     struct trace_sketch power;
+    struct trace_intervals intervals;         /* of the power */
     uint64_t utilisation_times;               /* a hash, as trace_sketch.times */
     struct dataset_still still[STILL_SPANS]; /* the longest; none where a file is not there */
     size_t still_count;

@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-enum { COOLER_ONE_IN = 20 };
+enum { COOLER_ONE_IN = 20, PACE_LEAST = 30 };
+static const double woken_slower = 1.25;
 
 /* The experiments of one folder in the order in which they began. */
 struct place {
@@ -31,6 +32,7 @@ struct levels {
     double peak_w;    /* the most that it drew */
     double coolest_c; /* start, but for one in twenty */
     bool all;         /* no trace of power is missing: one that is might have shown a lower rest */
+    bool woken;       /* the monitor's own query wakes the idle GPU */
     bool all_c;       /* few enough temperatures are missing */
 };
 
@@ -68,7 +70,8 @@ static double coolest_start(const struct dataset *dataset, const struct place *p
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
 {
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
-    struct levels out = {INFINITY, NAN, 0, coolest_start(dataset, places, count), true, true};
+    struct levels out = {
+        .rest_w = INFINITY, .start_w = NAN, .coolest_c = coolest_start(dataset, places, count), .all = true};
     size_t n = 0;
     EACH (item, places, count) {
         const struct dataset_experiment *experiment = &dataset->items[item->index];
@@ -92,6 +95,43 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
         out.all = false;
     }
     return out;
+}
+
+/* How long the next sample takes at some powers. */
+struct pace {
+    double count, seconds;
+};
+
+static double interval_of(const struct pace *pace)
+{
+    return pace->count > 0 ? pace->seconds / pace->count : 0;
+}
+
+/* On a GPU without a client, and without persistence mode, each query loads the driver: it wakes
+ * the GPU and takes longer. A program that holds the GPU keeps the driver loaded. */
+static void judge_monitor(struct dataset *dataset, size_t folder, const struct place *places, size_t count,
+                          struct levels *levels)
+{
+    struct pace awake = {0}, rest = {0};
+    double low_w = (1 - LIMIT_ALIKE) * levels->start_w, high_w = (1 + LIMIT_ALIKE) * levels->start_w;
+    double rest_w = levels->rest_w + LIMIT_SCREEN_W;
+    if (!(low_w > rest_w))
+        return;
+    EACH (item, places, count) {
+        const struct dataset_trace *trace = dataset->items[item->index].trace;
+        if (!trace || dataset->items[item->index].parallel)
+            continue;
+        trace_intervals_sum(&trace->intervals, low_w, high_w, &awake.count, &awake.seconds);
+        trace_intervals_sum(&trace->intervals, 0, rest_w, &rest.count, &rest.seconds);
+    }
+    levels->woken = awake.count >= PACE_LEAST && rest.count >= PACE_LEAST &&
+                    interval_of(&awake) >= woken_slower * interval_of(&rest);
+    if (levels->woken)
+        dataset_problem(dataset, folder,
+                        "its monitor wakes the idle GPU: samples at %.3g to %.3g W come every %.3g s, "
+                        "those below %.3g W every %.3g s, as each query loads the driver "
+                        "(persistence mode off); this energy is not another program's",
+                        low_w, high_w, interval_of(&awake), rest_w, interval_of(&rest));
 }
 
 static bool is_near_rest(double power_w, const struct levels *levels)
@@ -178,12 +218,14 @@ static void judge_rest(struct dataset_experiment *experiment, const struct level
     if (!experiment->success || !gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid ||
         gpu->power_mean_w.value <= 0)
         return;
+    if (levels->woken && gpu->early_power_w.value <= (1 + LIMIT_ALIKE) * levels->start_w)
+        return;
     double above = gpu->idle_share.value * fmax(0, gpu->early_power_w.value - rest_w) / gpu->power_mean_w.value;
     if (above > LIMIT_UNCERTAIN)
         dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
                       "it began at %.4g W, where the GPU rests at %.4g W: %.10g %% of its energy may be another "
                       "program's that holds the GPU",
-                      gpu->early_power_w.value, rest_w, number_round(100 * above, 2));
+                      gpu->early_power_w.value, rest_w, number_round(100 * fmin(1, above), 2));
 }
 
 /* Heat: a GPU that is warmer draws more and may lower its clocks. The study recorded no clocks. */
@@ -307,6 +349,7 @@ void judge_idle(struct dataset *dataset, struct judge_state *states)
         if (count > 1)
             qsort(places, count, sizeof *places, compare_places);
         struct levels levels = learn(dataset, places, count);
+        judge_monitor(dataset, f, places, count, &levels);
         EACH (item, places, count) {
             judge_start(&dataset->items[item->index], &states[item->index], &levels);
             judge_rest(&dataset->items[item->index], &levels);

@@ -122,6 +122,7 @@ static void each_power(void *at, const struct trace_rows *rows)
     power_add_all(&context->power, kept.t_s, kept.values, kept.count);
     still_spans_add(&context->still[0], kept.t_s, kept.values, kept.count);
     trace_sketch_add(&context->trace->power, kept.t_s, kept.values, kept.count);
+    trace_intervals_add(&context->trace->intervals, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
 

@@ -1,10 +1,11 @@
 #include "results/judge/trace_sketch.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A trace that hardly changes, such as an idle GPU's, or that repeats itself, has few hashes: it
  * may be like any other of its kind. */
-enum { DISTINCT_LEAST = 5, HASHES_LEAST = 10, STAMPS_LEAST = 10, STILL_LEAST = 5 };
+enum { DISTINCT_LEAST = 5, HASHES_LEAST = 10, STAMPS_LEAST = 10, STILL_LEAST = 5, GAP_S = 10 };
 
 /* The finaliser of MurmurHash3: each bit of the input changes half of the output's. */
 static uint64_t mix(uint64_t x)
@@ -139,6 +140,35 @@ bool trace_sketch_repeats_rows(const struct trace_sketch *sketch)
 {
     return sketch->stamps >= STAMPS_LEAST && sketch->changes >= STAMPS_LEAST / 2 &&
            sketch->repeated * 100 >= sketch->stamps * 98;
+}
+
+static size_t level_of(double value)
+{
+    double level = value > 1 ? TRACE_LEVELS_OCTAVE * log2(value) : 0;
+    return level < TRACE_LEVELS - 1 ? (size_t)level : TRACE_LEVELS - 1;
+}
+
+void trace_intervals_add(struct trace_intervals *intervals, const int64_t *t_s, const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t span_s = t_s[i] - intervals->last_s;
+        if (intervals->has_last && span_s <= GAP_S) {
+            intervals->levels[intervals->last_level].count++;
+            intervals->levels[intervals->last_level].seconds += (uint32_t)span_s;
+        }
+        intervals->last_s = t_s[i];
+        intervals->last_level = level_of(values[i]);
+        intervals->has_last = true;
+    }
+}
+
+void trace_intervals_sum(const struct trace_intervals *intervals, double low, double high, double *count,
+                         double *seconds)
+{
+    for (size_t level = level_of(low); level <= level_of(high); level++) {
+        *count += intervals->levels[level].count;
+        *seconds += intervals->levels[level].seconds;
+    }
 }
 
 void still_spans_begin(struct still_spans *spans, const struct still_spans *limits)

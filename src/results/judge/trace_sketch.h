@@ -44,6 +44,27 @@ bool trace_sketch_shares(const struct trace_sketch *a, const struct trace_sketch
 /* Whether each time has several rows of one value, while the values change from time to time. */
 bool trace_sketch_repeats_rows(const struct trace_sketch *sketch);
 
+/* How long after a sample the next one came, by its value: TRACE_LEVELS_OCTAVE levels an octave,
+ * from 1 on. */
+#define TRACE_LEVELS_OCTAVE 8
+#define TRACE_LEVELS        (14 * TRACE_LEVELS_OCTAVE)
+
+struct trace_intervals {
+    struct {
+        uint32_t count, seconds;
+    } levels[TRACE_LEVELS];
+    int64_t last_s;
+    size_t last_level;
+    bool has_last;
+};
+
+void trace_intervals_add(struct trace_intervals *intervals, const int64_t *t_s,
+                         const double *values, size_t count);
+
+/* Adds those of the values from low to high. */
+void trace_intervals_sum(const struct trace_intervals *intervals, double low, double high,
+                         double *count, double *seconds);
+
 /* Consecutive samples of one value. */
 struct still_span {
     int64_t from_s, to_s;
