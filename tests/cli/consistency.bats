@@ -195,3 +195,25 @@ shares = [float(re.search(r"([0-9.]+) % of its energy", text)[1]) for text in ac
 assert all(start > 89 for start in starts) and all(share <= 100 for share in shares), accused
 END
 }
+
+@test "a background without a GPU is said to use none, and a longer time refutes that nothing ran" {
+    need_cases
+    # By summary.csv four trainings alone took 173.4 s in the median, four beside the background 241.2 s: 39 % more.
+    is "$(judged "$CASES/background_without_gpu" 'set(v.values()), sorted(i for i in v if "background_without_gpu" in k[i]),
+          {c[i]["background_load"] for i in v if i.endswith("parallel")}, "time was 39 % above" in t["bug_default_005_parallel"]')" \
+        "({'unverified'}, ['bug_default_005_parallel', 'bug_default_006_parallel', 'bug_default_007_parallel', 'bug_default_008_parallel'], {'passed'}, True)"
+}
+
+@test "a parallel run that began on a GPU at rest, unlike others with its background, and took less is suspect" {
+    need_python
+    python3 "$ROOT/tests/verdicts/folders.py" background_never_started 402 never
+    is "$(judged never/results 'sorted(i for i in v if {"background_late", "background_no_load"} & k[i]) != []')" True
+    python3 - <<'END'
+import json
+truth = json.load(open("never/truth.json"))
+for e in json.load(open("audit.json"))["experiments"]:
+    kinds = {x["kind"] for x in e["evidence"]}
+    if kinds & {"background_late", "background_no_load"}:
+        assert truth[e["experiment_id"]]["background_present_share"] < 0.02 and e["verdict"] in ("suspect", "contaminated"), e
+END
+}

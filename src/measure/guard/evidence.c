@@ -225,6 +225,14 @@ static const struct evidence_kind kinds[] = {
      "The background training lived but no longer loaded the GPU.",
      "Read background_logs, and repeat the experiment."},
 
+    {"background_late", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_BACKGROUND_LOAD,
+     "The GPU was at rest when a parallel experiment began, where others with its background begin "
+     "under load: the background was late or missing.",
+     "Read background_logs, and repeat the experiment."},
+    {"background_without_gpu", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
+     "The background training used no GPU; that it ran shows in time or CPU energy.",
+     "Nothing needs to be done if a background without a GPU was meant."},
+
     /* After it. */
     {"leftover_processes", EVIDENCE_RECORDED, NOTHING, CHECK_PROCESSES_AFTER,
      "The command ended and left processes behind, which were ended and proven gone.",

@@ -284,26 +284,6 @@ static void judge_untold(struct dataset_experiment *experiment)
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
 }
 
-static void judge_background(struct dataset_experiment *experiment)
-{
-    const struct dataset_gpu *gpu = &experiment->gpu;
-    if (!gpu->idle_share.valid || !gpu->power_mean_w.valid) {
-        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
-        return;
-    }
-    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
-        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
-        dataset_evidence(experiment, "background_no_load",
-                         "the GPU was never more than %.3g %% busy, at %.4g W on average: no background worked on it",
-                         gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
-        return;
-    }
-    dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-                  "below 5 %% busy in %.3g %% of the samples, %.4g W on average; its effect is like its siblings' by "
-                  "like_time and like_energy",
-                  100 * gpu->idle_share.value, gpu->power_mean_w.value);
-}
-
 static const struct {
     enum check check;
     const char *what, *evidence;
@@ -470,14 +450,13 @@ void audit_judge(struct dataset *dataset)
     judge_like(dataset, states);
     judge_change(dataset, states);
     judge_siblings(dataset, states);
+    judge_background(dataset, states);
     EACH (state, states, dataset->count)
         for (int f = 0; f < LIKE_FIGURES; f++)
             tests += state->like[f].prediction.valid;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
-            if (experiment->parallel)
-                judge_background(experiment);
             judge_compared(dataset, states, i, LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
         } else if (experiment->success && experiment->duration_s.valid &&

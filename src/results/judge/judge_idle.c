@@ -149,6 +149,7 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         state->unseen = !experiment->parallel;
         return;
     }
+    state->at_rest = early.value < LIMIT_BUSY_PERCENT && is_near_rest(power.value, levels);
     if (early.value >= LIMIT_BUSY_PERCENT) {
         if (experiment->parallel) {
             dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_NEEDED,

@@ -55,6 +55,7 @@ struct judge_figure {
 struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
     bool fell;      /* something had worked on the GPU just before it began */
+    bool at_rest;   /* its GPU drew no more than at rest in its first two seconds, and was idle */
     bool unseen;    /* what the GPU did before it began was not recorded */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
@@ -74,6 +75,9 @@ void judge_like(const struct dataset *dataset, struct judge_state *states);
 
 /* A moment from which on time or power of several models are others: sets changed. */
 void judge_change(struct dataset *dataset, struct judge_state *states);
+
+/* Whether the backgrounds of parallel experiments ran. */
+void judge_background(struct dataset *dataset, const struct judge_state *states);
 
 /* Steps, results that are lacking and outliers. */
 void judge_siblings(struct dataset *dataset, const struct judge_state *states);

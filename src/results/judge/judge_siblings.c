@@ -10,7 +10,7 @@
 /* docs/explanation/appendix-verdicts.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
-                    step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05;
+                    step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05, unused_power_share = 0.7;
 static const struct reading none = {0};
 
 static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
@@ -269,6 +269,10 @@ static void judge_ended(const struct kind *alone, const struct alone_figures *of
             "no trainings of its model alone show what its background adds: one that ended does so in all of its kind");
         return;
     }
+    /* On a GPU that was never busy judge_background compares time and CPU energy. */
+    struct reading most = experiment->gpu.utilisation_max_percent;
+    if (most.valid && most.value < LIMIT_BUSY_PERCENT)
+        return;
     if (dataset_power(experiment).value <= (1 + LIMIT_SHOWN) * power.value &&
         mean_utilisation(experiment).value <= (1 + LIMIT_SHOWN) * utilisation.value)
         dataset_check(
@@ -391,11 +395,28 @@ static void judge_use(const struct kind *kind)
         using += most.valid && !kind->states[kind->items[i]].busy && most.value >= step_utilisation_points;
         unknown += !most.valid;
     }
+    /* What the others draw under load: one that draws as much was not idle, whatever its utilisation says. */
+    AUTO_FREE double *powers = mem_array(kind->count + 1, sizeof *powers);
+    size_t n = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading most = member(kind, i)->gpu.utilisation_max_percent, power = dataset_power(member(kind, i));
+        if (most.valid && most.value >= step_utilisation_points && power.valid)
+            powers[n++] = power.value;
+    }
+    struct reading usual = n ? stats_median(powers, n) : none;
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
         if (!most.valid || most.value >= LIMIT_BUSY_PERCENT || !member(kind, i)->success ||
             (using + unknown) * 4 < kind->count * 3)
             continue;
+        struct reading power = dataset_power(member(kind, i));
+        if (usual.valid && power.valid && power.value >= unused_power_share * usual.value) {
+            if (!has_own_checks(kind, i))
+                dataset_check(member(kind, i), CHECK_DATA, CHECK_NOT_MADE,
+                              "it was never more than %g %% busy, but drew %.4g W, where its siblings drew %.4g W",
+                              most.value, power.value, usual.value);
+            continue;
+        }
         if (using * 4 >= kind->count * 3)
             dataset_evidence(member(kind, i), "gpu_unused",
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,

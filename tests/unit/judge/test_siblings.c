@@ -321,7 +321,8 @@ static void repeats_on_another_gpu_are_not_compared(void **state)
     dataset_fini(&sweep.dataset);
 }
 
-/* Never busy, where three of its siblings were; where one of these is not known it cannot be clean. */
+/* Never busy at the power of an idle GPU, where three of its siblings were busy; where one of these is not known it cannot
+ * be clean. */
 static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing(void **state)
 {
     (void)state;
@@ -331,7 +332,7 @@ static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are
         AUTO_TEXT struct text idle = {0};
         fixture_begin(&fixture);
         for (int i = 0; i < 4; i++)
-            fixture_add(&fixture, &(struct fixture_run){0});
+            fixture_add(&fixture, &(struct fixture_run){.watts = i == 3 ? 72 : 200});
         text_add(&idle, "timestamp,gpu_util_percent,memory_util_percent\n");
         for (int i = 0; i < 60; i++)
             text_addf(&idle, "%lld,0,0\n", (long long)fixture_start_s(3) + i);
@@ -347,9 +348,30 @@ static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are
     }
 }
 
+/* 200 W are no idle GPU's, whatever the utilisation says. */
+static void a_gpu_that_draws_the_power_of_its_siblings_was_used(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    AUTO_TEXT struct text idle = {0};
+    fixture_begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        fixture_add(&fixture, &(struct fixture_run){0});
+    text_add(&idle, "timestamp,gpu_util_percent,memory_util_percent\n");
+    for (int i = 0; i < 60; i++)
+        text_addf(&idle, "%lld,0,0\n", (long long)fixture_start_s(3) + i);
+    fixture_write(&fixture, 3, "gpu_utilization.csv", text_get(&idle));
+    fixture_judge(&fixture, &dataset);
+    assert_false(dataset_has_evidence(&dataset.items[3], "gpu_unused"));
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_that_draws_the_power_of_its_siblings_was_used),
         cmocka_unit_test(power_far_from_the_siblings),
         cmocka_unit_test(a_duration_far_from_the_siblings),
         cmocka_unit_test(more_epochs_take_longer_and_that_is_no_outlier),
