@@ -199,8 +199,8 @@ END
 @test "a background without a GPU is said to use none, and a longer time refutes that nothing ran" {
     need_cases
     # By summary.csv four trainings alone took 173.4 s in the median, four beside the background 241.2 s: 39 % more.
-    is "$(judged "$CASES/background_without_gpu" 'set(v.values()), sorted(i for i in v if "background_without_gpu" in k[i]),
-          {c[i]["background_load"] for i in v if i.endswith("parallel")}, "time was 39 % above" in t["bug_default_005_parallel"]')" \
+    is "$(judged "$CASES/background_without_gpu" '(set(v.values()), sorted(i for i in v if "background_without_gpu" in k[i]),
+          {c[i]["background_load"] for i in v if i.endswith("parallel")}, "time was 39 % above" in t["bug_default_005_parallel"])')" \
         "({'unverified'}, ['bug_default_005_parallel', 'bug_default_006_parallel', 'bug_default_007_parallel', 'bug_default_008_parallel'], {'passed'}, True)"
 }
 
@@ -216,4 +216,16 @@ for e in json.load(open("audit.json"))["experiments"]:
     if kinds & {"background_late", "background_no_load"}:
         assert truth[e["experiment_id"]]["background_present_share"] < 0.02 and e["verdict"] in ("suspect", "contaminated"), e
 END
+}
+
+@test "a run of this program is checked too: a seed that changes nothing is noted, and one that does is not" {
+    cat >train.py <<'END'
+import sys
+seed = int(sys.argv[sys.argv.index("--seed") + 1])
+print("accuracy: 0.8123456789012347" if seed < 3 else "accuracy: 0.7876543210987653")
+END
+    "$TARE" run -q --gpus none train.py --seed 1,2 >/dev/null 2>&1
+    is "$(judged latest 'all(x & {"seed_without_effect", "metrics_copied"} == {"seed_without_effect"} for x in k.values())')" True
+    "$TARE" run -q --gpus none train.py --seed 2,3 >/dev/null 2>&1
+    is "$(judged latest 'any(x & {"seed_without_effect", "metrics_copied"} for x in k.values())')" False
 }

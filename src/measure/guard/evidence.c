@@ -354,8 +354,7 @@ static const struct evidence_kind kinds[] = {
      "folder's other experiments.",
      "Look whether the sensor or its driver hung, and repeat the experiment."},
     {"metrics_copied", EVIDENCE_INCONSISTENT, METRIC, CHECK_DATA,
-     "The metrics equal those of a training with another seed in every digit, although seeds "
-     "change the metrics of this model.",
+     "The metrics equal those of a training with another seed in every digit: one may be a copy.",
      "Look for the right log, or repeat the experiment."},
     {"seed_without_effect", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The metrics equal those of a training with another seed in every digit: the seed changes "

@@ -200,6 +200,14 @@ static bool seed_matters(const struct dataset *dataset, const struct dataset_exp
     return differ;
 }
 
+static size_t count_metrics(const struct dataset_experiment *experiment)
+{
+    size_t count = 0;
+    EACH (metric, experiment->metrics, experiment->metric_count)
+        count += metric->value.valid;
+    return count;
+}
+
 /* Those of one model that have all metrics in common. */
 static void judge_equal(struct dataset *dataset, const size_t *items, size_t count)
 {
@@ -214,8 +222,11 @@ static void judge_equal(struct dataset *dataset, const size_t *items, size_t cou
             continue;
         bool same_trace =
             dataset_has_evidence(experiment, "copied_trace") || dataset_has_evidence(other, "copied_trace");
-        bool copied = same_trace || matters || !has_same_settings(experiment, other) ||
-                      (experiment->metric_count > 1 && count == 2);
+        /* Scripts that ignore their seed are common. Where no training shows that the seed matters, two alone that
+         * have several metrics in common, or other settings, may be copies; a run of this program has its logs. */
+        bool study = dataset->folders[experiment->folder].layout == DATASET_STUDY;
+        bool unlikely = study && count == 2 && (count_metrics(experiment) > 1 || !has_same_settings(experiment, other));
+        bool copied = same_trace || matters || unlikely;
         dataset_evidence(experiment, copied ? "metrics_copied" : "seed_without_effect",
                          "its metrics equal those of %.200s, with another seed, in every digit", other->id);
         if (copied)
