@@ -105,7 +105,7 @@ void consistency_find_frozen(struct dataset *dataset)
 /* So many bits are not equal by chance: those of a share k/N, or of a number with few decimals,
  * are. */
 enum { BITS_STEPS = 40, BITS_OF_DOUBLE = 53 };
-static const double bits_least = 40, denominator_most = 2e6;
+static const double bits_least = 40, denominator_most = 1e6;
 
 /* How many bits a number carries: of a fraction k/N those of N, by its continued fraction; else
  * those of a double. Any double is near a fraction with a denominator of 26 bits. */
@@ -116,7 +116,8 @@ static double bits_of(double value)
         return 0;
     for (int i = 0; i < BITS_STEPS && denominator < denominator_most; i++) {
         double whole = floor(rest);
-        if (fabs(fabs(value) * denominator - nearbyint(fabs(value) * denominator)) <= denominator * fabs(value) * 4e-16)
+        if (fabs(fabs(value) * denominator - nearbyint(fabs(value) * denominator)) <=
+            denominator * fabs(value) * 2.5e-16)
             return log2(denominator);
         rest = 1 / (rest - whole);
         double next = floor(rest) * denominator + before;
