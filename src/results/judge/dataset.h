@@ -42,6 +42,7 @@ struct dataset_evidence {
     char *text;                  /* what was seen, with figures */
     struct reading from_s, to_s; /* since the experiment's start */
     unsigned quantities;         /* those that it speaks against, a mask; 0: those of its kind */
+    bool of_temperature;         /* of a file of temperatures: time and energy stay a measure for others */
 };
 
 /* One lasting change in a trace: two levels. */

@@ -347,7 +347,7 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     }
     write_seen(figure, which, seen);
     if (state->changed) {
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: the machine changed in between", seen);
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: the machine may have changed in between", seen);
     } else if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
@@ -427,7 +427,8 @@ static bool is_doubted(const struct dataset_experiment *experiment)
     EACH (item, experiment->evidence, experiment->evidence_count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
         unsigned touched = item->quantities ? item->quantities : kind->quantities;
-        if (kind->weight >= EVIDENCE_INCONSISTENT && touched & (1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY))
+        if (!item->of_temperature && kind->weight >= EVIDENCE_INCONSISTENT &&
+            touched & (1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY))
             return true;
     }
     return false;

@@ -12,7 +12,7 @@
 
 /* Of all experiments on either side, and of one kind at least on both. */
 enum { SIDE_LEAST = 3, KIND_LEAST = 2, MODELS_LEAST = 2, SERIES = 2, MOMENTS_MOST = 1000 };
-static const double prior_df = 4;
+static const double prior_df = 4, doubt = 0.05;
 
 /* One success, by its kind and in the order in which they began. */
 struct point {
@@ -84,8 +84,9 @@ static double squares_of(const struct sides *kind)
 }
 
 /* The change at one moment: of all kinds on both sides at least half must show it, in one
- * direction and of several models. */
-static struct change judge_moment(struct sides *kinds, size_t kind_count)
+ * direction and of several models. Where files are missing, one kind suffices for a doubt: the
+ * others may have shown it. */
+static struct change judge_moment(struct sides *kinds, size_t kind_count, bool missing)
 {
     size_t both = 0, shown = 0, models = 0, total[2] = {0}, largest = 0;
     double weights = 0, sum = 0, squares = LIMIT_NOISE * LIMIT_NOISE * prior_df, df = prior_df;
@@ -112,25 +113,27 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count)
         size_t smaller = before < after ? before : after;
         largest = smaller > largest ? smaller : largest;
     }
-    if (models < MODELS_LEAST || 2 * shown < both || total[0] < SIDE_LEAST || total[1] < SIDE_LEAST ||
-        largest < KIND_LEAST)
+    bool enough = models >= MODELS_LEAST && 2 * shown >= both && total[0] >= SIDE_LEAST && total[1] >= SIDE_LEAST &&
+                  largest >= KIND_LEAST;
+    if (missing ? shown == 0 : !enough)
         return (struct change){0};
     double error = sqrt(squares / df / weights);
     return (struct change){true, 2 * special_t_cdf(-fabs(sum / weights) / error, df), sum / weights, 0, 0};
 }
 
 static struct change find_change(struct point *points, size_t count, struct sides *kinds, size_t kind_count,
-                                 const struct judge_state *states)
+                                 const struct judge_state *states, bool missing)
 {
-    struct change best = {.p = LIMIT_FALSE / (double)(SERIES * count + 1)};
+    struct change best = {.p = missing ? doubt : LIMIT_FALSE / (double)(SERIES * count + 1)};
     for (int series = 0; series < SERIES; series++) {
         for (size_t i = 0; i < count; i++)
             points[i].value = value_of(&states[points[i].index], series).value;
         /* Of very many moments some are enough: each costs as much as there are experiments. */
         size_t stride = 1 + count / MOMENTS_MOST;
-        for (size_t first = SIDE_LEAST; first + SIDE_LEAST <= count; first += stride) {
+        size_t least = missing ? 1 : SIDE_LEAST;
+        for (size_t first = least; first + least <= count; first += stride) {
             split_at(points, count, first, kinds, kind_count);
-            struct change change = judge_moment(kinds, kind_count);
+            struct change change = judge_moment(kinds, kind_count, missing);
             if (!change.found || change.p > best.p)
                 continue;
             best = change;
@@ -193,11 +196,16 @@ void judge_change(struct dataset *dataset, struct judge_state *states)
                     value_of(&states[order[i]], 0).valid)
                     points[count++] = (struct point){order[i], k, (double)states[order[i]].rank};
             }
-        if (dataset->folders[f].layout != DATASET_STUDY || count < (size_t)2 * SIDE_LEAST)
+        if (dataset->folders[f].layout != DATASET_STUDY || count < 2)
             continue;
+        bool missing = false;
+        for (size_t i = 0; i < dataset->count; i++)
+            missing |= dataset->items[i].folder == f && states[i].lacking;
         qsort(points, count, sizeof *points, compare_points);
-        struct change change = find_change(points, count, kinds, kind_count, states);
-        if (change.found)
+        struct change change = find_change(points, count, kinds, kind_count, states, missing);
+        if (change.found && !missing)
             add_change(dataset, states, points, count, &change, kinds, kind_count);
+        for (size_t i = 0; change.found && missing && i < count; i++)
+            states[points[i].index].changed = true;
     }
 }

@@ -298,8 +298,12 @@ static void take_utilisation(struct context *context, const struct trace_file *f
 
 static void take_temperature(struct context *context, const struct trace_file *file)
 {
-    struct dataset_gpu *gpu = &context->experiment->gpu;
+    struct dataset_experiment *experiment = context->experiment;
+    struct dataset_gpu *gpu = &experiment->gpu;
+    size_t known = experiment->evidence_count;
     take_file(context, "gpu_temperature.csv", file, MISSING_TEMPERATURE, "temperature");
+    for (size_t i = known; i < experiment->evidence_count; i++)
+        experiment->evidence[i].of_temperature = true;
     if (context->rows == 0)
         return;
     gpu->temperature_mean_c = (struct reading){context->sum / (double)context->rows, true};
