@@ -188,9 +188,9 @@ rates = list(json.load(open("matrix.json"))["rates"].values())
 shares = [rate["hits"] / rate["of"] for rate in rates]
 print(shares)
 # docs/explanation/verdicts.md publishes them of many more folders; here the same folders are judged each time. Clean is said of fewer than half of the
-# undisturbed: where all of a kind agree that may be a disturbance of all of them.
+# undisturbed: where all of a kind agree that may be a disturbance of all of them, and where an intruder came or went neither side is.
 assert rates[0]["of"] > 1000 and shares[0] <= 0.005, rates[0]
 assert rates[1]["of"] > 100 and shares[1] <= 0.02, rates[1]
-assert shares[2] >= 0.12 and shares[3] == 0, rates
+assert shares[2] >= 0.11 and shares[3] == 0, rates
 END
 }
