@@ -326,6 +326,17 @@ LOOK
 }
 
 # Both take as long; what one of them loads the GPU with is the difference. Of the time it would not be decided.
+@test "told_apart in JSON is decided as in the text: by the sequence where the bench went on until something was known" {
+    bench --until 0.01% -n 3 --pause 0 --seed 2 --json 'sleep 0.02' 'sleep 0.2' >bench.json 2>err
+    python3 - <<'END'
+import json
+slow = json.load(open("bench.json"))["commands"][1]
+time = next(q for q in slow["against"]["quantities"] if q["name"] == "duration_s")
+assert slow["until"]["duration_s"]["sign"] == 0 and time["p_corrected"] < 0.05, slow # three coins decide nothing, Student's t does
+assert time["told_apart"] is False, time
+END
+}
+
 @test "--of gpu-energy: the bench goes on until the energies are decided, and no longer; what is not measured ends it" {
     scenario 1
     printf '#!/bin/sh\nsleep 1\n' >idle.sh

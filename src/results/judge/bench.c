@@ -265,7 +265,8 @@ void bench_until_block(struct bench_until *until, const double *values)
         all = all && counts(values[a]);
         for (size_t b = a + 1; b < until->commands; b++)
             if ((fastest || until->reference == a || until->reference == b) && counts(values[a]) && counts(values[b]))
-                stats_sequence_add(&until->pairs[a * until->commands + b], log(values[b] / values[a]));
+                /* Exact negatives both ways, so that equal ratios tie: log(b / a) and log(a / b) are not. */
+                stats_sequence_add(&until->pairs[a * until->commands + b], log(values[b]) - log(values[a]));
     }
     for (size_t a = 0; all && a < until->commands; a++)
         until->log_sums[a] += log(values[a]);

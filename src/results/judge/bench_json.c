@@ -58,6 +58,21 @@ static const struct record_field command_fields[] = {COMMAND(name),    COMMAND(c
                                                      COMMAND(suspect), COMMAND(contaminated), {0}};
 static const struct record_field command_widths[] = {COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
 
+/* Where the ratios were followed from block to block, those decide, as in the text. */
+static json_t *against_json(const struct bench_command *command)
+{
+    if (!command->compared)
+        return json_null();
+    json_t *out = comparison_json(&command->comparison), *quantities = json_object_get(out, "quantities");
+    for (size_t i = 0; i < BENCH_QUANTITIES; i++)
+        for (size_t k = 0; command->sequences[i].blocks && k < json_array_size(quantities); k++) {
+            json_t *quantity = json_array_get(quantities, k);
+            if (strcmp(json_string_value(json_object_get(quantity, "name")), bench_quantities[i]) == 0)
+                json_object_set_new(quantity, "told_apart", json_boolean(command->sequences[i].sign != 0));
+        }
+    return out;
+}
+
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
     json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
@@ -73,7 +88,7 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
         json_object_set_new(uses, bench_uses[i], record_json(use_fields, &command->uses[i]));
     json_object_set_new(out, "uses", uses);
     record_set(out, command_widths, command);
-    json_object_set_new(out, "against", command->compared ? comparison_json(&command->comparison) : json_null());
+    json_object_set_new(out, "against", against_json(command));
     json_t *until = command->sequences[0].blocks ? json_object() : json_null();
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         if (command->sequences[i].blocks)

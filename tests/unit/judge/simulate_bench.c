@@ -107,6 +107,12 @@ static double coarse_clock(struct machine *m, size_t command, double ratio)
     return floor(normal(m, command, ratio) * 10 + 0.5) / 10;
 }
 
+/* A fair coin between two durations: every ratio is one of three, and ties are frequent. */
+static double two_levels(struct machine *m, size_t command, double ratio)
+{
+    return base_of(command, ratio) * (rng_unit(&m->rng) < 0.5 ? 1 : 0.95);
+}
+
 static double growing_noise(struct machine *m, size_t command, double ratio)
 {
     return base_of(command, ratio) * exp(0.002 * (double)(m->runs + 1) * rng_normal(&m->rng));
@@ -142,6 +148,7 @@ static const struct shape shapes[] = {
     {"autocorrelation -0.9 from run to run", alternating, true},
     {"every 7th run 20 % longer", periodic, true},
     {"a clock of 0.1 s, 2 % of 10 s", coarse_clock, true},
+    {"10 s or 9.5 s, by a fair coin", two_levels, true},
     {"noise that grows with each run", growing_noise, true},
     {"A varies by 1 %, B by 5 %, equal medians", unequal_noise, true},
     {"equal means, unequal medians (B: sigma 0.3)", unequal_mean, false},
