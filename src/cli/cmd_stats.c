@@ -1,5 +1,6 @@
 /* stats: what the experiments of results folders say, with intervals. */
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/expectations.h"
 #include "cli/option_rows.h"
 #include "report/live/width.h"
@@ -20,6 +21,7 @@ enum {
     OPTION_PRECISION,
     OPTION_INTERACTIONS,
     OPTION_SEED,
+    OPTION_OF,
     OPTION_EXPECT,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -37,9 +39,19 @@ static const struct cli_option options[OPTION_COUNT] = {
         FLAG_ROW(NULL, "--interactions", "whether the effect of a hyperparameter depends on another, of each two"),
     [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
                               .low = 0, .high = 9007199254740991.0, .default_text = "1"),
+    [OPTION_OF] = OPTION_ROW_OF,
     [OPTION_EXPECT] = OPTION_ROW_EXPECT,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
+
+static bool has_quantity(const struct summary_stats *figures, const char *name)
+{
+    EACH (group, figures->groups, figures->count)
+        EACH (figure, group->figures, group->figure_count)
+            if (strcmp(figure->name, name) == 0)
+                return true;
+    return false;
+}
 
 static int run(const struct cli_call *call)
 {
@@ -57,6 +69,9 @@ static int run(const struct cli_call *call)
                                                .precision = how.precision};
     AUTO(criteria_fini) struct criteria expectations = {0};
     struct err err = {0};
+    AUTO_STRV struct strv only = {0};
+    option_names(values[OPTION_OF].text, &only);
+    how.only = &only;
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
     expectations.clean_only = how.clean_only;
@@ -70,6 +85,9 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "%s", err.text);
     audit_join_names(&dataset);
     summary_stats_make(&dataset, &how, &figures);
+    EACH (name, only.items, only.count)
+        if (!has_quantity(&figures, *name))
+            return cli_usage_error(call->command, "--of: no experiment that counts has a '%s'", *name);
     json_t *held = json_array();
     code = expectations_check(&expectations, &dataset, held);
     if (values[OPTION_JSON].given) {
@@ -88,9 +106,10 @@ static const char *const usage[] = {"stats DIR... [options]", NULL};
 
 static const char *const description[] = {
     "For each model and mode of results folders, of this program or in the study's layout: mean and median of energy, "
-    "power, duration and each metric with 95 % intervals; how far identical runs differ; which hyperparameter moves "
-    "energy or a metric, with the median and its interval at each of its values; the runs that no other beats in both; "
-    "how many repeats would do. Defaults and random draws are kept apart.",
+    "power, duration and each metric with 95 % intervals, for each setting over its seeds; how far identical runs "
+    "differ; which hyperparameter moves energy, duration or a metric, with the median and its interval at each of its "
+    "values; the runs that no other beats in both; how many repeats would do. Defaults, chosen values and random draws "
+    "are kept apart.",
     "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). "
     "docs/reference/judging.md "
     "says how each figure is made.",

@@ -11,6 +11,9 @@
 /* The name of the first of these rows (an array of their places) that is given; NULL: none is. */
 #define OPTION_GIVEN(call, which) option_given(call, which, sizeof(which) / sizeof *(which))
 const char *option_given(const struct cli_call *call, const int *which, size_t count);
+/* Names with commas between; none of NULL. */
+void option_names(const char *text, struct strv *out);
+
 /* Of --verdicts; NULL-terminated. */
 extern const char *const option_verdicts[];
 
@@ -51,6 +54,12 @@ extern const char *const option_verdicts[];
 #define OPTION_ROW_VERDICTS(meaning)                                                                                   \
     {.long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE, .choices = option_verdicts,                  \
      .default_text = "usable", .help = meaning}
+
+/* The quantities that are asked for, of which alone p values are corrected. */
+#define OPTION_ROW_OF                                                                                                  \
+    {.long_name = "--of", .argument = "NAMES", .type = CLI_TEXT,                                                       \
+     .help = "only these quantities and metrics, with commas between, as gpu_energy_j,accuracy: p values are then "    \
+             "corrected for these alone"}
 
 /* How far learning about a script may go. */
 #define OPTION_ROW_NO_PROBE                                                                                            \

@@ -344,3 +344,11 @@ void options_fini(struct cli_call *call)
     strv_fini(&call->operands);
     *call = (struct cli_call){0};
 }
+
+void option_names(const char *text, struct strv *out)
+{
+    AUTO_FREE char *copy = mem_strdup(text ? text : "");
+    char *rest = NULL;
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        strv_add_once(out, name);
+}

@@ -61,13 +61,13 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times, decimals,
                                                       figure->deviation.value * times)
                                          : mem_printf("%.*f", decimals, figure->mean.value * times);
-    char *interval = figure->median_interval.method == STATS_NONE
+    char *interval = figure->mean_interval.method == STATS_NONE
                          ? NULL
-                         : mem_printf("%.*f–%.*f", decimals, figure->median_interval.low * times, decimals,
-                                      figure->median_interval.high * times);
+                         : mem_printf("%.*f–%.*f", decimals, figure->mean_interval.low * times, decimals,
+                                      figure->mean_interval.high * times);
     table_row(table, audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0),
               mem_strdup(shown[quantity].label), mem_strdup(small ? shown[quantity].small_unit : shown[quantity].unit),
-              mem_printf("%zu", figure->n), mean, mem_printf("%.*f", decimals, figure->median.value * times), interval,
+              mem_printf("%zu", figure->n), mean, interval, mem_printf("%.*f", decimals, figure->median.value * times),
               mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times));
     table_tint(table, 0, "\x1b[1m");
     *named = true;
@@ -94,7 +94,7 @@ static void say_commands(const struct page *page)
 static void say_figures(const struct page *page)
 {
     struct table *table =
-        table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">median", ">95 % of median", ">range");
+        table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">95 % of mean", ">median", ">range");
     EACH (command, page->bench->commands, page->bench->count) {
         bool named = false;
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)

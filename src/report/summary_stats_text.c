@@ -13,8 +13,7 @@
 
 static const double significant = 0.05;
 /* WIDE: so many columns have room for the mean's interval too. */
-enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110, NOT_FINITE = 12 };
-static const struct stats_interval none = {.method = STATS_NONE};
+enum { FEWEST_NAME = 16, OTHERS = 74, OTHERS_WIDE = 106, WIDE = 126, NOT_FINITE = 12, MOST_SETTING = 40 };
 
 struct page {
     const struct dataset *dataset;
@@ -41,6 +40,11 @@ char *summary_stats_text_number(double value, int count)
     return mem_strdup(text);
 }
 
+char *summary_stats_text_p(double p)
+{
+    return p < 1e-15 ? mem_strdup("< 1e-15") : mem_printf("%.2g", p);
+}
+
 char *summary_stats_text_interval(double value, const struct stats_interval *interval)
 {
     AUTO_FREE char *middle = summary_stats_text_number(value, 4);
@@ -64,17 +68,39 @@ static void heading(const struct page *page, const struct summary_stats_group *g
         text_addf(page->out, ", %zu not ended", group->not_ended);
     if (group->left_out)
         text_addf(page->out, ", %zu left out for their verdict", group->left_out);
-    if (group->setting && group->settings < group->count)
+    if (summary_stats_is_drawn(group) && group->settings < group->count)
         text_addf(page->out, "; %zu settings were drawn: the mean of each counts once", group->settings);
+    if (group->by_setting_count)
+        text_addf(page->out, ", of %zu settings", group->by_setting_count);
     text_add_char(page->out, '\n');
 }
 
-static bool any_not_finite(const struct summary_stats_group *group)
+/* Figures of a group, or of one of its settings. */
+struct part {
+    const char *setting; /* NULL: of the group */
+    const struct figure *figures;
+    size_t count;
+};
+
+/* fresh */
+static struct part *parts_of(const struct summary_stats_group *group, size_t *count)
 {
-    EACH (figure, group->figures, group->figure_count)
-        if (figure->not_finite)
-            return true;
-    return false;
+    struct part *out = mem_array(group->by_setting_count + 1, sizeof *out);
+    *count = group->by_setting_count ? group->by_setting_count : 1;
+    out[0] = (struct part){NULL, group->figures, group->figure_count};
+    for (size_t i = 0; i < group->by_setting_count; i++) {
+        const struct figure_setting *setting = &group->by_setting[i];
+        out[i] = (struct part){setting->name, setting->figures, setting->figure_count};
+    }
+    return out;
+}
+
+static const struct figure *figure_named(const struct part *part, const char *name)
+{
+    for (size_t i = 0; i < part->count; i++)
+        if (strcmp(part->figures[i].name, name) == 0)
+            return &part->figures[i];
+    return NULL;
 }
 
 static char *cell(struct reading value, const struct stats_interval *interval)
@@ -82,51 +108,97 @@ static char *cell(struct reading value, const struct stats_interval *interval)
     return value.valid ? summary_stats_text_interval(value.value, interval) : NULL;
 }
 
-static void figure_table(const struct page *page, const struct summary_stats_group *group)
+static char *plain(struct reading value)
+{
+    return value.valid ? summary_stats_text_number(value.value, 4) : NULL;
+}
+
+/* What of the figures the columns depend on. */
+struct columns {
+    bool diverged, hall, by_setting, wide;
+    size_t name_width;
+};
+
+static struct columns columns_of(const struct page *page, const struct part *parts, size_t count)
 {
     size_t width = page->options->width;
-    bool wide = width == 0 || width >= WIDE, diverged = any_not_finite(group);
-    size_t others = (size_t)(wide ? OTHERS_WIDE : OTHERS) + (diverged ? (size_t)NOT_FINITE : 0);
-    size_t name_columns = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
-    struct table *table = table_of(page->options->colour, "quantity", ">n", diverged ? ">not finite" : NULL,
-                                   wide ? ">mean (95 % interval)" : ">mean", ">median (95 % interval)");
-    EACH (figure, group->figures, group->figure_count)
-        table_row(table, audit_text_fit(figure->name, name_columns), mem_printf("%zu", figure->n),
-                  figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
-                  cell(figure->mean, wide ? &figure->mean_interval : &none),
-                  cell(figure->median, &figure->median_interval));
+    struct columns out = {.by_setting = parts[0].setting != NULL, .wide = width == 0 || width >= WIDE};
+    EACH (part, parts, count)
+        EACH (figure, part->figures, part->count) {
+            out.diverged |= figure->not_finite > 0;
+            out.hall |= figure->mean_interval.method == STATS_HALL;
+        }
+    size_t others = (size_t)(out.wide ? OTHERS_WIDE : OTHERS) + (out.diverged ? (size_t)NOT_FINITE : 0);
+    out.name_width = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
+    return out;
+}
+
+/* A line for each quantity, or for each setting of each quantity. */
+static void figure_table(const struct page *page, const struct summary_stats_group *group)
+{
+    size_t count;
+    AUTO_FREE struct part *parts = parts_of(group, &count);
+    const struct columns columns = columns_of(page, parts, count);
+    struct table *table = table_of(page->options->colour, "quantity", columns.by_setting ? "setting" : NULL, ">n",
+                                   columns.diverged ? ">not finite" : NULL,
+                                   columns.hall ? ">mean (95 %, Student's t or Hall's)" : ">mean (95 %, Student's t)",
+                                   ">sd", ">min", ">max", columns.wide ? ">median (95 %, from n = 6)" : NULL);
+    EACH (quantity, group->figures, group->figure_count)
+        for (size_t i = 0, shown = 0; i < count; i++) {
+            const struct figure *figure = figure_named(&parts[i], quantity->name);
+            if (!figure)
+                continue;
+            table_row(table, shown++ ? mem_strdup("") : audit_text_fit(figure->name, columns.name_width),
+                      audit_text_fit(parts[i].setting ? parts[i].setting : "", MOST_SETTING),
+                      mem_printf("%zu", figure->n), figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
+                      cell(figure->mean, &figure->mean_interval), plain(figure->deviation), plain(figure->lowest),
+                      plain(figure->highest), cell(figure->median, &figure->median_interval));
+        }
     table_end(table, page->out);
 }
 
-static const char *reason_of(const struct figure *figure, bool of_mean)
+/* The names of figures with commas between, each once; "duration_s" or "duration_s at lr=0.1". */
+static void add_name(struct strv *names, const struct part *part, const struct figure *figure)
 {
-    return of_mean ? figure->mean_why : figure->median_why;
+    AUTO_FREE char *name = audit_text_fit(figure->name, 30);
+    AUTO_FREE char *setting = part->setting ? audit_text_fit(part->setting, MOST_SETTING) : NULL;
+    strv_add_owned(names, mem_printf("%s%s%s", name, setting ? " at " : "", setting ? setting : ""));
 }
 
-/* Each reason once, with the quantities that have none for it: "no interval of the median of a, b: ..."; of all of them
- * "no interval of any median: ...". */
-static void say_missing(const struct page *page, const struct summary_stats_group *group, bool of_mean)
+/* Each reason once, with the quantities that have no interval of the mean for it. */
+static void say_missing(const struct page *page, const struct summary_stats_group *group)
 {
     AUTO_STRV struct strv reasons = {0};
-    const char *what = of_mean ? "mean" : "median";
-    EACH (figure, group->figures, group->figure_count)
-        if (reason_of(figure, of_mean))
-            strv_add_once(&reasons, reason_of(figure, of_mean));
-    EACH (item, reasons.items, reasons.count) {
-        AUTO_TEXT struct text names = {0};
-        bool all = true;
-        EACH (entry, group->figures, group->figure_count) {
-            const char *why = reason_of(entry, of_mean);
-            if (!why || strcmp(why, *item) != 0) {
-                all = false;
-                continue;
-            }
-            AUTO_FREE char *name = audit_text_fit(entry->name, 30);
-            text_addf(&names, "%s%s", names.length ? ", " : "", name);
+    AUTO_STRV struct strv skewed = {0};
+    size_t count;
+    AUTO_FREE struct part *parts = parts_of(group, &count);
+    EACH (part, parts, count)
+        EACH (figure, part->figures, part->count) {
+            if (figure->mean_why)
+                strv_add_once(&reasons, figure->mean_why);
+            if (figure->skewed)
+                add_name(&skewed, part, figure);
         }
-        text_addf(page->out, "no interval of %s %s%s%s: %s\n", all ? "any" : "the", what, all ? "" : " of ",
-                  all ? "" : names.data, *item);
+    EACH (reason, reasons.items, reasons.count) {
+        AUTO_STRV struct strv names = {0};
+        bool all = true;
+        EACH (part, parts, count)
+            EACH (figure, part->figures, part->count) {
+                bool has = figure->mean_why && strcmp(figure->mean_why, *reason) == 0;
+                all &= has;
+                if (has)
+                    add_name(&names, part, figure);
+            }
+        AUTO_FREE char *list = all || group->by_setting_count ? mem_strdup("") : strv_join(&names, ", ");
+        text_addf(page->out, "no interval of %s%s: %s\n",
+                  all     ? "any mean"
+                  : *list ? "the mean of "
+                          : "some means",
+                  list, *reason);
     }
+    AUTO_FREE char *list = strv_join(&skewed, ", ");
+    if (skewed.count)
+        text_addf(page->out, "visibly skewed, so the median describes it better (D'Agostino's test): %s\n", list);
 }
 
 /* What the meters themselves leave open of the mean energies: power has the same. */
@@ -194,17 +266,21 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
             continue;
         AUTO_FREE char *param = audit_text_fit(effect->param, 30);
         AUTO_FREE char *target = audit_text_fit(effect->target, 30);
-        text_addf(page->out, "%s%s%s %s %s: rho %.2f", colour ? "\x1b[1m" : "", param, colour ? "\x1b[0m" : "",
-                  effect->rank.rho > 0 ? "raises" : "lowers", target, effect->rank.rho);
-        if (effect->rank.interval.method != STATS_NONE)
-            text_addf(page->out, " (%.2f to %.2f)", effect->rank.interval.low, effect->rank.interval.high);
-        text_addf(page->out, ", p %.2g corrected\n", effect->p_adjusted);
+        const struct stats_trend *trend = &effect->trend;
+        bool line = trend->test == STATS_TREND_STUDENT;
+        double strength = line ? trend->r : trend->rank.rho;
+        text_addf(page->out, "%s%s%s %s %s: %s %.2f", colour ? "\x1b[1m" : "", param, colour ? "\x1b[0m" : "",
+                  strength > 0 ? "raises" : "lowers", target, line ? "r" : "rho", strength);
+        if (!line && trend->rank.interval.method != STATS_NONE)
+            text_addf(page->out, " (%.2f to %.2f)", trend->rank.interval.low, trend->rank.interval.high);
+        AUTO_FREE char *p = summary_stats_text_p(effect->p_adjusted);
+        text_addf(page->out, ", p %s corrected (%s)\n", p,
+                  line ? "Student's t of r, as for 5 to 7 points" : "permutations of the ranks");
         say_curve(page, effect);
         any = true;
     }
     if (group->effect_count && !any)
-        text_addf(page->out, "no effect of a hyperparameter can be told from chance (%zu tried)\n",
-                  group->effect_count);
+        text_addf(page->out, "no significant effect of a hyperparameter (%zu tried)\n", group->effect_count);
 }
 
 static void say_interactions(const struct page *page, const struct summary_stats_group *group)
@@ -284,8 +360,7 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
         if (group->count == 0)
             continue;
         figure_table(&page, group);
-        say_missing(&page, group, true);
-        say_missing(&page, group, false);
+        say_missing(&page, group);
         say_measurement(&page, group);
         say_spread(&page, group);
         say_effects(&page, group);

@@ -29,6 +29,9 @@ char *summary_stats_text_number(double value, int count);
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
 char *summary_stats_text_interval(double value, const struct stats_interval *interval);
 
+/* A p value, which is over 0: "0.032", "< 1e-15". The caller frees it. */
+char *summary_stats_text_p(double p);
+
 /* A comparison as a person reads it. (comparison_text.c) */
 
 void comparison_text(const struct comparison *comparison, bool colour, struct text *out);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "stats/describe.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -323,6 +324,43 @@ struct stats_rank stats_spearman(const double *x, const double *y, size_t n, str
     out.rho = fmin(1, fmax(-1, out.rho));
     out.interval = fisher(out.rho, n);
     out.p = n <= MOST_ORDERS ? exact_p(a, b, n) : shuffled_p(a, b, n, rng);
+    return out;
+}
+
+const char *stats_trend_test_name(enum stats_trend_test test)
+{
+    return test == STATS_TREND_STUDENT ? "student_t_of_r" : "permutations_of_rho";
+}
+
+/* Less their mean, over their greatest distance from it: nothing overflows. */
+static void center(const double *x, size_t n, double *out)
+{
+    double mean = stats_mean(x, n).value, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x[i] - mean;
+        most = fmax(most, fabs(out[i]));
+    }
+    for (size_t i = 0; i < n && most > 0; i++)
+        out[i] /= most;
+}
+
+struct stats_trend stats_trend(const double *x, const double *y, size_t n, struct rng *rng)
+{
+    struct stats_trend out = {.rank = stats_spearman(x, y, n, rng)};
+    if (n < STATS_TREND_LEAST || !out.rank.valid)
+        return out;
+    AUTO_FREE double *a = mem_array(n, sizeof *a);
+    AUTO_FREE double *b = mem_array(n, sizeof *b);
+    center(x, n, a);
+    center(y, n, b);
+    out.valid = true;
+    out.r = fmin(1, fmax(-1, product(a, b, n) / sqrt(product(a, a, n) * product(b, b, n))));
+    out.test = n < STATS_TREND_RANKS_LEAST ? STATS_TREND_STUDENT : STATS_TREND_PERMUTATIONS;
+    out.p = out.rank.p;
+    if (out.test == STATS_TREND_STUDENT) {
+        double df = (double)n - 2, t = fabs(out.r) * sqrt(df / fmax(1 - out.r * out.r, DBL_EPSILON));
+        out.p = 2 * special_t_cdf(-t, df);
+    }
     return out;
 }
 

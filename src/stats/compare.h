@@ -20,6 +20,22 @@ struct stats_rank {
 };
 struct stats_rank stats_spearman(const double *x, const double *y, size_t n, struct rng *rng);
 
+/* A trend of y over x: a straight line for few values, since of 5 no order is rarer than 1 in 60; then their ranks. */
+enum stats_trend_test { STATS_TREND_STUDENT, STATS_TREND_PERMUTATIONS };
+const char *stats_trend_test_name(enum stats_trend_test test); /* "student_t_of_r", "permutations_of_rho" */
+
+#define STATS_TREND_LEAST        5
+#define STATS_TREND_RANKS_LEAST  8
+
+struct stats_trend {
+    struct stats_rank rank;
+    double r; /* Pearson's */
+    enum stats_trend_test test;
+    double p;   /* of the test, two-sided; over 0 */
+    bool valid; /* n >= STATS_TREND_LEAST, neither constant */
+};
+struct stats_trend stats_trend(const double *x, const double *y, size_t n, struct rng *rng);
+
 /* Adjusts p values, each in its place, for being many: the chance of any false one (Holm, 1979). */
 void stats_adjust_holm(double *p, size_t n);
 

@@ -34,9 +34,15 @@ struct reading stats_deviation(const double *x, size_t n)
 {
     if (n < 2)
         return absent;
+    /* Equal values have exactly none, whatever their sum is rounded to. */
     double mean = sum(x, n) / (double)n, squares = 0;
-    EACH (item, x, n)
+    bool constant = true;
+    EACH (item, x, n) {
         squares += (*item - mean) * (*item - mean);
+        constant = constant && *item == x[0];
+    }
+    if (constant)
+        return known(0);
     return known(sqrt(squares / (double)(n - 1)));
 }
 
@@ -52,6 +58,29 @@ static int compare(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
     return ORDER(left, right);
+}
+
+double stats_skewness(const double *x, size_t n)
+{
+    double mean = n ? sum(x, n) / (double)n : 0, squares = 0, cubes = 0;
+    EACH (item, x, n) {
+        double away = *item - mean;
+        squares += away * away / (double)n;
+        cubes += away * away * away / (double)n;
+    }
+    return squares > 0 ? cubes / pow(squares, 1.5) : 0;
+}
+
+struct reading stats_skew_p(const double *x, size_t count)
+{
+    struct reading cv = stats_cv(x, count);
+    if (count < STATS_SKEW_LEAST || !stats_deviation(x, count).valid || (cv.valid && !(cv.value > 1e-12)))
+        return absent;
+    double n = (double)count, y = stats_skewness(x, count) * sqrt((n + 1) * (n + 3) / (6 * (n - 2)));
+    double kurtosis = 3 * (n * n + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9));
+    double w2 = sqrt(2 * (kurtosis - 1)) - 1, scale = y / sqrt(2 / (w2 - 1));
+    double z = asinh(scale) / sqrt(log(w2) / 2);
+    return known(2 * special_normal_cdf(-fabs(z)));
 }
 
 void stats_sort(double *x, size_t n)

@@ -18,6 +18,13 @@ double stats_quantile(const double *sorted, size_t n, double p);
 void stats_sort(double *x, size_t n);
 double *stats_sorted(const double *x, size_t n); /* a sorted copy; the caller frees */
 
+/* Two-sided p of the skewness under normality (D'Agostino, Biometrika 57, 1970); n >= STATS_SKEW_LEAST, not constant. */
+#define STATS_SKEW_LEAST 8
+struct reading stats_skew_p(const double *x, size_t n);
+
+/* The third central moment over the second's power 1.5, both with the divisor n; 0 of constant values. */
+double stats_skewness(const double *x, size_t n);
+
 /* Which of the values are outliers (out: n, true where one is; returned: how many), by Rosner's generalized extreme
  * Studentized deviate test (Technometrics 25, 1983): each candidate is measured by the mean and deviation of the
  * others, so that up to most of them do not hide one another. In a normal sample one or more is called an outlier

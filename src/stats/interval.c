@@ -53,30 +53,23 @@ static double hall_inverse(double t, double skewness, double n)
     return 3 / skewness * (cbrt(1 + skewness * (t / sqrt(n) - skewness / (6 * n))) - 1);
 }
 
-/* The third central moment over the second's power, both with the divisor n. */
-static double skewness_of(const double *x, size_t n, double mean)
-{
-    double squares = 0, cubes = 0;
-    EACH (item, x, n) {
-        double away = *item - mean;
-        squares += away * away / (double)n;
-        cubes += away * away * away / (double)n;
-    }
-    return squares > 0 ? cubes / pow(squares, 1.5) : 0;
-}
-
 struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale, const char **why)
 {
     if (n < STATS_MEAN_LEAST)
-        return refuse(why, "fewer than 30 values: those that are one in ten may all be missing");
+        return refuse(why, "fewer than 3 values");
     if (why)
         *why = NULL;
     double mean = stats_mean(x, n).value, deviation = stats_deviation(x, n).value;
     double t = special_t_quantile(1 - tail, (double)(n - 1)), half = t * deviation / sqrt((double)n);
-    double skewness = skewness_of(x, n, mean);
-    double low = fmin(mean - half, mean - deviation * hall_inverse(t, skewness, (double)n));
-    double high = fmax(mean + half, mean - deviation * hall_inverse(-t, skewness, (double)n));
-    return (struct stats_interval){fmax(low, bounds[scale].low), fmin(high, bounds[scale].high), STATS_HALL};
+    double low = mean - half, high = mean + half;
+    bool hall = n >= STATS_HALL_LEAST;
+    if (hall) {
+        double skewness = stats_skewness(x, n);
+        low = fmin(low, mean - deviation * hall_inverse(t, skewness, (double)n));
+        high = fmax(high, mean - deviation * hall_inverse(-t, skewness, (double)n));
+    }
+    return (struct stats_interval){fmax(low, bounds[scale].low), fmin(high, bounds[scale].high),
+                                   hall ? STATS_HALL : STATS_T};
 }
 
 /* The largest rank k with P(Binomial(n, 1/2) < k) <= tail: the k-th value from each end is a bound. 0: none. */

@@ -25,15 +25,15 @@ enum stats_scale { STATS_ANY, STATS_POSITIVE, STATS_SHARE, STATS_PERCENT };
 bool stats_scale_holds(enum stats_scale scale, double lowest, double highest);
 double stats_to_scale(double x, enum stats_scale scale);
 
-/* An interval is given where it holds the truth in at least 93 % of the samples of each of five distributions
- * (tests/unit/stats/coverage.c, docs/reference/judging.md). Else `why`, if not NULL, becomes the reason, a string constant; it
- * becomes NULL where there is an interval. */
+/* Where there is no interval, `why`, if not NULL, becomes the reason, a string constant; else NULL. Medians, and means from
+ * STATS_HALL_LEAST values on, hold the truth in at least 93 % of the samples of each of five distributions
+ * (tests/unit/stats/coverage.c). Below, Student's t of a mean assumes about normal values: of fewer than 30, more than
+ * 1 sample in 20 (0.9^n) lacks the values that are one in ten, which may make any share of the mean. */
+#define STATS_MEAN_LEAST 3
+#define STATS_HALL_LEAST 30
 
-/* From this many values on the mean has an interval: of fewer, more than 1 sample in 20 (0.9^n) holds none of the
- * values that are one in ten, which may make any share of the mean. */
-#define STATS_MEAN_LEAST 30
-
-/* Of the mean: Student's t and the t of Hall (1992), which corrects for skewness; the wider on either side. */
+/* Of the mean: Student's t; from STATS_HALL_LEAST values on also the t of Hall (1992), which corrects for skewness, and
+ * the wider of the two on either side. */
 struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale, const char **why);
 
 /* Of the median between two of the ordered values, whatever the distribution: from 6 values on. */

@@ -62,7 +62,9 @@ for name, values in (("gpu_power_w", power), ("gpu_energy_j", energy), ("gpu_ene
     near(figures[name]["median"], statistics.median(values))
     if name != "duration_s":
         near(figures[name]["deviation"], statistics.stdev(values))
-    assert figures[name]["mean_interval"] is None and "fewer than 30 values" in figures[name]["mean_interval_missing"]
+    assert figures[name]["mean_interval"]["method"] == "t" and "mean_interval_missing" not in figures[name]
+    half = 2.2621571627409915 * statistics.stdev(values) / math.sqrt(10) # t(9)
+    near(figures[name]["mean_interval"]["high"], statistics.mean(values) + half)
     assert figures[name]["median_interval"]["method"] == "order" and "median_interval_missing" not in figures[name]
     near(figures[name]["median_interval"]["low"], sorted(values)[1])
     near(figures[name]["median_interval"]["high"], sorted(values)[8])
@@ -97,11 +99,11 @@ END
     python3 "$BATS_TEST_DIRNAME/stats_reference.py" check results stats.json
     "$TARE" stats results --verdicts all > stats.txt
     grep -q '^demo draws, default hyperparameters$' stats.txt
-    grep -q '^no interval of any median: fewer than 3 values$' stats.txt
-    grep -q '^no interval of the median of duration_s, accuracy: fewer than 6 values, all equal' stats.txt
+    grep -q '^no interval of any mean: fewer than 3 values$' stats.txt
+    grep -q '^visibly skewed, so the median describes it better (D.Agostino.s test): .*gpu_energy_j' stats.txt
     grep -A1 '^epochs raises gpu_energy_j: rho 0' stats.txt | grep -Eq '^ +1[0-9] to [12][0-9]  n [0-9]+ +[0-9]+ \([0-9]+ to [0-9]+\)$'
     run -1 grep -E 'seed (raises|lowers)' stats.txt
-    [ "$("$TARE" stats results --verdicts all --csv | grep -c ',drawn$')" -eq 9 ] # energy in J and kWh, power, duration; of one model accuracy
+    [ "$("$TARE" stats results --verdicts all --csv | grep -c ",drawn,$")" -eq 9 ] # energy in J and kWh, power, duration; of one model accuracy
 }
 
 @test "--verdicts takes contaminated experiments in" {
@@ -127,10 +129,70 @@ END
     python3 - <<'END'
 import csv
 rows = list(csv.DictReader(open("stats.csv", newline="")))
-assert [r["figure"] for r in rows] == ["gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", "accuracy"], rows
-assert all(r["repository"] == "demo" and r["mode"] == "sequential" and r["n"] == "10" for r in rows)
-assert rows[3]["mean"] == "60.0" and rows[3]["mean_low"] == "" and rows[3]["median_low"] == "60.0"
+names = ["gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", "accuracy"]
+assert [(r["setting"], r["figure"]) for r in rows] == [(s and f"batch_size={s}", n) for s in ("", 32, 64, 16) for n in names], rows
+assert all(r["repository"] == "demo" and r["mode"] == "sequential" for r in rows)
+assert [r["n"] for r in rows[::6]] == ["10", "4", "3", "3"], rows
+assert rows[3]["mean"] == "60.0" and rows[3]["mean_low"] == "60.0" and rows[3]["median_low"] == "60.0"
 END
+}
+
+# grid FOLDER CELL...: a row for each "lr seed value" of a grid as a run of tare writes it; value: seconds and the metric.
+grid() {
+    mkdir -p "$1"
+    {
+        echo "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,hyperparam_lr,hyperparam_seed,perf_accuracy,mode"
+        local n=0 cell lr seed value
+        for cell in "${@:2}"; do
+            read -r lr seed value <<<"$cell"
+            n=$((n + 1))
+            printf 'train_default_%03d,2025-11-18T09:%02d:00.000000,train,default,True,%s,0,%s,%s,%s,grid\n' "$n" "$n" "$value" "$lr" "$seed" "$value"
+        done
+    } >"$1/summary.csv"
+}
+
+@test "a grid has a line for each setting: n seeds, the mean with Student's interval, sd, min and max; nothing was drawn" {
+    grid results '0.1 1 10' '0.1 2 12' '0.1 3 17' '0.01 1 20' '0.01 2 20.5' '0.01 3 21'
+    "$TARE" stats results --verdicts all >stats.txt
+    grep -q '^6 experiments: 6 counted, of 2 settings$' stats.txt
+    run -1 grep -q drawn stats.txt
+    grep -Eq "^quantity +setting +n +mean \(95 %, Student's t\) +sd +min +max " stats.txt
+    # scipy.stats.t.interval(0.95, 2, 13, sem([10, 12, 17])), and the same of 20, 20.5, 21.
+    grep -Eq '^duration_s +lr=0.1 +3 +13 \(4\.043 to 21\.96\) +3\.606 +10 +17 +12$' stats.txt
+    grep -Eq '^ +lr=0.01 +3 +20\.5 \(19\.26 to 21\.74\) +0\.5 +20 +21 +20\.5$' stats.txt
+    "$TARE" stats results --verdicts all --json >stats.json
+    python3 - <<'END'
+import json
+(group,) = json.load(open("stats.json"))["groups"]
+assert group["hyperparameters"] == "chosen" and group["settings"] == 2, group
+assert [(s["setting"], s["hyperparameters"]["lr"], s["n"]) for s in group["by_setting"]] == [("lr=0.1", 0.1, 3), ("lr=0.01", 0.01, 3)]
+assert all(f["mean_interval"] is None and "chosen" in f["mean_interval_missing"] for f in group["figures"]), group["figures"]
+END
+}
+
+@test "exactly linear effects of five values are found, by Student's t of r, which is named; what is constant is not tested by its repeats" {
+    [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
+    "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" >stats.txt
+    grep -Eq "^epochs raises gpu_energy_j: r 1.00, p [0-9.]+e-0[67] corrected \(Student's t of r" stats.txt
+    grep -Eq "^epochs raises duration_s: r 1.00, p [0-9.]+e-0[567] corrected \(Student's t of r" stats.txt
+    # Six runs of two constant values are two points, which are too few.
+    grid results '0.1 1 10' '0.1 2 10' '0.1 3 10' '0.01 1 20' '0.01 2 20' '0.01 3 20'
+    run -0 "$TARE" stats results --verdicts all
+    [[ $output != *lowers* && $output != *" p 0"* ]]
+}
+
+@test "--of limits figures, tests and their correction to what is asked for" {
+    [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
+    "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" --of acc --json >stats.json
+    python3 - <<'END'
+import json
+(group,) = json.load(open("stats.json"))["groups"]
+assert [f["name"] for f in group["figures"]] == ["acc"], group["figures"]
+effects = sorted(group["effects"], key=lambda e: e["p"])
+assert len(effects) == 3 and abs(effects[0]["p_corrected"] - 3 * effects[0]["p"]) < 1e-12, effects
+END
+    run -2 "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" --of nothing
+    [[ $output == *"--of: no experiment that counts has a 'nothing'"* ]]
 }
 
 @test "stats for people names what can be told" {
@@ -295,7 +357,8 @@ assert special == [("nan",), (None,), ("inf",), ("-inf",)], special
 # Text: each row of the table of figures ends where its heading does.
 table = [line for line in open("stats.txt").read().split("\n\n")[0].split("\n") if re.match("quantity|duration_s|loss|odd|plain|answer_f1", line)]
 assert len({len(line) for line in table}) == 1 and "not finite" in table[0], table
-assert re.search(r"^loss +6 +3 +3\.5 +3\.5 \(1 to 6\)$", "\n".join(table), re.M), table
+# t(5) = 2.570582, deviation sqrt(3.5).
+assert re.search(r"^loss +6 +3 +3\.5 \(1\.537 to 5\.463\) +1\.871 +1 +6 +3\.5 \(1 to 6\)$", "\n".join(table), re.M), table
 END
 }
 

@@ -51,11 +51,11 @@ def near(found, expected, tolerance=1e-9):
     assert abs(found - expected) <= tolerance * max(1e-300, abs(expected)), (found, expected)
 
 
-def check_median(figure, values, scale):
+def check_median(figure, values, scale, curve=False):
     from scipy import stats
     n, interval = len(values), figure["median_interval"]
-    if n < 3:
-        assert interval is None and figure["median_interval_missing"] == "fewer than 3 values", figure
+    if n < 6 and not curve:
+        assert interval is None and figure["median_interval_missing"] == "fewer than 6 values", figure
     elif n < 6:
         to, back = {"positive": (math.log, math.exp),
                     "percent": (lambda v: math.log(v / (100 - v)), lambda z: 100 / (1 + math.exp(-z)))}[scale]
@@ -72,8 +72,15 @@ def check_median(figure, values, scale):
 def check_mean(figure, values, highest):
     from scipy import optimize, stats
     n, interval = len(values), figure["mean_interval"]
+    if n < 3:
+        assert interval is None and figure["mean_interval_missing"] == "fewer than 3 values", figure
+        return
+    assert figure["skewed"] == (n >= 8 and bool(stats.skewtest(values).pvalue < 0.01)), figure
     if n < 30:
-        assert interval is None and "fewer than 30" in figure["mean_interval_missing"], figure
+        low, high = stats.t.interval(0.95, n - 1, statistics.mean(values), stats.sem(values))
+        assert interval["method"] == "t", figure
+        near(interval["low"], max(0, low), 1e-7)
+        near(interval["high"], min(highest, high), 1e-7)
         return
     mean, deviation, skewness = statistics.mean(values), statistics.stdev(values), stats.skew(values)
     t = stats.t.ppf(0.975, n - 1)
@@ -138,7 +145,13 @@ def check(path, given):
     rho, orders = stats.spearmanr(lr, energy)[0], list(itertools.permutations(energy))
     far = sum(abs(stats.spearmanr(lr, order)[0]) >= abs(rho) - 1e-9 for order in orders)
     near(effects["pairs", "lr", "gpu_energy_j"]["rho"], rho)
-    near(effects["pairs", "lr", "gpu_energy_j"]["p"], far / len(orders))
+    if len(lr) < 8: # of fewer than 8 Student's t of r
+        line = stats.linregress(lr, energy)
+        near(effects["pairs", "lr", "gpu_energy_j"]["r"], line.rvalue)
+        near(effects["pairs", "lr", "gpu_energy_j"]["p"], line.pvalue, 1e-7)
+        assert effects["pairs", "lr", "gpu_energy_j"]["test"] == "student_t_of_r"
+    else:
+        near(effects["pairs", "lr", "gpu_energy_j"]["p"], far / len(orders))
     sets = {}
     for row in table[sum(COUNTS) + 5:-39]:
         sets.setdefault((float(row["hyperparam_lr"]), int(row["hyperparam_epochs"])), []).append(row)
@@ -178,7 +191,7 @@ def check(path, given):
     for level in effect["curve"]:
         values = [float(r["energy_gpu_total_joules"]) for r in mine if float(r["hyperparam_lr"]) == level["from"]]
         near(level["median"], statistics.median(values))
-        check_median({"median_interval": level["interval"]}, values, "positive")
+        check_median({"median_interval": level["interval"]}, values, "positive", curve=True)
     curve = effects["draws", "lr", "gpu_energy_j"]["curve"]
     assert sum(level["n"] for level in curve) == 40 and all(level["n"] >= 4 and level["interval"] for level in curve), curve
     assert all(a["to"] < b["from"] for a, b in zip(curve, curve[1:])), curve

@@ -173,6 +173,20 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
     return audit_group_by(keys, dataset->count, order, groups);
 }
 
+bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count, const char *name)
+{
+    AUTO_FREE char *first = NULL;
+    EACH (item, items, count) {
+        const struct value *value = dataset_param(&dataset->items[*item], name);
+        AUTO_FREE char *text = value ? value_key(value) : mem_strdup("");
+        if (first && strcmp(first, text) != 0)
+            return true;
+        if (!first)
+            first = steal_ptr(text);
+    }
+    return false;
+}
+
 size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
                       size_t *setting)
 {

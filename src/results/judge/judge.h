@@ -102,6 +102,9 @@ bool audit_is_epochs(const char *name);
 size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
                       size_t *setting);
 
+/* Whether these experiments differ in a hyperparameter. */
+bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count, const char *name);
+
 /* The same text for the same hyperparameters, seeds with them or not, and for no others; fresh. */
 char *audit_params_key(const struct dataset_experiment *experiment, bool seeds);
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double J_PER_KWH = 3.6e6;
+static const double J_PER_KWH = 3.6e6, skewed_below = 0.01;
+static const char drawn[] = "drawn", chosen[] = "chosen", by_default[] = "default";
 static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j"};
 
 static struct reading value_of(const struct dataset_experiment *experiment, const char *name)
@@ -59,7 +60,7 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
     }
 }
 
-/* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
+/* Where settings count, the mean of each: its repeats say nothing of others. */
 static void values_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
                       double *out, struct figure *figure)
 {
@@ -100,14 +101,19 @@ static void describe(struct figure *figure, double *values)
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
     figure->mean_interval = stats_mean_interval(values, figure->n, scale, &figure->mean_why);
-    figure->median_interval = stats_median_interval_on(values, figure->n, scale, &figure->median_why);
+    figure->median_interval = stats_median_interval(values, figure->n);
+    figure->median_why = figure->median_interval.method == STATS_NONE ? "fewer than 6 values" : NULL;
+    struct reading skew_p = stats_skew_p(values, figure->n);
+    figure->skewed = skew_p.valid && skew_p.value < skewed_below;
     figure->lowest = (struct reading){values[0], true};
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
 static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
-                       bool is_metric)
+                       bool is_metric, const struct strv *only)
 {
+    if (only && only->count && !strv_has(only, name))
+        return;
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
     values_of(dataset, group, name, values, &figure);
@@ -125,17 +131,85 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
     MEM_ADD(group->figures, group->figure_count) = figure;
 }
 
-static void add_figures(const struct dataset *dataset, struct summary_stats_group *group)
+static void add_figures(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *only)
 {
     AUTO_STRV struct strv metrics = {0};
     EACH_OF (quantity, quantities)
-        add_figure(dataset, group, *quantity, false);
+        add_figure(dataset, group, *quantity, false, only);
     EACH (item, group->items, group->count)
         for (size_t m = 0; m < dataset->items[*item].metric_count; m++)
             strv_add_once(&metrics, dataset->items[*item].metrics[m].name);
     strv_sort(&metrics);
     EACH (entry, metrics.items, metrics.count)
-        add_figure(dataset, group, *entry, true);
+        add_figure(dataset, group, *entry, true, only);
+}
+
+bool summary_stats_is_drawn(const struct summary_stats_group *group)
+{
+    return group->hyperparameters && strcmp(group->hyperparameters, drawn) == 0;
+}
+
+/* The hyperparameters in which runs of the group differ, but for seeds. */
+static void find_differing(const struct dataset *dataset, const struct summary_stats_group *group, struct strv *out)
+{
+    AUTO_STRV struct strv names = {0};
+    EACH (item, group->items, group->count)
+        EACH (param, dataset->items[*item].params, dataset->items[*item].param_count)
+            if (!audit_is_seed(param->name))
+                strv_add_once(&names, param->name);
+    EACH (name, names.items, names.count)
+        if (audit_param_differs(dataset, group->items, group->count, *name))
+            strv_add(out, *name);
+}
+
+static char *setting_name(const struct dataset_experiment *experiment, const struct strv *params)
+{
+    struct text out = {0};
+    EACH (name, params->items, params->count) {
+        const struct value *value = dataset_param(experiment, *name);
+        AUTO_FREE char *text = value ? value_format(value) : mem_strdup("");
+        text_addf(&out, "%s%s=%s", out.length ? ", " : "", *name, text);
+    }
+    return text_take(&out);
+}
+
+/* Each setting's own figures. Settings that were not said to be chosen are only told apart where most were repeated. */
+static void add_settings(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *only)
+{
+    AUTO_FREE size_t *setting = mem_array(group->count + 1, sizeof *setting);
+    AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
+    AUTO_STRV struct strv params = {0};
+    size_t settings = audit_settings(dataset, group->items, NULL, group->count, setting), repeated = 0;
+    for (size_t i = 0; i < group->count; i++)
+        repeated += ++runs[setting[i]] == 2;
+    if (settings < 2 || (!group->setting && 2 * repeated < settings))
+        return;
+    find_differing(dataset, group, &params);
+    for (size_t s = 0; s < settings; s++) {
+        struct summary_stats_group part = {.like = group->like};
+        part.items = mem_array(runs[s], sizeof *part.items);
+        for (size_t i = 0; i < group->count; i++)
+            if (setting[i] == s)
+                part.items[part.count++] = group->items[i];
+        add_figures(dataset, &part, only);
+        MEM_ADD(group->by_setting, group->by_setting_count) =
+            (struct figure_setting){.name = setting_name(&dataset->items[part.items[0]], &params),
+                                    .like = part.items[0],
+                                    .count = part.count,
+                                    .figures = part.figures,
+                                    .figure_count = part.figure_count};
+        free(part.items);
+    }
+}
+
+/* Settings that somebody chose are not a sample of others. */
+static void drop_intervals(struct summary_stats_group *group)
+{
+    EACH (figure, group->figures, group->figure_count) {
+        figure->mean_interval = figure->median_interval = (struct stats_interval){0};
+        figure->mean_why = figure->median_why = "the settings were chosen, not drawn: each has its own";
+        figure->skewed = false;
+    }
 }
 
 static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
@@ -177,11 +251,15 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
     struct summary_stats_group *group = &MEM_ADD(out->groups, out->count);
     *group = (struct summary_stats_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
-    if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {
+    if (hyperparameters == drawn || hyperparameters == chosen) {
         group->setting = mem_array(group->count + 1, sizeof *group->setting);
         group->settings = audit_settings(dataset, group->items, NULL, group->count, group->setting);
     }
-    add_figures(dataset, group);
+    add_figures(dataset, group, options->only);
+    if (hyperparameters != drawn)
+        add_settings(dataset, group, options->only);
+    if (hyperparameters == chosen && group->settings > 1)
+        drop_intervals(group);
     add_spreads(dataset, group, options->precision);
     summary_stats_add_front(dataset, group);
     summary_stats_add_effects(dataset, group, options->seed);
@@ -216,19 +294,21 @@ static char *repeated_key(const struct dataset *dataset, const size_t *order, si
 static const char *hyperparameters_of(const struct dataset_experiment *experiment, const char *default_key)
 {
     if (experiment->mode)
-        return strcmp(experiment->mode, "default") == 0 ? "default" : "drawn";
+        return strcmp(experiment->mode, "default") == 0                                         ? by_default
+               : strcmp(experiment->mode, "grid") == 0 || strcmp(experiment->mode, "list") == 0 ? chosen
+                                                                                                : drawn;
     if (!default_key)
         return NULL;
     AUTO_FREE char *key = audit_params_key(experiment, true);
-    return strcmp(key, default_key) == 0 ? "default" : "drawn";
+    return strcmp(key, default_key) == 0 ? by_default : drawn;
 }
 
-/* Defaults, which are alike, and random draws are two things: each mode of a model is a group, and of parallel ones, or
- * ones whose mode is not known, so are the two. */
+/* Defaults, which are alike, chosen values and random draws are three things: each mode of a model is a group, and of
+ * parallel ones, or ones whose mode is not known, so are the three. */
 static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
                        const struct summary_stats_options *options, struct summary_stats *out)
 {
-    static const char *const kinds[] = {NULL, "default", "drawn"};
+    static const char *const kinds[] = {NULL, by_default, chosen, drawn};
     AUTO_STRV struct strv modes = {0};
     AUTO_FREE size_t *members = mem_array(count + 1, sizeof *members);
     AUTO_FREE const char **kind = mem_array(count + 1, sizeof *kind);
@@ -272,7 +352,7 @@ static void adjust(struct summary_stats *figures, bool interactions)
     count = 0;
     EACH (group, figures->groups, figures->count) {
         for (size_t i = 0; !interactions && i < group->effect_count; i++) {
-            p[count] = group->effects[i].rank.p;
+            p[count] = group->effects[i].trend.p;
             adjusted[count++] = &group->effects[i].p_adjusted;
         }
         for (size_t i = 0; interactions && i < group->interaction_count; i++) {
@@ -315,6 +395,13 @@ void summary_stats_fini(struct summary_stats *figures)
             free(interaction->params[0]);
             free(interaction->params[1]);
         }
+        EACH (setting, group->by_setting, group->by_setting_count) {
+            EACH (figure, setting->figures, setting->figure_count)
+                free(figure->name);
+            free(setting->figures);
+            free(setting->name);
+        }
+        free(group->by_setting);
         free(group->effects);
         free(group->interactions);
         free(group->figures);

@@ -59,6 +59,7 @@ struct summary_stats_options {
     bool clean_only;                 /* else all that are not contaminated */
     bool all_verdicts;               /* contaminated ones too */
     bool interactions;               /* of each two hyperparameters, too */
+    const struct strv *only;         /* names of the quantities asked for; NULL or empty: all */
     uint64_t seed;                   /* of the random orders that effects are tested by */
     double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
 };
@@ -77,6 +78,16 @@ struct figure {
     struct stats_interval mean_interval, median_interval;
     struct measurement measurement;    /* of the mean */
     const char *mean_why, *median_why; /* why there is none; NULL: there is one, or no value */
+    bool skewed; /* visibly: a normal sample is as skewed in less than 1 of 100 cases */
+};
+
+/* The runs of one setting: its seeds. */
+struct figure_setting {
+    char *name;  /* the hyperparameters that differ within the group: "lr=0.1, batch_size=16" */
+    size_t like; /* index of its first experiment */
+    size_t count;
+    struct figure *figures;
+    size_t figure_count;
 };
 
 /* A quantity where a hyperparameter has one value, or one of a range of values. */
@@ -90,10 +101,10 @@ struct figure_level {
 /* A hyperparameter against a quantity. */
 struct figure_effect {
     char *param;
-    const char *target; /* "gpu_energy_j" or the metric's name (borrowed from the group's figures) */
+    const char *target; /* "gpu_energy_j", "duration_s" or the metric's name (borrowed from the group's figures) */
     size_t n;           /* points: runs; where other hyperparameters differ, too, sets of runs alike but for the seed */
     size_t runs;        /* behind them */
-    struct stats_rank rank;
+    struct stats_trend trend;
     double p_adjusted;           /* Holm, over all effects of the dataset */
     struct figure_level *levels; /* ascending */
     size_t level_count;
@@ -111,13 +122,15 @@ struct figure_interaction {
 
 struct summary_stats_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
-    /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
+    /* "default", "chosen" (a grid or list), "drawn"; NULL: not recorded, and the hyperparameters do not show it. */
     const char *hyperparameters;
     size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
     size_t *items;                             /* indices of those that count: successes that were not left out */
     size_t count;
-    size_t *setting; /* of items: which of the settings it has; NULL: they were not drawn, and each run counts */
+    size_t *setting; /* of items: which of the settings it has; NULL: each run counts */
     size_t settings;
+    struct figure_setting *by_setting; /* in the order of the experiments; none: of drawn settings, or of one */
+    size_t by_setting_count;
     struct figure *figures;
     size_t figure_count;
     /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */
@@ -148,6 +161,9 @@ struct summary_stats {
 /* dataset: judged; must outlive out. */
 void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out);
 void summary_stats_fini(struct summary_stats *figures);
+
+/* Whether each experiment's hyperparameters are a random draw. */
+bool summary_stats_is_drawn(const struct summary_stats_group *group);
 
 /* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
  * times and losses are over 0; a metric whose name says so is a share. */

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LEAST: below, no rank correlation can be told from chance. A hyperparameter of more than MOST_LEVELS values is cut
- * into ranges of about LEVEL_POINTS points. */
-enum { LEAST = 5, MOST_LEVELS = 8, LEVEL_POINTS = 6 };
+/* A hyperparameter of more than MOST_LEVELS values is cut into ranges of about LEVEL_POINTS points. */
+enum { MOST_LEVELS = 8, LEVEL_POINTS = 6 };
 
 /* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
  * name. */
@@ -82,31 +81,38 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(left->key, right->key);
 }
 
-static int compare_x(const void *a, const void *b)
-{
-    const struct effect_point *left = a, *right = b;
-    return ORDER(left->x, right->x);
-}
-
 /* Whether a hyperparameter differs among the runs that is neither this one nor a seed. */
 static bool others_differ(const struct dataset *dataset, const struct summary_stats_group *group,
                           const struct strv *params, const char *param)
 {
     EACH (item, params->items, params->count) {
-        const char *name = *item;
-        if (strcmp(name, param) == 0)
-            continue;
-        AUTO_FREE char *first = NULL;
-        EACH (entry, group->items, group->count) {
-            const struct value *value = dataset_param(&dataset->items[*entry], name);
-            AUTO_FREE char *text = value ? value_key(value) : mem_strdup("");
-            if (first && strcmp(first, text) != 0)
-                return true;
-            if (!first)
-                first = steal_ptr(text);
-        }
+        if (strcmp(*item, param) != 0 && audit_param_differs(dataset, group->items, group->count, *item))
+            return true;
     }
     return false;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+    const struct effect_point *left = a, *right = b;
+    return left->x != right->x ? ORDER(left->x, right->x) : ORDER(left->y, right->y);
+}
+
+/* points: by x. Where every repeat of a value gave exactly the same, the repeats show no spread to test with: each value
+ * becomes one point. */
+static size_t join_constant(struct effect_point *points, size_t n)
+{
+    size_t joined = 0;
+    for (size_t i = 1; i < n; i++)
+        if (points[i].x == points[i - 1].x && points[i].y != points[i - 1].y)
+            return n;
+    for (size_t i = 0; i < n; i++) {
+        if (joined && points[joined - 1].x == points[i].x)
+            points[joined - 1].runs += points[i].runs;
+        else
+            points[joined++] = points[i];
+    }
+    return joined;
 }
 
 /* Runs that are alike but for the seed repeat one another: where other hyperparameters differ, too, they would count
@@ -136,7 +142,7 @@ static size_t join_repeats(struct effect_point *points, size_t n)
 static size_t points_of(const struct dataset *dataset, const struct summary_stats_group *group,
                         const struct strv *params, const char *param, const char *target, struct effect_point *out)
 {
-    bool join = group->setting || others_differ(dataset, group, params, param);
+    bool join = summary_stats_is_drawn(group) || others_differ(dataset, group, params, param);
     size_t n = 0;
     EACH (item, group->items, group->count) {
         const struct dataset_experiment *experiment = &dataset->items[*item];
@@ -179,9 +185,10 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
     AUTO_FREE double *y = mem_array(group->count + 1, sizeof *y);
     struct figure_effect effect = {.target = figure->name};
     effect.n = points_of(dataset, group, params, param, figure->name, points);
-    if (effect.n < LEAST)
+    if (effect.n < STATS_TREND_LEAST)
         return;
-    qsort(points, effect.n, sizeof *points, compare_x);
+    qsort(points, effect.n, sizeof *points, compare_points);
+    effect.n = join_constant(points, effect.n);
     for (size_t i = 0; i < effect.n; i++) {
         x[i] = points[i].x;
         y[i] = points[i].y;
@@ -192,8 +199,8 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
     AUTO_FREE char *stream =
         mem_printf("%s %s %d %s %s", group->like->repo, group->like->model, group->like->parallel, param, figure->name);
     rng_seed_named(&rng, seed, stream);
-    effect.rank = stats_spearman(x, y, effect.n, &rng);
-    if (!effect.rank.valid)
+    effect.trend = stats_trend(x, y, effect.n, &rng);
+    if (!effect.trend.valid)
         return;
     effect.param = mem_strdup(param);
     add_levels(&effect, points, figure->scale);
@@ -211,7 +218,7 @@ void summary_stats_add_effects(const struct dataset *dataset, struct summary_sta
     }
     for (size_t f = 0; f < group->figure_count; f++) {
         const struct figure *figure = &group->figures[f];
-        if (figure->is_metric || strcmp(figure->name, "gpu_energy_j") == 0)
+        if (figure->is_metric || strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "duration_s") == 0)
             for (size_t p = 0; p < params.count; p++)
                 add_effect(dataset, group, &params, params.items[p], figure, seed);
     }

@@ -30,7 +30,8 @@ static const struct record_field figure_means[] = {FIGURE(name),
                                                    FIGURE_INTERVAL(mean_interval),
                                                    {0}};
 static const struct record_field figure_medians[] = {FIGURE(median), FIGURE_INTERVAL(median_interval), {0}};
-static const struct record_field figure_range[] = {FIGURE(deviation), FIGURE(lowest), FIGURE(highest), {0}};
+static const struct record_field figure_range[] = {
+    FIGURE(deviation), FIGURE(lowest), FIGURE(highest), FIGURE(skewed), {0}};
 
 json_t *summary_stats_stat_json(const struct figure *figure)
 {
@@ -65,9 +66,11 @@ static const struct record_field effect_fields[] = {
     EFFECT("on", target),
     EFFECT("n", n),
     EFFECT("runs", runs),
-    EFFECT("rho", rank.rho),
-    FIGURES_INTERVAL(struct figure_effect, "interval", rank.interval),
-    EFFECT("p", rank.p),
+    EFFECT("rho", trend.rank.rho),
+    FIGURES_INTERVAL(struct figure_effect, "interval", trend.rank.interval),
+    EFFECT("r", trend.r),
+    RECORD_ENUM(struct figure_effect, "test", trend.test, stats_trend_test_name),
+    EFFECT("p", trend.p),
     EFFECT("p_corrected", p_adjusted),
     RECORD_STRUCTS(struct figure_effect, "curve", levels, level_count, level_fields),
     {0}};
@@ -129,14 +132,32 @@ static json_t *kind_json(const struct summary_stats_group *group)
                      json_text_or_null(group->like->model), "mode", dataset_mode(group->like));
 }
 
+static json_t *figures_json(const struct figure *figures, size_t count)
+{
+    json_t *out = json_array();
+    EACH (figure, figures, count)
+        json_array_append_new(out, summary_stats_stat_json(figure));
+    return out;
+}
+
+static json_t *by_setting_json(const struct dataset *dataset, const struct summary_stats_group *group)
+{
+    json_t *out = json_array();
+    EACH (setting, group->by_setting, group->by_setting_count)
+        json_array_append_new(out, json_pack("{s:o, s:o, s:I, s:o}", "setting", json_text_or_null(setting->name),
+                                             "hyperparameters", dataset_params_json(&dataset->items[setting->like]),
+                                             "n", (json_int_t)setting->count, "figures",
+                                             figures_json(setting->figures, setting->figure_count)));
+    return out;
+}
+
 static json_t *group_json(const struct dataset *dataset, const struct summary_stats_group *group,
                           const struct summary_stats_options *options)
 {
-    json_t *out = kind_json(group), *figures = json_array();
+    json_t *out = kind_json(group);
     record_set(out, group_counts, group);
-    EACH (figure, group->figures, group->figure_count)
-        json_array_append_new(figures, summary_stats_stat_json(figure));
-    json_object_set_new(out, "figures", figures);
+    json_object_set_new(out, "figures", figures_json(group->figures, group->figure_count));
+    json_object_set_new(out, "by_setting", by_setting_json(dataset, group));
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
     json_object_set_new(power, "interval", summary_stats_interval_json(&group->power_cv_interval));
     json_object_set_new(out, "power_cv_between", power);
@@ -216,20 +237,29 @@ static const struct record_field figure_columns[] = {COLUMN("figure", name),
                                                      FIGURE(runs),
                                                      {0}};
 
+static void add_rows(const struct summary_stats_group *group, const char *setting, const struct figure *figures,
+                     size_t count, struct text *out)
+{
+    EACH (figure, figures, count) {
+        csv_add_cell(out, group->like->repo);
+        csv_add_next(out, group->like->model);
+        csv_add_next(out, dataset_mode(group->like));
+        text_add_char(out, ',');
+        record_csv_row(figure_columns, figure, out);
+        csv_add_next(out, group->hyperparameters);
+        csv_add_next(out, setting ? setting : "");
+        text_add_char(out, '\n');
+    }
+}
+
 void summary_stats_csv(const struct summary_stats *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,");
     record_csv_header(figure_columns, out);
-    text_add(out, ",hyperparameters\n");
+    text_add(out, ",hyperparameters,setting\n");
     EACH (group, figures->groups, figures->count) {
-        EACH (figure, group->figures, group->figure_count) {
-            csv_add_cell(out, group->like->repo);
-            csv_add_next(out, group->like->model);
-            csv_add_next(out, dataset_mode(group->like));
-            text_add_char(out, ',');
-            record_csv_row(figure_columns, figure, out);
-            csv_add_next(out, group->hyperparameters);
-            text_add_char(out, '\n');
-        }
+        add_rows(group, NULL, group->figures, group->figure_count, out);
+        EACH (setting, group->by_setting, group->by_setting_count)
+            add_rows(group, setting->name, setting->figures, setting->figure_count, out);
     }
 }

@@ -208,6 +208,29 @@ static void the_front_holds_what_nothing_beats(void **state)
     assert_memory_equal(front, expected, sizeof front);
 }
 
+/* scipy.stats.linregress; of 8 values two of the 8! orders are as extreme as a perfect one. */
+static void a_trend_of_few_points_is_students_and_of_more_of_their_order(void **state)
+{
+    (void)state;
+    const double epochs[] = {5, 8, 12, 15, 20}, energy[] = {4994.6, 8009, 12029, 15116, 19973},
+                 powers[] = {1, 2, 4, 8, 16}, pi[] = {3, 1, 4, 1, 5}, seven[] = {1, 2, 3, 4, 5, 6, 7},
+                 mixed[] = {2, 1, 4, 3, 7, 5, 6}, eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct rng rng;
+    rng_seed(&rng, 1);
+    struct stats_trend line = stats_trend(epochs, energy, 5, &rng), noise = stats_trend(powers, pi, 5, &rng),
+                       some = stats_trend(seven, mixed, 7, &rng), order = stats_trend(eight, eight, 8, &rng);
+    assert_int_equal(line.test, STATS_TREND_STUDENT);
+    near(line.r, 0.9999564311471886, 1e-13);
+    near(line.p / 3.452194104030969e-07, 1, 1e-9);
+    near(noise.p, 0.3814566662506363, 1e-12);
+    near(some.p, 0.02344880834569151, 1e-12);
+    assert_int_equal(order.test, STATS_TREND_PERMUTATIONS);
+    near(order.p, 2.0 / 40320, 1e-15);
+    struct stats_trend exact = stats_trend(seven, seven, 7, &rng);
+    assert_true(exact.p > 0 && exact.p < 1e-15);
+    assert_false(stats_trend(powers, pi, 4, &rng).valid);
+}
+
 /* Of 5 and 5 the 252 orders have 2 runs in 2 cases, 3 in 8, 4 in 32: P(at most 3) = 0.040, P(at most 4) = 0.167. */
 static void an_order_that_could_explain_a_difference_is_told(void **state)
 {
@@ -235,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_rate_changes_where_the_first_of_rare_ones_is),
         cmocka_unit_test(noise_alone_is_called_a_change_in_one_of_twenty_at_most),
         cmocka_unit_test(the_front_holds_what_nothing_beats),
+        cmocka_unit_test(a_trend_of_few_points_is_students_and_of_more_of_their_order),
         cmocka_unit_test(an_order_that_could_explain_a_difference_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,19 @@ static void chi_squared_is_that_of_the_tables(void **state)
     near(special_chi2_quantile(0.025, 9), 2.70038950, 1e-7);
 }
 
+/* scipy.stats.skewtest and skew. */
+static void skewness_is_told_from_chance_from_eight_values_on(void **state)
+{
+    (void)state;
+    const double skewed[] = {1, 2, 3, 4, 5, 6, 7, 30}, even[] = {2.1, 3.4, 2.9, 3.8, 2.2, 3.1, 3.3, 2.7, 3.0, 2.6},
+                 same[] = {4, 4, 4, 4, 4, 4, 4, 4};
+    near(stats_skewness(skewed, 8), 2.065711310109673, 1e-13);
+    near(stats_skew_p(skewed, 8).value, 0.0010124025125733322, 1e-14);
+    near(stats_skew_p(even, 10).value, 0.9563663981332869, 1e-12);
+    assert_false(stats_skew_p(skewed, 7).valid);
+    assert_false(stats_skew_p(same, 8).valid);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +188,7 @@ int main(void)
         cmocka_unit_test(the_normal_distribution_is_that_of_the_tables),
         cmocka_unit_test(students_t_is_that_of_the_tables),
         cmocka_unit_test(chi_squared_is_that_of_the_tables),
+        cmocka_unit_test(skewness_is_told_from_chance_from_eight_values_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

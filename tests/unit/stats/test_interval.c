@@ -124,8 +124,21 @@ static void the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider(vo
     near(interval.low, mean - t * deviation / sqrt(30), 1e-9); /* skewed to the right: below, Student's is the wider */
     near(halls_t((mean - interval.high) / deviation, skewness, 30), -t / sqrt(30), 1e-9);
     assert_true(interval.high > mean + t * deviation / sqrt(30));
-    assert_int_equal(stats_mean_interval(x, 29, STATS_POSITIVE, &why).method, STATS_NONE);
-    assert_non_null(strstr(why, "fewer than 30 values"));
+}
+
+/* scipy.stats.t.interval(0.95, 2, 13, sem([10, 12, 17])). */
+static void the_mean_of_three_seeds_has_students_interval(void **state)
+{
+    (void)state;
+    const double seeds[] = {10, 12, 17};
+    const char *why = "";
+    struct stats_interval interval = stats_mean_interval(seeds, 3, STATS_POSITIVE, &why);
+    assert_null(why);
+    assert_int_equal(interval.method, STATS_T);
+    near(interval.low, 4.043314104633563, 1e-9);
+    near(interval.high, 21.956685895366437, 1e-9);
+    assert_int_equal(stats_mean_interval(seeds, 2, STATS_POSITIVE, &why).method, STATS_NONE);
+    assert_string_equal(why, "fewer than 3 values");
 }
 
 static void no_interval_of_a_mean_leaves_what_is_possible(void **state)
@@ -176,6 +189,7 @@ int main(void)
         cmocka_unit_test(the_ranks_of_the_medians_bounds_are_those_of_the_tables),
         cmocka_unit_test(the_median_of_a_few_values_is_students_on_their_scale),
         cmocka_unit_test(the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider),
+        cmocka_unit_test(the_mean_of_three_seeds_has_students_interval),
         cmocka_unit_test(no_interval_of_a_mean_leaves_what_is_possible),
         cmocka_unit_test(intervals_of_a_coefficient_of_variation_hold_it),
         cmocka_unit_test(repeats_are_as_many_as_the_tables_of_t_say),
