@@ -15,13 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_JSON, OPTION_OF, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* --expect: beside the program's own exit codes. */
 enum { EXIT_OPEN = 4 };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
+    [OPTION_OF] = OPTION_ROW_OF,
     [OPTION_EXPECT] = VALUE_ROW(
         NULL, "--expect", "CLAIMS", CLI_TEXT,
         "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
@@ -153,8 +154,14 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(comparison_fini) struct comparison comparison = {0};
     AUTO(questions_fini) struct questions questions = {0};
+    AUTO_STRV struct strv only = {0};
+    option_names(call->values[OPTION_OF].text, &only);
+    comparison.only = &only;
     if (!read_questions(call->values, &questions, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    EACH (claim, questions.claims.items, questions.claims.count)
+        if (only.count)
+            strv_add_once(&only, comparison_measured[claim->quantity]);
     for (size_t i = 0; i < 2; i++)
         if (!comparison_parse(call->operands.items[i], &comparison.sides[i], &err))
             return cli_usage_error(call->command, "%s", err.text);

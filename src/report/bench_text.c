@@ -141,11 +141,12 @@ static void say_uses(const struct page *page, const struct bench_command *comman
     text_addf(page->out, "%s: %s\n", name, text_get(&uses));
 }
 
-static void say_times(const struct page *page, size_t quantity, const char *times, bool same)
+/* finding: NULL: they differ. */
+static void say_times(const struct page *page, size_t quantity, const char *times, const char *finding)
 {
-    bool bold = !same && page->options->colour;
-    text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[quantity].label, bold ? "\x1b[1m" : "", times,
-              bold ? "\x1b[0m" : "", same ? ": no significant difference" : "");
+    bool bold = !finding && page->options->colour;
+    text_addf(page->out, "  %-10s  %s%s%s times%s%s\n", shown[quantity].label, bold ? "\x1b[1m" : "", times,
+              bold ? "\x1b[0m" : "", finding ? ": " : "", finding ? finding : "");
 }
 
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
@@ -154,7 +155,8 @@ static void say_ratio(const struct page *page, const struct bench_command *comma
     if (!ratio)
         return;
     AUTO_FREE char *text = summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
-    say_times(page, quantity, text, comparison_cannot_tell(ratio));
+    AUTO_FREE char *finding = comparison_finding_text(&command->comparison, ratio);
+    say_times(page, quantity, text, ratio->finding == COMPARISON_DIFFERENT ? NULL : finding);
 }
 
 /* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
@@ -180,7 +182,7 @@ static void say_sequences(const struct page *page, const struct bench_command *c
         if (ratio->blocks == 0)
             continue;
         AUTO_FREE char *text = followed_text(ratio);
-        say_times(page, k, text, ratio->sign == 0);
+        say_times(page, k, text, ratio->sign == 0 ? "no significant difference" : NULL);
     }
 }
 

@@ -53,16 +53,21 @@ static const char *measure_word(const struct comparison_quantity *quantity)
     return measures[quantity->scale];
 }
 
-static const char *outcome_text(const struct comparison_quantity *quantity)
+char *comparison_finding_text(const struct comparison *comparison, const struct comparison_quantity *quantity)
 {
     char better = comparison_better(quantity);
-    return better == 'a'                      ? "different: A is better"
-           : better == 'b'                    ? "different: B is better"
-           : comparison_cannot_tell(quantity) ? "no significant difference"
-                                              : "different";
+    AUTO_FREE char *why = comparison_not_tested(comparison, quantity);
+    if (why)
+        return mem_printf("%s: %s", comparison_effect(quantity)->constant ? "not testable" : "not tested", why);
+    return mem_strdup(better == 'a'                                   ? "different: A is better"
+                      : better == 'b'                                 ? "different: B is better"
+                      : quantity->finding == COMPARISON_NO_DIFFERENCE ? "no significant difference"
+                      : quantity->finding == COMPARISON_WITH_ORDER    ? "confounded with order"
+                                                                      : "different");
 }
 
-static void add_row(struct table *table, const struct comparison_quantity *quantity)
+static void add_row(const struct comparison *comparison, struct table *table,
+                    const struct comparison_quantity *quantity)
 {
     /* "odds ratio, higher is better" */
     table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean), digits(quantity->b_mean),
@@ -71,9 +76,9 @@ static void add_row(struct table *table, const struct comparison_quantity *quant
                          : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
                                                            : ""),
               ratio_text(&quantity->raw), ratio_text(&quantity->adjusted), ratio_text(&quantity->per_epoch),
-              comparison_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : NULL,
-              mem_strdup(outcome_text(quantity)));
-    table_tint(table, 8, comparison_cannot_tell(quantity) ? NULL : "\x1b[1m");
+              comparison_effect(quantity)->has_error ? summary_stats_text_p(quantity->p) : NULL,
+              comparison_finding_text(comparison, quantity));
+    table_tint(table, 8, quantity->finding == COMPARISON_DIFFERENT ? "\x1b[1m" : NULL);
 }
 
 static void say_figures(const struct comparison *comparison, bool colour, struct text *out)
@@ -88,8 +93,42 @@ static void say_figures(const struct comparison *comparison, bool colour, struct
                  shown.adjusted ? ">adjusted (95 %)" : NULL, shown.per_epoch ? ">per epoch (95 %)" : NULL, p, "");
     EACH (quantity, comparison->quantities, comparison->quantity_count)
         if (quantity->a_mean.valid || quantity->b_mean.valid)
-            add_row(table, quantity);
+            add_row(comparison, table, quantity);
     table_end(table, out);
+}
+
+/* Which test it was, what of it is corrected, and what it could have found. */
+static void say_test(const struct comparison *comparison, struct text *out)
+{
+    static const char *const tests[] = {
+        [COMPARISON_PAIRED] = "paired t test",
+        [COMPARISON_WELCH] = "Welch's t test",
+        [COMPARISON_STRATA] = "t test within strata, unequal variances",
+        [COMPARISON_MODEL] = "t test of the adjusted figure, unequal variances",
+    };
+    AUTO_STRV struct strv names = {0};
+    AUTO_STRV struct strv least = {0};
+    EACH (quantity, comparison->quantities, comparison->quantity_count) {
+        if (quantity->finding == COMPARISON_NOT_TESTED)
+            continue;
+        const char *more = quantity->test == COMPARISON_PAIRED && comparison->by_seed ? ", by seed" : "";
+        AUTO_FREE char *name = mem_printf("%s%s", tests[quantity->test], more);
+        strv_add_once(&names, name);
+        AUTO_FREE char *safe = audit_text_fit(quantity->name, MOST_NAME);
+        double detectable = comparison_detectable(comparison, quantity).value;
+        if (quantity->finding == COMPARISON_NO_DIFFERENCE)
+            strv_add_owned(&least, quantity->scale == COMPARISON_PLAIN ? mem_printf("%s %.2g", safe, detectable)
+                                   : quantity->scale == COMPARISON_LOG
+                                       ? mem_printf("%s %.2g %%", safe, 100 * detectable)
+                                       : mem_printf("%s %.2g %% of the odds", safe, 100 * detectable));
+    }
+    AUTO_FREE char *list = strv_join(&names, "; "), *effects = strv_join(&least, ", ");
+    if (names.count)
+        text_addf(out, "test: %s%s\n", list,
+                  comparison->tests > 1 ? "; each interval is for its quantity alone, p is corrected for all" : "");
+    if (least.count)
+        text_addf(out, "least difference that this design finds in %.0f %% of cases: %s\n", 100 * COMPARISON_POWER,
+                  effects);
 }
 
 /* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
@@ -291,6 +330,7 @@ void comparison_text(const struct comparison *comparison, bool colour, struct te
     say_side(&comparison->sides[0], "A", out);
     say_side(&comparison->sides[1], "B", out);
     say_figures(comparison, colour, out);
+    say_test(comparison, out);
     say_measurement(comparison, out);
     say_metrics(comparison, out);
     add_conditions(comparison, colour, out);

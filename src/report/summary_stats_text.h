@@ -36,6 +36,9 @@ char *summary_stats_text_p(double p);
 
 void comparison_text(const struct comparison *comparison, bool colour, struct text *out);
 
+/* "different", "no significant difference", "not tested: B has one experiment", ...; the caller frees it. */
+char *comparison_finding_text(const struct comparison *comparison, const struct comparison_quantity *quantity);
+
 /* What a bench found, as a person reads it: each command, then one against another, then what speaks against
  * runs. (bench_text.c) */
 

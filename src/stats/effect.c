@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "stats/describe.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { COLUMNS = STATS_EFFECT_COVARIATES + 1 };
@@ -178,16 +179,16 @@ static void set_error(const struct model *model, struct stats_effect *out)
     out->df = freedom(model, weight, leverage);
     if (!known || !(out->df > 0.5))
         return;
+    out->constant = sqrt(variance) < no_difference;
+    if (out->constant)
+        return;
     out->has_error = true;
     out->sigma = sqrt(squares / df);
-    out->error = sqrt(variance) < no_difference ? 0 : sqrt(variance);
-    double half = out->error > 0 ? special_t_quantile(0.5 + STATS_CONFIDENCE / 2, out->df) * out->error : 0;
+    out->error = sqrt(variance);
+    double half = special_t_quantile(0.5 + STATS_CONFIDENCE / 2, out->df) * out->error;
     out->interval =
         (struct stats_interval){shown(model, out->log_ratio - half), shown(model, out->log_ratio + half), STATS_T};
-    if (out->error > 0)
-        out->p = 2 * special_t_cdf(-fabs(out->log_ratio / out->error), out->df);
-    else
-        out->p = out->log_ratio == 0 ? 1 : 0;
+    out->p = fmax(2 * special_t_cdf(-fabs(out->log_ratio / out->error), out->df), DBL_MIN);
 }
 
 /* One stratum's experiments of one side. */
@@ -277,6 +278,11 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
     out->log_ratio *= model.unit;
     out->error *= model.unit;
     out->sigma *= model.unit;
+}
+
+double stats_effect_detectable(const struct stats_effect *effect, double alpha, double power)
+{
+    return (special_t_quantile(1 - alpha / 2, effect->df) + special_t_quantile(power, effect->df)) * effect->error;
 }
 
 struct power {

@@ -28,8 +28,9 @@ struct stats_effect_input {
 struct stats_effect {
     bool valid;       /* the sides share a stratum, and no covariate says the same as the side */
     double log_ratio; /* b over a; plain: b less a */
-    bool has_error;   /* the rest is known: there is more data than parameters */
-    double error, df, p;
+    bool constant;    /* no spread is left within the sides: nothing to test a difference with */
+    bool has_error;   /* the rest is known: there is more data than parameters, and a spread */
+    double error, df, p; /* p is over 0 */
     double ratio;
     struct stats_interval interval; /* of the ratio */
     double sigma;                   /* standard deviation of one experiment's noise, as a share; plain: in y's unit */
@@ -45,6 +46,10 @@ struct stats_effect {
 };
 
 void stats_effect(const struct stats_effect_input *in, struct stats_effect *out);
+
+/* The least effect (on y's scale) that the two-sided test at level alpha finds with this power, by an effect that has an
+ * error. */
+double stats_effect_detectable(const struct stats_effect *effect, double alpha, double power);
 
 /* How many experiments each side needs until the two-sided test at level alpha finds a ratio of exp(log_ratio) with this
  * power, by the noise sigma: at least 2. 0: more than a million. */

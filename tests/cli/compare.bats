@@ -65,7 +65,9 @@ for quantity in got["quantities"]:
     else:
         near(quantity["ratio"], statistics.geometric_mean(of(sides[1])) / statistics.geometric_mean(of(sides[0])))
         assert quantity["blocks"] == 0
-    assert quantity["told_apart"] == (quantity["p_corrected"] is not None and quantity["p_corrected"] <= 0.05), quantity
+    found = quantity["p_corrected"] is not None and quantity["p_corrected"] <= 0.05
+    assert quantity["told_apart"] == (found and not got["order_confounded"]), quantity
+    assert not found or quantity["finding"] == ("confounded_with_order" if got["order_confounded"] else "different"), quantity
 # Holm (1979): the smallest p value times how many there are, and so on, never falling.
 known = sorted((q["raw"]["p"], q["p_corrected"]) for q in got["quantities"] if q["p_corrected"] is not None)
 assert got["corrected_for"] == len(known), got
@@ -113,7 +115,8 @@ END
     expect compare.json "$run_at:a" "$run_at:b"
     python3 -c 'import json; got = json.load(open("compare.json")); assert got["order_confounded"] and got["a"]["n"] > got["a"]["compared"] >= 2, got'
     run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
-    [[ "$output" == *"order confounded"* ]]
+    grep -Eq '^duration_s .*  confounded with order$' <<<"$output"
+    [[ "$output" == *"order confounded"* && "$output" != *"different"* ]]
 }
 
 @test "what differs by chance has no significant difference" {

@@ -181,6 +181,38 @@ END
     [[ $output != *lowers* && $output != *" p 0"* ]]
 }
 
+@test "both sides' equal seeds are pairs: a paired t test of logarithms, named; p and told_apart are scipy's" {
+    grid results '0.1 1 100' '0.01 1 102' '0.01 2 107' '0.1 2 104' '0.1 3 97' '0.01 3 98.5' '0.01 4 113' '0.1 4 110' '0.1 5 93' '0.01 5 95.5'
+    "$TARE" compare results:lr=0.1 results:lr=0.01 --of duration_s --json >compare.json
+    python3 - <<'END'
+import json, math
+got = json.load(open("compare.json"))
+(time,) = got["quantities"]
+# scipy.stats.ttest_rel of the logarithms.
+assert got["paired_by_seed"] and got["strata"] == 5 and got["corrected_for"] == 1, got
+assert abs(time["p_corrected"] - 0.0007281936599712146) < 1e-9 and time["test"] == "paired_t" and time["finding"] == "different", time
+assert abs(time["ratio"] - 1.02368009226421) < 1e-9, time
+END
+    run -0 "$TARE" compare results:lr=0.1 results:lr=0.01 --of duration_s
+    [[ "$output" == *"test: paired t test, by seed"* ]]
+    # Other seeds on one side are no pairs.
+    sed 's/,0.01,5,/,0.01,6,/' results/summary.csv >other && mv other results/summary.csv
+    run -0 "$TARE" compare results:lr=0.1 results:lr=0.01 --of duration_s
+    [[ "$output" == *"test: Welch's t test"*"least difference that this design finds in 85 % of cases: duration_s "* ]]
+}
+
+@test "what was not tested says why; equal values of each side are not testable, and no p is 0" {
+    grid results '0.1 1 0.9' '0.1 2 0.9' '0.01 1 0.8' '0.01 2 0.8' '0.001 9 0.7'
+    run -0 "$TARE" compare results:lr=0.1 results:lr=0.01
+    [[ "$output" == *"not testable: no spread within the groups"* && "$output" != *significant* && "$output" != *different* ]]
+    run -0 "$TARE" compare results:lr=0.1 results:lr=0.001
+    [[ "$output" == *"not tested: B has one experiment"* && "$output" != *"no significant"* ]]
+    [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
+    run -0 "$TARE" compare "$TARE_SHARED/data/cases/compare_not_tested/a" "$TARE_SHARED/data/cases/compare_not_tested/b"
+    [ "$(grep -c 'not tested: one experiment of B is like any of A$' <<<"$output")" -eq 5 ]
+    [[ "$output" != *"no significant difference"* ]]
+}
+
 @test "--of limits figures, tests and their correction to what is asked for" {
     [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
     "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" --of acc --json >stats.json

@@ -90,7 +90,12 @@ def ragged(rng, factor):
     return [run(rng, 100 * k, 200, model=f"m{k}") for k in range(1, 6) for _ in range(3 if k == 1 else rng.randint(1, 6))]
 
 
-DESIGNS = (("2 strata of 20 runs a side", two_blocks), ("3 runs a side", three_each), ("8 strata of one run a side", pairs),
+def seeds(rng, factor):
+    """Five seeds on both sides, which differ by 10 %; of a seed the durations of both sides differ by 1 %."""
+    return [run(rng, 100 * math.exp(random.Random(f"seed {k}").gauss(0, 0.1)), 200, sd=0.01 / math.sqrt(2), seed=k) for k in range(1, 6)]
+
+
+DESIGNS = (("5 seeds, on both sides", seeds), ("2 strata of 20 runs a side", two_blocks), ("3 runs a side", three_each), ("8 strata of one run a side", pairs),
            ("6 and 15 runs, spreads 1 to 4", unequal), ("2 models, 15:5 against 5:15", mixed_models),
            ("random epochs and rates, 20 a side", mutated), ("5 models, 1 to 6 runs", ragged),
            ("2 strata of 5, t5 noise", heavy_tails), ("2 strata of 5, exponential noise", skewed_noise))
@@ -131,6 +136,14 @@ def rates(tare, design, count, seed, pool):
     return claims, held, intervals, told
 
 
+def power(tare, count, seed, pool):
+    """How often 2 % is found of five seeds, before Holm's correction."""
+    changed = pool.map(lambda k: one(tare, seeds, f"{seed} power {k}", 1.02), range(count))
+    times = [q for got in changed for q in got["quantities"] if q["name"] == "duration_s"]
+    assert all(q["test"] == "paired_t" for q in times), times
+    return sum(q["raw"]["p"] < 0.05 for q in times) / count
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=500)
@@ -138,6 +151,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--most", type=float)
     parser.add_argument("--least", type=float)
+    parser.add_argument("--power", type=float, help="fail where 2 % is found less often, of five seeds with differences of 1 %")
     options = parser.parse_args()
     tare, total = os.environ.get("TARE", "tare"), [0, 0, 0, 0]
     print(f"| design ({options.count} null comparisons each) | a difference is claimed | the interval holds the ratio | strata are told to differ |\n| --- | --- | --- | --- |")
@@ -146,6 +160,11 @@ def main():
             found = rates(tare, design, options.count, options.seed, pool)
             total = [a + b for a, b in zip(total, found)]
             print(f"| {text} | {100 * found[0] / options.count:.1f} % | {100 * found[1] / found[2]:.1f} % | {50 * found[3] / options.count:.1f} % |", flush=True)
+        if options.power is not None:
+            found = power(tare, options.count, options.seed, pool)
+            print(f"2 % of five pairs of seeds, sd of the differences 1 %: found in {100 * found:.1f} %")
+            if found < options.power - 3 * math.sqrt(options.power * (1 - options.power) / options.count):
+                return True
     count, failed = options.count * len(DESIGNS), False
     false, held = total[0] / count, total[1] / total[2]
     print(f"| all {count} null comparisons and {total[2]} intervals | {100 * false:.1f} % | {100 * held:.1f} % | {50 * total[3] / count:.1f} % |")

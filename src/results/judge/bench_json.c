@@ -67,8 +67,14 @@ static json_t *against_json(const struct bench_command *command)
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         for (size_t k = 0; command->sequences[i].blocks && k < json_array_size(quantities); k++) {
             json_t *quantity = json_array_get(quantities, k);
-            if (strcmp(json_string_value(json_object_get(quantity, "name")), bench_quantities[i]) == 0)
-                json_object_set_new(quantity, "told_apart", json_boolean(command->sequences[i].sign != 0));
+            bool apart = command->sequences[i].sign != 0;
+            if (strcmp(json_string_value(json_object_get(quantity, "name")), bench_quantities[i]) != 0)
+                continue;
+            json_object_set_new(quantity, "told_apart", json_boolean(apart));
+            json_set_text(quantity, "finding",
+                          comparison_finding_name(apart ? COMPARISON_DIFFERENT : COMPARISON_NO_DIFFERENCE));
+            json_set_text(quantity, "not_tested", NULL);
+            json_set_text(quantity, "test", "confidence_sequence");
         }
     return out;
 }

@@ -232,6 +232,10 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     }
     if (!out->is_metric)
         out->interval_measured = measurement_interval(&out->measurement, comparison_effect(out));
+    out->test = out->adjusted.valid && out->adjusted.has_error ? COMPARISON_MODEL
+                : rows.count == 2 * out->raw.strata            ? COMPARISON_PAIRED
+                : out->raw.strata > 1                          ? COMPARISON_STRATA
+                                                               : COMPARISON_WELCH;
     compare_per_epoch(comparison, &rows, out);
 }
 
@@ -266,6 +270,11 @@ static int compare_metrics(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static bool is_asked_for(const struct comparison *comparison, const char *name)
+{
+    return !comparison->only || comparison->only->count == 0 || strv_has(comparison->only, name);
+}
+
 /* Those measured, and each metric of the experiments that are compared once. */
 static void find_quantities(struct comparison *comparison)
 {
@@ -283,12 +292,13 @@ static void find_quantities(struct comparison *comparison)
         qsort(metrics, count, sizeof *metrics, compare_metrics);
     comparison->quantities = mem_array(COMPARISON_MEASURED + count, sizeof *comparison->quantities);
     EACH (item, comparison_measured, COMPARISON_MEASURED)
-        comparison->quantities[comparison->quantity_count++].name = *item;
+        if (is_asked_for(comparison, *item))
+            comparison->quantities[comparison->quantity_count++].name = *item;
     for (size_t i = 0; i < count; i++) {
         bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
         EACH (entry, comparison_measured, COMPARISON_MEASURED)
             known |= strcmp(metrics[i], *entry) == 0;
-        if (!known)
+        if (!known && is_asked_for(comparison, metrics[i]))
             comparison->quantities[comparison->quantity_count++] = (struct comparison_quantity){
                 .name = metrics[i], .is_metric = true, .goal = dataset_goal(&comparison->dataset, metrics[i])};
     }
@@ -385,6 +395,14 @@ static void rename_keys(struct comparison *comparison)
     }
 }
 
+static bool has_quantity(const struct comparison *comparison, const char *name)
+{
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        if (strcmp(quantity->name, name) == 0)
+            return true;
+    return false;
+}
+
 bool comparison_make(struct comparison *comparison, struct err *err)
 {
     bool same = strcmp(comparison->sides[0].path, comparison->sides[1].path) == 0;
@@ -401,8 +419,16 @@ bool comparison_make(struct comparison *comparison, struct err *err)
         for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++)
             comparison->sides[s].conditions[i] = condition_mean(comparison, &comparison->sides[s], i);
     find_quantities(comparison);
+    for (size_t i = 0; comparison->only && i < comparison->only->count; i++)
+        if (!has_quantity(comparison, comparison->only->items[i]))
+            return err_set(err, "--of: no experiment that is compared has a '%s'", comparison->only->items[i]);
     compare_all(comparison);
     judge_order(comparison);
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        quantity->finding = !comparison_effect(quantity)->has_error                   ? COMPARISON_NOT_TESTED
+                            : quantity->p > 1 - STATS_CONFIDENCE                      ? COMPARISON_NO_DIFFERENCE
+                            : comparison->order_known && comparison->order_confounded ? COMPARISON_WITH_ORDER
+                                                                                      : COMPARISON_DIFFERENT;
     return true;
 }
 
@@ -435,9 +461,52 @@ size_t comparison_blocks(const struct comparison *comparison)
     return most > 1 ? most : 0;
 }
 
-bool comparison_cannot_tell(const struct comparison_quantity *quantity)
+const char *comparison_finding_name(enum comparison_finding finding)
 {
-    return !comparison_effect(quantity)->has_error || quantity->p > 1 - STATS_CONFIDENCE;
+    static const char *const findings[] = {[COMPARISON_NOT_TESTED] = "not_tested",
+                                           [COMPARISON_NO_DIFFERENCE] = "no_significant_difference",
+                                           [COMPARISON_WITH_ORDER] = "confounded_with_order",
+                                           [COMPARISON_DIFFERENT] = "different"};
+    return findings[finding];
+}
+
+const char *comparison_test_name(enum comparison_test test)
+{
+    static const char *const tests[] = {[COMPARISON_PAIRED] = "paired_t",
+                                        [COMPARISON_WELCH] = "welch_t",
+                                        [COMPARISON_STRATA] = "stratified_t",
+                                        [COMPARISON_MODEL] = "linear_model_t"};
+    return tests[test];
+}
+
+char *comparison_not_tested(const struct comparison *comparison, const struct comparison_quantity *quantity)
+{
+    const struct comparison_side *sides = comparison->sides;
+    const size_t counts[2] = {quantity->a_count, quantity->b_count};
+    if (comparison_effect(quantity)->has_error)
+        return NULL;
+    if (comparison_effect(quantity)->constant)
+        return mem_strdup("no spread within the groups");
+    if (counts[0] == 1 && counts[1] == 1 && sides[0].count == 1 && sides[1].count == 1)
+        return mem_strdup("one experiment on each side");
+    for (size_t s = 0; s < 2; s++)
+        if (counts[s] == 0)
+            return mem_printf("%c has no value of it", "AB"[s]);
+    for (size_t s = 2; s-- > 0;)
+        if (counts[s] == 1)
+            return sides[s].count == 1 ? mem_printf("%c has one experiment", "AB"[s])
+                                       : mem_printf("one experiment of %c is like any of %c", "AB"[s], "AB"[1 - s]);
+    return mem_strdup("too few experiments are alike");
+}
+
+struct reading comparison_detectable(const struct comparison *comparison, const struct comparison_quantity *quantity)
+{
+    const struct stats_effect *effect = comparison_effect(quantity);
+    if (!effect->has_error)
+        return (struct reading){0};
+    double alpha = (1 - STATS_CONFIDENCE) / (double)comparison->tests;
+    double least = stats_effect_detectable(effect, alpha, COMPARISON_POWER);
+    return (struct reading){quantity->scale == COMPARISON_PLAIN ? least : expm1(least), true};
 }
 
 const char *comparison_scale_name(enum comparison_scale scale)
@@ -456,7 +525,7 @@ const char *comparison_measure_name(enum comparison_scale scale)
 
 char comparison_better(const struct comparison_quantity *quantity)
 {
-    if (quantity->goal == GOAL_UNKNOWN || comparison_cannot_tell(quantity))
+    if (quantity->goal == GOAL_UNKNOWN || quantity->finding != COMPARISON_DIFFERENT)
         return 0;
     return (comparison_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b' : 'a';
 }

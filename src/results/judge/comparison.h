@@ -58,6 +58,22 @@ struct comparison_factor {
  * are (a difference). */
 enum comparison_scale { COMPARISON_LOG, COMPARISON_LOGIT, COMPARISON_PLAIN };
 
+/* What a quantity's test says. */
+enum comparison_finding {
+    COMPARISON_NOT_TESTED,
+    COMPARISON_NO_DIFFERENCE, /* p after the correction is above 5 % */
+    COMPARISON_WITH_ORDER,    /* at most 5 %, but the order of the experiments may be the reason */
+    COMPARISON_DIFFERENT
+};
+
+/* By which of Student's t tests. */
+enum comparison_test {
+    COMPARISON_PAIRED, /* one experiment a side in each stratum */
+    COMPARISON_WELCH,  /* one stratum, each side with a spread of its own */
+    COMPARISON_STRATA, /* the same within strata */
+    COMPARISON_MODEL   /* adjusted for covariates */
+};
+
 struct comparison_quantity {
     const char *name; /* of a metric: borrowed from the dataset */
     bool is_metric;
@@ -73,6 +89,8 @@ struct comparison_quantity {
     struct stats_ratio ratio;       /* the figure to go by: comparison_effect's; what it is: scale */
     struct measurement measurement; /* of the ratio */
     struct stats_interval interval_measured; /* of the ratio, with the measurement's uncertainty */
+    enum comparison_finding finding;
+    enum comparison_test test; /* where it was tested */
     double p;               /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
     double heterogeneity_p; /* the same of comparison_effect's q_p */
     bool heterogeneous;     /* at most 5 % */
@@ -82,6 +100,7 @@ struct comparison {
     struct comparison_side sides[2];
     struct dataset dataset;             /* of both */
     bool clean_only, all_verdicts;      /* which verdicts count; neither: all but contaminated ones */
+    const struct strv *only;            /* names of the quantities asked for; NULL or empty: all */
     struct comparison_quantity *quantities; /* those measured, then each metric that one of the sides has, by name */
     size_t quantity_count;
     size_t strata; /* at least 1 */
@@ -91,6 +110,7 @@ struct comparison {
     bool order_confounded; /* the groups did not interleave in time */
     bool order_known;
     bool by_plan;    /* the blocks of the plan's order are strata */
+    bool by_seed;    /* both sides have the same seeds, which are strata */
     bool mixed;      /* a factor is COMPARISON_MIXED */
     bool by_setting; /* numbers differ within strata: repeats of a setting are one observation, their mean */
 };
@@ -117,8 +137,17 @@ const char *comparison_measure_name(enum comparison_scale scale); /* "ratio", "o
 /* The better side of a metric that differs: 'a', 'b'; 0: it does not, or its goal is not known. */
 char comparison_better(const struct comparison_quantity *quantity);
 
-/* p after the correction is above 5 %, or there is none. */
-bool comparison_cannot_tell(const struct comparison_quantity *quantity);
+/* "not_tested", "no_significant_difference", "confounded_with_order", "different" */
+const char *comparison_finding_name(enum comparison_finding finding);
+const char *comparison_test_name(enum comparison_test test); /* "paired_t" */
+
+/* Why a quantity was not tested: "B has one experiment"; NULL: it was. Fresh. */
+char *comparison_not_tested(const struct comparison *comparison, const struct comparison_quantity *quantity);
+
+/* The least difference that this design finds in COMPARISON_POWER of the cases, p corrected: a share of A of a ratio or of
+ * odds, else a difference. Not valid: not tested. */
+#define COMPARISON_POWER 0.85
+struct reading comparison_detectable(const struct comparison *comparison, const struct comparison_quantity *quantity);
 
 /* The most strata that any quantity was compared in; 0: one or none. */
 size_t comparison_blocks(const struct comparison *comparison);
@@ -132,7 +161,7 @@ json_t *comparison_json(const struct comparison *comparison);
 /* A claim about a ratio of B to A: "gpu_energy_j<0.95", "duration_s<+2%". */
 struct comparison_claim {
     char *text; /* as written */
-    size_t quantity;
+    size_t quantity; /* of comparison_measured */
     bool above; /* the ratio is to be over the bound */
     double bound;
 };

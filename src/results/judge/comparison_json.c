@@ -87,7 +87,12 @@ static json_t *quantity_json(const struct comparison *comparison, const struct c
     json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
     json_object_set_new(out, "interval_with_measurement", summary_stats_interval_json(&quantity->interval_measured));
     json_object_set_new(out, "p_corrected", effect->has_error ? json_finite(quantity->p) : json_null());
-    json_object_set_new(out, "told_apart", json_boolean(!comparison_cannot_tell(quantity)));
+    json_object_set_new(out, "told_apart", json_boolean(quantity->finding == COMPARISON_DIFFERENT));
+    json_object_set_new(out, "finding", json_string(comparison_finding_name(quantity->finding)));
+    AUTO_FREE char *why = comparison_not_tested(comparison, quantity);
+    json_set_text(out, "not_tested", why);
+    json_set_text(out, "test", why ? NULL : comparison_test_name(quantity->test));
+    json_set_reading(out, "detectable", comparison_detectable(comparison, quantity));
     json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
     json_object_set_new(out, "raw", effect_json(comparison, quantity, &quantity->raw, false));
     json_object_set_new(out, "adjusted", effect_json(comparison, quantity, &quantity->adjusted, true));
@@ -155,11 +160,11 @@ json_t *comparison_json(const struct comparison *comparison)
     json_t *quantities = json_array();
     EACH (quantity, comparison->quantities, comparison->quantity_count)
         json_array_append_new(quantities, quantity_json(comparison, quantity));
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:b}", "a", side_json(comparison, 0), "b",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:b}", "a", side_json(comparison, 0), "b",
                      side_json(comparison, 1), "quantities", quantities, "corrected_for", (json_int_t)comparison->tests,
                      "strata", (json_int_t)comparison->strata, "factors", factors_json(comparison), "spellings",
                      summary_stats_spellings_json(&comparison->dataset), "order_confounded",
                      comparison->order_known ? json_boolean(comparison->order_confounded) : json_null(), "places",
                      comparison_places_json(comparison), "mixed", comparison->mixed, "blocks_of_plan",
-                     comparison->by_plan);
+                     comparison->by_plan, "paired_by_seed", comparison->by_seed);
 }

@@ -182,11 +182,22 @@ void comparison_claims_fini(struct comparison_claims *claims)
     *claims = (struct comparison_claims){0};
 }
 
+/* NULL: it is not compared. */
+static const struct comparison_quantity *quantity_of(const struct comparison *comparison,
+                                                     const struct comparison_claim *claim)
+{
+    EACH (quantity, comparison->quantities, comparison->quantity_count)
+        if (strcmp(quantity->name, comparison_measured[claim->quantity]) == 0)
+            return quantity;
+    return NULL;
+}
+
 enum comparison_outcome comparison_claim_check(const struct comparison *comparison,
                                                const struct comparison_claim *claim)
 {
-    const struct stats_effect *effect = comparison_effect(&comparison->quantities[claim->quantity]);
-    if (!effect->valid || !effect->has_error)
+    const struct comparison_quantity *quantity = quantity_of(comparison, claim);
+    const struct stats_effect *effect = quantity ? comparison_effect(quantity) : NULL;
+    if (!effect || !effect->valid || !effect->has_error)
         return COMPARISON_OPEN;
     bool below = effect->interval.high<claim->bound, above = effect->interval.low> claim->bound;
     if (claim->above ? above : below)
@@ -201,10 +212,11 @@ const char *comparison_outcome_name(enum comparison_outcome outcome)
 
 size_t comparison_claim_needs(const struct comparison *comparison, const struct comparison_claim *claim)
 {
-    const struct stats_effect *effect = comparison_effect(&comparison->quantities[claim->quantity]);
-    return effect->has_error ? stats_effect_sample_size(effect->sigma, effect->log_ratio - log(claim->bound),
-                                                        1 - STATS_CONFIDENCE, power)
-                             : 0;
+    const struct comparison_quantity *quantity = quantity_of(comparison, claim);
+    const struct stats_effect *effect = quantity ? comparison_effect(quantity) : NULL;
+    return effect && effect->has_error ? stats_effect_sample_size(effect->sigma, effect->log_ratio - log(claim->bound),
+                                                                  1 - STATS_CONFIDENCE, power)
+                                       : 0;
 }
 
 size_t comparison_sample_size(const struct comparison *comparison, const struct comparison_quantity *quantity,

@@ -397,6 +397,37 @@ static void take_plan(struct pool *pool)
     pool->comparison->by_plan = true;
 }
 
+/* Experiments with one seed share the data's order and the first weights: where both sides of each stratum have the same
+ * seeds, each seed is a pair. Two pairs would leave one degree of freedom. */
+static void take_seeds(struct pool *pool)
+{
+    enum { LEAST_PAIRS = 3 };
+    const struct comparison_factor *factors = pool->comparison->factors;
+    const char *name = NULL;
+    for (size_t f = 0; f < pool->comparison->factor_count; f++)
+        if (factors[f].role == COMPARISON_COVARIATE)
+            return;
+    for (size_t i = 0; i < pool->count; i++)
+        for (size_t p = 0; p < at(pool, i)->param_count; p++) {
+            const char *param = at(pool, i)->params[p].name;
+            if (!audit_is_seed(param) || comparison_selected_by(pool->comparison, param))
+                continue;
+            if (name && strcmp(name, param) != 0)
+                return;
+            name = param;
+        }
+    if (!name)
+        return;
+    AUTO(column_fini) struct column column;
+    column_make(pool, name, FACTOR_PARAM, 0, &column);
+    struct kept kept = kept_of_combined(pool, &column), all = kept_of(pool, pool->id, pool->ids, NULL);
+    if (kept.strata == all.strata || kept.strata < LEAST_PAIRS || kept.of[0] != all.of[0] || kept.of[1] != all.of[1])
+        return;
+    take(pool, &column);
+    add_factor(pool->comparison, name, COMPARISON_STRATUM);
+    pool->comparison->by_seed = true;
+}
+
 /* Settings of either side in each stratum that both have: repeats of one tell covariates no further apart. */
 static size_t count_settings(const struct pool *pool)
 {
@@ -470,7 +501,8 @@ bool comparison_strata_find(struct comparison *comparison, bool same_run, struct
     column_make(&pool, "background", FACTOR_BACKGROUND, 0, &background);
     if (!take_names(&pool, &background, false, err) || !take_params(&pool, err) || !take_places(&pool, err))
         return false;
-    if (same_run)
+    take_seeds(&pool);
+    if (same_run && !comparison->by_seed)
         take_plan(&pool);
     if (!limit_covariates(&pool, err))
         return false;

@@ -121,12 +121,38 @@ static void what_does_not_vary_has_no_noise(void **state)
     struct stats_effect out;
     struct stats_effect_input in = {.count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1};
     stats_effect(&in, &out);
-    near(out.p, 1, 0);
-    near(out.interval.low, 1, 0);
+    assert_true(out.valid && out.constant && !out.has_error);
+    near(out.ratio, 1, 0);
     in.y = higher;
     stats_effect(&in, &out);
-    near(out.p, 0, 0);
-    near(out.interval.high, exp(1), 1e-12);
+    assert_true(out.valid && out.constant && !out.has_error);
+    near(out.ratio, exp(1), 1e-12);
+    assert_int_equal(out.interval.method, STATS_NONE);
+}
+
+/* A spread in the twelfth digit: p is below what a double holds, and yet over 0. */
+static void no_p_is_zero(void **state)
+{
+    (void)state;
+    double y[400];
+    bool is_b[400];
+    const size_t stratum[400] = {0};
+    for (size_t i = 0; i < 400; i++) {
+        is_b[i] = i % 2;
+        y[i] = (i % 2 ? 1e6 : 0) + 1e-4 * (double)(i / 2 % 5);
+    }
+    struct stats_effect out;
+    stats_effect(&(struct stats_effect_input){.count = 400, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1},
+                 &out);
+    assert_true(out.has_error && out.p > 0 && out.p < 1e-200);
+}
+
+/* Of 4 degrees of freedom t is 2.776445 for 5 % and 1.189567 for 85 %. */
+static void the_least_effect_that_is_found_is_what_two_quantiles_of_t_span(void **state)
+{
+    (void)state;
+    const struct stats_effect effect = {.valid = true, .has_error = true, .error = 0.01, .df = 4};
+    near(stats_effect_detectable(&effect, 0.05, 0.85), 0.01 * (2.776445105198 + 1.189566852), 1e-9);
 }
 
 /* A table for the t test: a difference of one deviation takes 17 a side at 5 %, with a power of 80 % (Cohen 1988, table 2.4.1). */
@@ -150,6 +176,8 @@ int main(void)
         cmocka_unit_test(too_little_has_no_interval),
         cmocka_unit_test(covariates_that_say_nothing_new_are_dropped),
         cmocka_unit_test(what_does_not_vary_has_no_noise),
+        cmocka_unit_test(no_p_is_zero),
+        cmocka_unit_test(the_least_effect_that_is_found_is_what_two_quantiles_of_t_span),
         cmocka_unit_test(sample_sizes_are_those_of_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
