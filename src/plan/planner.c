@@ -30,6 +30,45 @@ static bool is_warmup(const struct planner *planner, const struct draft *draft)
     return planner->tracks[draft->track].entry->index < (size_t)planner->settings->warmup_entries;
 }
 
+/* The axis of seeds of a grid; NULL: none, or no other axis. */
+static const struct space_values *seed_axis(const struct space *space)
+{
+    if (space->mode != MODE_GRID || space->part_count < 2)
+        return NULL;
+    EACH (part, space->parts, space->part_count)
+        if (part->count > 1 && param_name_is_seed(space->params[part->at[0]]->name))
+            return part;
+    return NULL;
+}
+
+/* How many blocks come before the first of this draft's setting: each seed of a grid has its own. */
+static size_t first_block(const struct planner *planner, const struct draft *draft)
+{
+    const struct track *track = &planner->tracks[draft->track];
+    const struct space_values *axis = seed_axis(&track->foreground);
+    if (!axis)
+        return 0;
+    AUTO_FREE char *own = value_key(&draft->values[axis->at[0]]);
+    for (size_t i = 0; i < axis->count; i++) {
+        AUTO_FREE char *key = value_key(&axis->values[i]);
+        if (strcmp(key, own) == 0)
+            return i * (size_t)track->entry->runs;
+    }
+    return 0;
+}
+
+/* Settings that differ by more than the seed. */
+static bool has_several_settings(const struct planner *planner)
+{
+    EACH (track, planner->tracks, planner->settings->entry_count) {
+        const struct space *space = &track->foreground;
+        for (size_t k = 0; track->good && space->mode == MODE_GRID && k < space->part_count; k++)
+            if (space->parts[k].count > 1 && !param_name_is_seed(space->params[space->parts[k].at[0]]->name))
+                return true;
+    }
+    return false;
+}
+
 /* The blocks of the others begin behind those that warm up. */
 static size_t count_warmup_blocks(const struct planner *planner)
 {
@@ -51,7 +90,8 @@ static void planner_order_in_blocks(struct planner *planner)
                                                                     * then where its next draft goes */
     for (size_t i = 0; i < count; i++) {
         bool goes_on = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration;
-        run[i] = goes_on ? run[i - 1] + 1 : is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
+        size_t first = is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
+        run[i] = goes_on ? run[i - 1] + 1 : first + first_block(planner, &planner->drafts[i]);
         end[run[i]]++;
     }
     for (size_t block = 0, start = 0; block < count; block++) {
@@ -309,7 +349,7 @@ static void warn_of_deduplication(const struct planner *planner)
 
 static void draw_all(struct planner *planner)
 {
-    bool longest_first = planner->settings->order == ORDER_LONGEST, deduplicate = planner->settings->deduplicate;
+    bool longest_first = planner->order == ORDER_LONGEST, deduplicate = planner->settings->deduplicate;
     if (deduplicate || longest_first)
         history_read(planner->settings, planner->registry, planner->options, deduplicate ? planner->seen : NULL,
                      longest_first ? &planner->expected : NULL, planner->problems);
@@ -466,7 +506,7 @@ static void make_plan(struct planner *planner, struct plan *out)
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->budget = settings->budget;
-    out->order = settings->order;
+    out->order = planner->order;
     out->has_best = true;
     seen_free(steal_ptr(planner->seen)); /* all is drawn: the plan may have its memory */
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
@@ -505,12 +545,15 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
     planner.has_command = mem_array(registry->repo_count, sizeof *planner.has_command);
     planner.seen = seen_new();
     resolve_entries(&planner);
+    planner.order = settings->order;
+    if (planner.order == ORDER_UNSAID)
+        planner.order = has_several_settings(&planner) ? ORDER_BLOCKS : ORDER_FILE;
     draw_all(&planner);
     /* What this machine lacks leaves the files as right as they are. */
     bool ok = problems->errors - errors == problems->missing - missing;
-    if (ok && settings->order == ORDER_BLOCKS)
+    if (ok && planner.order == ORDER_BLOCKS)
         planner_order_in_blocks(&planner);
-    if (ok && settings->order == ORDER_LONGEST)
+    if (ok && planner.order == ORDER_LONGEST)
         planner_order_by_length(&planner);
     if (ok)
         make_plan(&planner, out);

@@ -32,6 +32,7 @@ struct planner {
     const struct plan_options *options;
     struct problems *problems;
     uint64_t seed;
+    enum plan_order order;
     struct track *tracks;     /* one for each entry */
     struct command *commands; /* one for each repository */
     bool *has_command;

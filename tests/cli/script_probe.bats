@@ -208,7 +208,7 @@ END
     run --separate-stderr "$TARE" run --dry-run train.py --optimizer sgd,adam --fast
     [ "$status" -eq 0 ]
     [[ "$stderr" == *"7 options read from its --help"* ]]
-    [[ "$output" == *"--optimizer sgd"*"--optimizer adam"* ]]
+    [[ "$output" == *"--optimizer sgd"* && "$output" == *"--optimizer adam"* ]]
 }
 
 @test "two calls in a row give the same plan" {

@@ -26,7 +26,7 @@ plan() { "$TARE" run "$@" --dry-run > plan 2> said; }
     seeded_toy
     make_settings '{"repo": "toy", "model": "small", "mode": "grid", "seeds": 2,
         "hyperparameters": {"learning_rate": [0.1, 0.01], "epochs": [5, 6]}}'
-    plan settings.json
+    plan settings.json --set tare.order=file
     diff <(planned) - <<'END'
 small --epochs 5 --lr 0.1 --seed 1
 small --epochs 5 --lr 0.1 --seed 2
@@ -42,10 +42,29 @@ END
     [ ! -e results ]
 }
 
+@test "a grid of several settings runs in blocks by default, one of each seed; a grid of seeds alone does not" {
+    seeded_toy
+    make_settings '{"repo": "toy", "model": "small", "mode": "grid",
+        "hyperparameters": {"learning_rate": [0.1, 0.01, 0.001], "seed": [7, 8, 9, 10]}}'
+    plan settings.json --seed 5
+    grep -qx 'order  *blocks' plan
+    planned | python3 -c '
+import sys
+rows = [tuple(line.split()[i] for i in (4, 6)) for line in sys.stdin]
+blocks = [rows[i:i + 3] for i in range(0, 12, 3)]
+assert all(sorted(rate for rate, _ in block) == ["0.001", "0.01", "0.1"] and len({seed for _, seed in block}) == 1 for block in blocks), rows
+assert [block[0][1] for block in blocks] == ["7", "8", "9", "10"] and len({tuple(rate for rate, _ in block) for block in blocks}) > 1, rows'
+    plan settings.json --set tare.order=file
+    grep -qx 'order  *file' plan
+    make_settings '{"repo": "toy", "model": "small", "mode": "grid", "hyperparameters": {"seed": [7, 8, 9]}}'
+    plan settings.json
+    grep -qx 'order  *file' plan
+}
+
 @test "a grid runs, and its points are in the results" {
     seeded_toy
     make_settings '{"repo": "toy", "model": "small", "mode": "grid", "hyperparameters": {"epochs": [5, 6, 5]}}'
-    run --separate-stderr "$TARE" run settings.json
+    run --separate-stderr "$TARE" run settings.json --set tare.order=file
     [ "$status" -eq 0 ]
     [[ "$stderr" == *"settings.json:2:"*"warning: 'epochs': duplicate value 5 is left out"* ]]
     folder=$(run_folder)
@@ -57,7 +76,7 @@ END
 @test "each point of a grid is a configuration: the pause between two of them is between_configurations" {
     seeded_toy
     echo '{"experiments": [{"repo": "toy", "model": "small", "mode": "grid", "hyperparameters": {"epochs": [5, 6]}, "runs_per_config": 2}],
-        "tare": {"timing": {"between_runs": 1, "between_configurations": 100}}}' > settings.json
+        "tare": {"order": "file", "timing": {"between_runs": 1, "between_configurations": 100}}}' > settings.json
     plan settings.json
     grep -qx 'pauses  *1 min 42 s between experiments in all.*' plan
 }

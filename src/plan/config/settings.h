@@ -74,7 +74,8 @@ struct entry_settings {
     struct reading start_after_s; /* parallel only: the foreground starts so long after the background, loaded or not */
 };
 
-enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST };
+/* UNSAID: blocks where a grid has several settings, else file; a plan has one of the others. */
+enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST, ORDER_UNSAID };
 
 /* A pause that the settings do not state: the plan settles it, which knows whether there is a GPU. */
 #define PAUSE_UNSAID (-1.0)

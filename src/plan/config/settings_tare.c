@@ -29,9 +29,11 @@ static const struct field tare_rows[] = {
     {"cpu_sets", FIELD_NAME, offsetof(struct settings, pool.cpu_sets), .names = cpu_sets_modes, .initial = "near",
      .help = "of several slots: near: each gets as many CPUs near its GPUs, which no other slot uses; none: all "
              "share all"},
-    {"order", FIELD_NAME, offsetof(struct settings, order), .names = plan_orders, .initial = "file",
-     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed; "
-             "longest-first: by the time each is expected to take, so that no slot has a long one left at the end"},
+    {"order", FIELD_NAME, offsetof(struct settings, order), .names = plan_orders,
+     .initial = "blocks where a grid has several settings, else file",
+     .help = "file: entry by entry; blocks: each block holds one run of every setting, of a grid with one seed, "
+             "shuffled by the plan's seed; longest-first: by the time each is expected to take, so that no slot has a "
+             "long one left at the end"},
     {"warmup_entries", FIELD_INT, offsetof(struct settings, warmup_entries), .high = 1000000, .initial = "0",
      .help = "order blocks: the runs of so many entries, from the first, come before all others, in blocks of their "
              "own"},
@@ -159,7 +161,7 @@ void settings_set_defaults(struct settings *settings)
                    .before_retry_s = PAUSE_UNSAID,
                    .stop_grace_s = 10},
         .parallel = parallel_timing_default,
-        .order = ORDER_FILE,
+        .order = ORDER_UNSAID,
         .limits = {.log_bytes = UINT64_C(1) << 30},
         .guard = guard_settings_default,
         .pool = {.per_experiment = 1},

@@ -29,7 +29,7 @@ static void what_is_not_said_has_its_default(void **state)
     assert_true(settings.timing.before_retry_s == PAUSE_UNSAID);
     assert_int_equal(settings.guard.cooldown.mode, COOLDOWN_UNSAID);
     assert_true(settings.timing.stop_grace_s == 10);
-    assert_int_equal(settings.order, ORDER_FILE);
+    assert_int_equal(settings.order, ORDER_UNSAID);
     assert_true(settings.limits.job.cpu_time_s == 0);
     assert_int_equal(settings.limits.job.memory_bytes, 0);
     assert_int_equal(settings.limits.log_bytes, 1073741824);

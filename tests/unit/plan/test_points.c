@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRY(rest) "{'experiments': [{'repo': 'toy', 'model': 'net', " rest "}]}"
+#define ENTRY(rest) "{'experiments': [{'repo': 'toy', 'model': 'net', " rest "}], 'tare': {'order': 'file'}}"
 #define GRID(rest)  ENTRY("'mode': 'grid', " rest)
 #define LIST(rest)  ENTRY("'mode': 'list', " rest)
 
@@ -84,7 +84,7 @@ static void entries_behind_a_grid_have_configurations_of_their_own(void **state)
     assert_planned(
         fixture,
         "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {'epochs': [4, 5]}},"
-        "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}]}",
+        "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}], 'tare': {'order': 'file'}}",
         "4 0.01 1 adam, 5 0.01 1 adam, 10 0.01 1 adam");
     assert_int_equal(fixture->plan.experiments[2].entry, 2);
     assert_int_equal(fixture->plan.experiments[2].configuration, 3);
@@ -178,7 +178,7 @@ static void a_parallel_entry_may_have_a_grid_in_front_and_seeds(void **state)
     assert_planned(fixture,
                    "{'experiments': [{'mode': 'parallel', 'seeds': 2, 'foreground': {'repo': 'toy', 'model': 'net',"
                    " 'mode': 'grid', 'hyperparameters': {'epochs': [1, 2]}}, 'background': {'repo': 'toy', 'model':"
-                   " 'big net'}}]}",
+                   " 'big net'}}], 'tare': {'order': 'file'}}",
                    "1 0.01 1 adam, 1 0.01 2 adam, 2 0.01 1 adam, 2 0.01 2 adam");
     assert_int_equal(fixture->plan.experiments[3].background->params[2].value.integer, 1);
 }
