@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_OF, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_JSON, OPTION_OF, OPTION_COLUMNS, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* --expect: beside the program's own exit codes. */
 enum { EXIT_OPEN = 4 };
@@ -23,6 +23,7 @@ enum { EXIT_OPEN = 4 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_OF] = OPTION_ROW_OF,
+    [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_EXPECT] = VALUE_ROW(
         NULL, "--expect", "CLAIMS", CLI_TEXT,
         "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
@@ -157,6 +158,11 @@ static int run(const struct cli_call *call)
     AUTO_STRV struct strv only = {0};
     option_names(call->values[OPTION_OF].text, &only);
     comparison.only = &only;
+    AUTO_STRV struct strv columns = {0};
+    option_names(call->values[OPTION_COLUMNS].text, &columns);
+    if (!plain_table_check_columns(&columns, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    comparison.dataset.columns = &columns;
     if (!read_questions(call->values, &questions, &err))
         return cli_usage_error(call->command, "%s", err.text);
     EACH (claim, questions.claims.items, questions.claims.count)

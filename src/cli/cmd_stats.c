@@ -22,6 +22,7 @@ enum {
     OPTION_INTERACTIONS,
     OPTION_SEED,
     OPTION_OF,
+    OPTION_COLUMNS,
     OPTION_EXPECT,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -40,6 +41,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
                               .low = 0, .high = 9007199254740991.0, .default_text = "1"),
     [OPTION_OF] = OPTION_ROW_OF,
+    [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_EXPECT] = OPTION_ROW_EXPECT,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
@@ -78,6 +80,11 @@ static int run(const struct cli_call *call)
     expectations.all_verdicts = how.all_verdicts;
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
+    AUTO_STRV struct strv columns = {0};
+    option_names(values[OPTION_COLUMNS].text, &columns);
+    if (!plain_table_check_columns(&columns, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    dataset.columns = &columns;
     int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;

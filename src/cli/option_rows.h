@@ -61,6 +61,11 @@ extern const char *const option_verdicts[];
      .help = "only these quantities and metrics, with commas between, as gpu_energy_j,accuracy: p values are then "    \
              "corrected for these alone"}
 
+#define OPTION_ROW_COLUMNS                                                                                             \
+    {.long_name = "--columns", .argument = "ROLE=COLUMN", .type = CLI_TEXT,                                            \
+     .help = "how a CSV of another program is read, with commas between: time, energy, metric, param, success, id, "   \
+             "model or repository, as time=seconds,metric=val_acc"}
+
 /* How far learning about a script may go. */
 #define OPTION_ROW_NO_PROBE                                                                                            \
     {.long_name = "--no-probe", .help = "do not start the script with --help to learn its options"}

@@ -121,6 +121,7 @@ static void say_folders(const struct page *page)
         [DATASET_STUDY] = "the study's layout",
         [DATASET_TARE] = "a run of this program",
         [DATASET_CODECARBON] = "CodeCarbon's emissions.csv",
+        [DATASET_TABLE] = "a table of another program",
     };
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];

@@ -26,6 +26,8 @@ static char *group_name(const struct summary_stats_group *group)
     const struct dataset_experiment *like = group->like;
     bool said = like->parallel || like->mode;
     bool more = group->hyperparameters && (like->parallel || !like->mode);
+    if (!*like->repo && !*like->model && !said)
+        return mem_strdup("all experiments");
     return mem_printf("%s %s%s%s%s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "",
                       more ? ", " : "", more ? group->hyperparameters : "", more ? " hyperparameters" : "");
 }

@@ -169,7 +169,7 @@ static bool take_defaults(const char *file, struct dataset *dataset)
 int reading_folders(char *const *paths, size_t count, const char *registry, struct dataset *out)
 {
     struct err err = {0};
-    *out = (struct dataset){0};
+    *out = (struct dataset){.columns = out->columns};
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         AUTO_FREE char *path = run_folder_named(paths[i], &err);
@@ -181,6 +181,9 @@ int reading_folders(char *const *paths, size_t count, const char *registry, stru
         dataset_fini(out);
         return CLI_BROKEN;
     }
+    EACH (folder, out->folders, out->folder_count)
+        if (folder->note)
+            cli_warning("%s", folder->note);
     audit_judge(out);
     return CLI_OK;
 }

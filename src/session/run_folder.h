@@ -28,8 +28,9 @@ int run_folder_open_named(const char *given, char **path, struct err *err);
 
 /* What audit, stats, compare and export begin with. */
 
-/* Reads the folders and judges them. registry: the file whose defaults stand for blank hyperparameters, or NULL. An exit
- * code; CLI_OK: out is to be freed. Errors were printed. */
+/* Reads the folders and judges them. registry: the file whose defaults stand for blank hyperparameters, or NULL.
+ * out->columns says how tables are read, else NULL. An exit code; CLI_OK: out is to be freed. Errors and what
+ * is wrong were printed. */
 int reading_folders(char *const *paths, size_t count, const char *registry, struct dataset *out);
 
 /* The same without the rows that disagree with their folders, which are named in a warning. */

@@ -213,6 +213,37 @@ END
     [[ "$output" != *"no significant difference"* ]]
 }
 
+@test "a table of another program is read by its columns, hyperfine's JSON too; what is missing is said once" {
+    mkdir results
+    printf 'lr,seed,val_acc,seconds\n0.1,1,0.9,10\n0.1,2,0.91,12\n0.1,3,,17\n0.01,1,0.8,20\n0.01,2,0.81,20.5\n0.01,3,0.8,21\n' >results/summary.csv
+    run -0 --separate-stderr "$TARE" stats results
+    [ "$(grep -c . <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *"read by its columns: param lr, seed; metric val_acc; time seconds; without energy, success"* ]]
+    # scipy.stats.t.interval(0.95, 2, 13, sem([10, 12, 17])).
+    grep -Eq '^duration_s +lr=0.1 +3 +13 \(4\.043 to 21\.96\) ' <<<"$output"
+    grep -Eq '^val_acc +lr=0.1 +2 +0\.905 ' <<<"$output"
+    [[ $output != *failed* ]]
+    # By another column, which is named; a file by itself.
+    sed 's/seconds/took/; s/val_acc/points/' results/summary.csv >other.csv
+    run -0 --separate-stderr "$TARE" stats other.csv --columns time=took,metric=points --json
+    python3 -c '
+import json, sys
+(group,) = json.load(sys.stdin)["groups"]
+assert [(f["name"], f["metric"], f["n"]) for f in group["figures"]] == [("duration_s", False, 6), ("points", True, 5)], group["figures"]' <<<"$output"
+    run -3 "$TARE" stats other.csv
+    [[ $output == *"no column of it is known to be a time, an energy or a metric"* ]]
+    run -3 "$TARE" stats other.csv --columns time=nothing
+    [[ $output == *"it has no column for --columns time=nothing"* ]]
+    run -2 "$TARE" stats other.csv --columns length=took
+    [[ $output == *"'length=took' is not ROLE=COLUMN"* ]]
+    echo '{"results": [{"command": "a", "times": [1, 2, 4], "exit_codes": [0, 0, 1]}, {"command": "b", "times": [10, 12, 17], "parameters": {"n": "2"}}]}' >h.json
+    run -0 --separate-stderr "$TARE" stats h.json
+    [[ $output == *"3 experiments: 2 counted, 1 failed"* ]]
+    grep -Eq '^duration_s +3 +13 \(4\.043 to 21\.96\) ' <<<"$output"
+    run -0 --separate-stderr "$TARE" compare results:lr=0.1 results:lr=0.01
+    [[ $output == *"paired t test, by seed"* ]]
+}
+
 @test "--of limits figures, tests and their correction to what is asked for" {
     [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
     "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" --of acc --json >stats.json

@@ -20,7 +20,7 @@
 
 const char *dataset_layout_name(enum dataset_layout layout)
 {
-    static const char *const names[DATASET_LAYOUTS] = {"study", TARE_NAME, "codecarbon"};
+    static const char *const names[DATASET_LAYOUTS] = {"study", TARE_NAME, "codecarbon", "table"};
     return names[layout];
 }
 
@@ -156,6 +156,7 @@ void dataset_fini(struct dataset *dataset)
     free(dataset->spellings);
     EACH (folder, dataset->folders, dataset->folder_count) {
         free(folder->path);
+        free(folder->note);
     }
     free(dataset->folders);
     *dataset = (struct dataset){0};
@@ -220,32 +221,48 @@ static bool find_layout(int dir, enum dataset_layout *out)
     return false;
 }
 
-/* The error of a path that is no folder: what it is instead. */
-static bool read_no_folder(const char *path, struct err *err)
+static size_t add_folder(struct dataset *dataset, const char *path)
+{
+    size_t folder = dataset->folder_count++, length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
+    dataset->folders[folder] = (struct dataset_folder){.path = mem_strndup(path, length)};
+    return folder;
+}
+
+/* A path that is not a folder: a table of another program, or an error that says what it is instead. */
+static bool read_file(struct dataset *dataset, const char *path, struct err *err)
 {
     enum dataset_layout layout;
-    AUTO_FREE char *folder = fs_dirname(path);
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir >= 0 && find_layout(dir, &layout))
-        return err_set(err, "%s is a file; the results are its folder: %s", path, folder);
-    return err_set(err, "%s is a file, and no results folder", path);
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    AUTO_FREE char *parent = fs_dirname(path);
+    AUTO_CLOSE int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool table = dir >= 0 && (strcmp(file, "summary.csv") != 0 || plain_table_is(dir, file));
+    if (dir >= 0 && find_layout(dir, &layout) && (layout != DATASET_STUDY || !table))
+        return err_set(err, "%s is a file; the results are its folder: %s", path, parent);
+    if (!table)
+        return err_set(err, "%s is a file, and no results folder", path);
+    size_t folder = add_folder(dataset, path);
+    dataset->folders[folder].layout = DATASET_TABLE;
+    return read_plain_table(dataset, folder, dir, file, err);
 }
 
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
 {
     AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return errno == ENOTDIR ? read_no_folder(path, err) : err_sys(err, "open %s", path);
-    size_t folder = dataset->folder_count++, length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
-    dataset->folders[folder] = (struct dataset_folder){.path = mem_strndup(path, length)};
+        return errno == ENOTDIR ? read_file(dataset, path, err) : err_sys(err, "open %s", path);
+    size_t folder = add_folder(dataset, path);
     enum dataset_layout layout;
     find_layout(dir, &layout);
     dataset->folders[folder].layout = layout;
     if (layout == DATASET_CODECARBON)
         return read_codecarbon(dataset, folder, dir, err);
+    if (layout == DATASET_STUDY && plain_table_is(dir, "summary.csv")) {
+        dataset->folders[folder].layout = DATASET_TABLE;
+        return read_plain_table(dataset, folder, dir, "summary.csv", err);
+    }
     if (layout == DATASET_STUDY)
         return read_study(dataset, folder, dir, err);
     /* What the database says of itself does not tell which of several folders it is in. */

@@ -21,8 +21,8 @@
 
 struct registry;
 
-enum dataset_layout { DATASET_STUDY, DATASET_TARE, DATASET_CODECARBON, DATASET_LAYOUTS };
-const char *dataset_layout_name(enum dataset_layout layout); /* "study", "tare", "codecarbon" */
+enum dataset_layout { DATASET_STUDY, DATASET_TARE, DATASET_CODECARBON, DATASET_TABLE, DATASET_LAYOUTS };
+const char *dataset_layout_name(enum dataset_layout layout); /* "study", "tare", "codecarbon", "table" */
 
 struct dataset_param {
     char *name;
@@ -213,6 +213,7 @@ struct dataset_problem {
 struct dataset_folder {
     char *path;
     enum dataset_layout layout;
+    char *note; /* of a table: how it was read, and what it lacks; else NULL */
     bool has_summary;
     bool summary_damaged; /* empty, cut off or not readable as CSV */
     size_t summary_rows; /* rows of summary.csv, well-formed or not */
@@ -229,6 +230,7 @@ struct dataset_spelling {
 };
 
 struct dataset {
+    const struct strv *columns; /* ROLE=COLUMN, for tables; set before they are read; NULL: none; borrowed */
     struct dataset_folder *folders;
     size_t folder_count;
     struct dataset_experiment *items; /* by folder, in the order of summary.csv */
@@ -267,6 +269,9 @@ bool dataset_check_passed(const struct dataset_experiment *experiment, enum chec
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Of --columns. False: one is not ROLE=COLUMN (err). */
+bool plain_table_check_columns(const struct strv *columns, struct err *err);
 
 /* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down which of the two. */
 const char *dataset_mode(const struct dataset_experiment *experiment);

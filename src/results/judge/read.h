@@ -20,6 +20,12 @@ bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err
 /* Its rows as experiments. False: it is none of CodeCarbon's (err). */
 bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err);
 
+/* A table of another program, CSV or hyperfine's JSON, which is file in dir. */
+bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file, struct err *err);
+
+/* Whether it is a CSV without the study's column experiment_id. */
+bool plain_table_is(int dir, const char *file);
+
 /* The error of an open folder without results: what it is instead. Gives false. */
 bool read_no_results(const char *path, int dir, struct err *err);
 
