@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/judge/judge.h"
+#include "plan/config/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static enum role role_of(const char *column, const struct strv *columns)
     for (enum role role = 0; role < ROLES; role++)
         if (strstr(roles[role].known, word))
             return role;
-    return goal_of_name(column) != GOAL_UNKNOWN && !audit_is_seed(column) ? ROLE_METRIC : ROLE_PARAM;
+    return goal_of_name(column) != GOAL_UNKNOWN && !param_name_is_seed(column) ? ROLE_METRIC : ROLE_PARAM;
 }
 
 static struct reading number(const char *cell)
