@@ -129,7 +129,7 @@ static void each_model_alone_is_one_epoch_without_a_second_try(void **state)
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(job->params[i].value.integer, strcmp(job->params[i].name, "epochs") == 0 ? 1 : 4);
     /* Results are told apart by their place. */
-    assert_int_equal(back.order, ORDER_FILE);
+    assert_int_equal(back.order, ORDER_UNSAID);
     assert_true(back.has_seed && back.seed == 5 && back.parallel.wait_s == 3);
     json_decref(json);
     settings_fini(&back);
