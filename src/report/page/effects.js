@@ -3,6 +3,7 @@
 const effectGroups = head.effects || [];
 const effectOn = (effect) => (effect.on === "gpu_energy_j"
   ? { title: say("energy"), of: (row) => row.energy, text: (v, digits) => withUnit(v, "J", digits) }
+  : effect.on === "duration_s" ? { title: say("duration"), of: (row) => row.duration, text: (v, digits) => withUnit(v, "s", digits) }
   : { title: effect.on, of: (row) => row.metrics[effect.on], text: (v, digits = 4) => plain(v, Math.max(digits, 4)) });
 const effectTitle = (effect) => say("effect_title", { on: effectOn(effect).title, param: effect.hyperparameter });
 

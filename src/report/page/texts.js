@@ -115,7 +115,7 @@ addTexts({
   effect_between: [" ({low} to {high})", "（{low} 至 {high}）"],
   effect_told: ["Spearman's ρ {rho}, p {p} corrected for {tried} effects; {n} points of {runs} runs.", "等级相关系数 ρ {rho}，p {p}（已对 {tried} 个影响作校正）；{n} 个点，来自 {runs} 次训练。"],
   effect_chance: ["Cannot be told from chance:", "无法与偶然区分："],
-  params_drawn: ["drawn hyperparameters", "随机抽取的超参数"], params_default: ["default hyperparameters", "默认超参数"],
+  params_drawn: ["drawn hyperparameters", "随机抽取的超参数"], params_chosen: ["chosen hyperparameters", "指定的超参数"], params_default: ["default hyperparameters", "默认超参数"],
   foot: ["Energies are gross, of the GPU boards, of the last attempt; net of idle is what is left without what the bare idle boards would have drawn; ± is 95 % and contains all but the sensor's gain. Traces are thinned: of each stretch the rows of least and most power. Every number here is in summary.csv, or in experiment.json and energy/gpu.csv of the experiment's folder.", "能耗为总能耗（不减空闲功耗），范围是 GPU 整板，取最后一次尝试；“减空闲后”已减去空载 GPU 板在同一时间本会消耗的能量；± 为 95 %，包含除传感器增益外的所有分量。曲线经过抽稀：每一段取功率最低和最高的行。此处每个数字都在 summary.csv 中，或在该实验文件夹的 experiment.json 和 energy/gpu.csv 中。"],
   before_retry: ["before a retry", "重试之前"], between_runs: ["between experiments", "实验之间"], between_configurations: ["between configurations", "配置之间"],
   wait: ["waiting", "等待"],

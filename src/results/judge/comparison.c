@@ -198,6 +198,21 @@ static void join_repeats(struct rows *rows, size_t settings)
         rows->y[i] /= (double)runs[i];
 }
 
+/* Whether each stratum that both sides have has one row of each, and there are several. */
+static bool is_paired(const struct rows *rows, size_t strata)
+{
+    AUTO_FREE size_t *count = mem_array(2 * strata + 1, sizeof *count);
+    size_t pairs = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        count[2 * rows->stratum[i] + rows->is_b[i]]++;
+    for (size_t s = 0; s < strata; s++) {
+        if (count[2 * s] && count[2 * s + 1] && count[2 * s] + count[2 * s + 1] > 2)
+            return false;
+        pairs += count[2 * s] && count[2 * s + 1];
+    }
+    return pairs > 1;
+}
+
 static void compare_quantity(const struct comparison *comparison, struct comparison_quantity *out)
 {
     AUTO(rows_fini) struct rows rows;
@@ -233,7 +248,7 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     if (!out->is_metric)
         out->interval_measured = measurement_interval(&out->measurement, comparison_effect(out));
     out->test = out->adjusted.valid && out->adjusted.has_error ? COMPARISON_MODEL
-                : rows.count == 2 * out->raw.strata            ? COMPARISON_PAIRED
+                : is_paired(&rows, comparison->strata)         ? COMPARISON_PAIRED
                 : out->raw.strata > 1                          ? COMPARISON_STRATA
                                                                : COMPARISON_WELCH;
     compare_per_epoch(comparison, &rows, out);
