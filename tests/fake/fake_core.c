@@ -324,6 +324,22 @@ nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, unsigned *out)
     return OK;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned *out);
+nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned *out)
+{
+    ENTER("nvmlDeviceGetVirtualizationMode", device);
+    *out = (unsigned)gpu->virtualization;
+    return OK;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, unsigned *out);
+nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, unsigned *out)
+{
+    ENTER("nvmlDeviceGetDisplayActive", device);
+    *out = (unsigned)gpu->display;
+    return OK;
+}
+
 #ifndef FAKE_OLDER
 EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending);
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)

@@ -180,6 +180,8 @@ static const struct {
     {"ecc", WHOLE, offsetof(struct fake_gpu, ecc)},
     {"mig", WHOLE, offsetof(struct fake_gpu, mig)},
     {"part", WHOLE, offsetof(struct fake_gpu, part)},
+    {"virtualization", WHOLE, offsetof(struct fake_gpu, virtualization)},
+    {"display", WHOLE, offsetof(struct fake_gpu, display)},
     {"persistence", WHOLE, offsetof(struct fake_gpu, persistence)},
     {"sm_clock_max", WHOLE, offsetof(struct fake_gpu, sm_clock_max)},
     {"memory_clock_max", WHOLE, offsetof(struct fake_gpu, memory_clock_max)},

@@ -29,7 +29,7 @@ struct fake_gpu {
     uint64_t counter_start_mj;
     double counter_reset_s; /* negative: never */
     uint64_t memory_total, memory_reserved, leak;
-    int ecc, mig, part, persistence;
+    int ecc, mig, part, persistence, virtualization, display;
     int sm_clock_max, memory_clock_max, sm_clock_application, memory_clock_application; /* MHz; 0: not supported */
     int minor, flood; /* of its device file; so many more processes, a byte each */
     int process_entry; /* bytes of an entry that the _v3 process functions write: 24, or 32 as drivers 535.43 to 535.98 do */

@@ -28,6 +28,8 @@
     X(mig_mode, "nvmlDeviceGetMigMode", NULL, (nvml_device device, unsigned *current, unsigned *pending))              \
     X(is_mig_part, "nvmlDeviceIsMigDeviceHandle", NULL, (nvml_device device, unsigned *out))                           \
     X(persistence, "nvmlDeviceGetPersistenceMode", NULL, (nvml_device device, unsigned *on))                           \
+    X(virtualization, "nvmlDeviceGetVirtualizationMode", NULL, (nvml_device device, unsigned *mode))                   \
+    X(display, "nvmlDeviceGetDisplayActive", NULL, (nvml_device device, unsigned *on))                                 \
     X(energy, "nvmlDeviceGetTotalEnergyConsumption", NULL, (nvml_device device, unsigned long long *mj))               \
     X(power_usage, "nvmlDeviceGetPowerUsage", NULL, (nvml_device device, unsigned *mw))                                \
     X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit",                             \

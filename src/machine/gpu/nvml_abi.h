@@ -34,6 +34,7 @@ enum { NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1 };         /* nvmlMemoryErrorType_
 enum { NVML_VOLATILE_ECC = 0 };                          /* nvmlEccCounterType_t */
 enum { NVML_TOTAL_POWER_SAMPLES = 0 };                   /* nvmlSamplingType_t */
 enum { NVML_DEVICE_MIG_ENABLE = 1 };                     /* nvmlDeviceGetMigMode */
+enum { NVML_VIRTUALIZATION_PASSTHROUGH = 1 };            /* nvmlGpuVirtualizationMode_t: none is 0 */
 #define NVML_EVENT_XID 0x8ULL                            /* nvmlEventTypeXidCriticalError */
 
 /* Field Value Enums: NVML_FI_DEV_MEMORY_TEMP, _POWER_AVERAGE, _POWER_INSTANT */

@@ -109,6 +109,27 @@ static struct gpu_clocks clocks_of(const struct nvml *api, nvml_device device)
     };
 }
 
+/* What a GPU cannot have, it does not have. */
+static enum gpu_answer answer_of(int result, bool yes)
+{
+    if (result == NVML_ERROR_NOT_SUPPORTED)
+        return GPU_ANSWER_NO;
+    if (result != NVML_SUCCESS)
+        return GPU_ANSWER_UNKNOWN;
+    return yes ? GPU_ANSWER_YES : GPU_ANSWER_NO;
+}
+
+static void identify_use(struct gpu_sensor *sensor, struct gpu_identity *out)
+{
+    const struct nvml *api = sensor->api;
+    unsigned mode = 0, on = 0;
+    int missing = NVML_ERROR_FUNCTION_NOT_FOUND;
+    int result = api->virtualization ? api->virtualization(sensor->device, &mode) : missing;
+    out->shared_by_host = answer_of(result, mode > NVML_VIRTUALIZATION_PASSTHROUGH);
+    result = api->display ? api->display(sensor->device, &on) : missing;
+    out->display = answer_of(result, on != 0);
+}
+
 static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
 {
     const struct nvml *api = sensor->api;
@@ -121,6 +142,7 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
         out->index = index;
     if (api->persistence && api->persistence(sensor->device, &on) == NVML_SUCCESS)
         out->persistence = on ? GPU_PERSISTENCE_ON : GPU_PERSISTENCE_OFF;
+    identify_use(sensor, out);
     out->minor = -1;
     if (api->minor && api->minor(sensor->device, &minor) == NVML_SUCCESS && minor <= INT32_MAX)
         out->minor = (int32_t)minor;

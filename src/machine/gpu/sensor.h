@@ -22,6 +22,9 @@ enum gpu_mig {
 /* Whether the driver keeps the GPU set up while no program uses it. */
 enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSISTENCE_ON };
 
+/* Of what a driver may not say. */
+enum gpu_answer { GPU_ANSWER_UNKNOWN, GPU_ANSWER_NO, GPU_ANSWER_YES };
+
 /* What the clocks can be at most, and what they are set to under load; MHz, 0 where the driver does not say. */
 struct gpu_clocks {
     uint32_t sm_max_mhz, memory_max_mhz, sm_application_mhz, memory_application_mhz;
@@ -40,6 +43,8 @@ struct gpu_identity {
     char firmware[GPU_TEXT_SIZE]; /* VBIOS; "": unknown */
     enum gpu_mig mig;
     enum gpu_persistence persistence;
+    enum gpu_answer shared_by_host; /* a vGPU, or the GPU of a host that divides it into some */
+    enum gpu_answer display;        /* a display is active on it */
     struct gpu_clocks clocks; /* when it was identified */
 };
 
