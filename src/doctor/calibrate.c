@@ -1,14 +1,17 @@
 #include "doctor/calibrate.h"
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "doctor/calibrator.h"
 #include "doctor/doctor.h"
 #include "machine/gpu/vendor.h"
 #include "machine/state/state.h"
 #include "measure/calibration/calibration.h"
 #include "report/table.h"
+#include "session/calibrating.h"
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
@@ -177,15 +180,22 @@ static int show(const struct calibrate_options *options, const char *uuid)
     return code;
 }
 
-static bool agreed(const struct calibrate_options *options, const char *label)
+/* Whether the GPU may be loaded. unasked: under the conditions of a calibration by a run. */
+static bool is_agreed(const struct calibrate_options *options, const char *label, bool *unasked)
 {
     char answer[16] = "";
+    struct err err = {0};
+    *unasked = false;
     if (options->yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        cli_error("this loads %s for about %.0f s: say --yes if its owner agrees (" TARE_NAME " calibrate --yes)",
-                  label, options->seconds);
-        return false;
+        *unasked =
+            calibrating_is_allowed(CALIBRATE_AUTO, options->environment, &err) && calibrating_suits_machine(&err);
+        if (!*unasked)
+            cli_error("this loads %s for about %.0f s: say --yes if its owner agrees (" TARE_NAME
+                      " calibrate --yes); without it %s",
+                      label, options->seconds, err.text);
+        return *unasked;
     }
     AUTO_FREE char *question =
         mem_printf("This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ", label,
@@ -224,26 +234,32 @@ static void say_progress(void *data, double share)
     message_print_aside(&text);
 }
 
-static bool keep(const struct calibration *found, struct err *err)
+bool calibrate_keep(struct calibration *found, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *name = calibration_file_name(found->uuid, found->driver);
     if (!name)
-        return err_set(err, "the driver tells no UUID or version that could name a file");
+        return err_set(err, "the driver reports no UUID or version that could name a file");
     json_print_taken(calibration_json(found), &text);
+    struct digest digest = digest_of(text_get(&text), text.length);
     if (geteuid() == 0) {
         /* Where no user's job can write, and all users can read. */
         AUTO_FREE char *path = meters_calibrations_path();
         AUTO_CLOSE int dir = fs_make_path(path, 0755, err);
-        return dir >= 0 && fs_write_atomic(dir, name, text_get(&text), text.length, err) &&
-               (fchmodat(dir, name, 0644, 0) == 0 || err_sys(err, "%s/%s", path, name));
+        if (dir < 0 || !fs_write_atomic(dir, name, text_get(&text), text.length, err))
+            return false;
+        if (fchmodat(dir, name, 0644, 0) != 0)
+            return err_sys(err, "%s/%s", path, name);
+    } else {
+        struct state *state = state_open_user(err);
+        bool good = state && fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
+        if (state)
+            state_close(state);
+        if (!good)
+            return false;
     }
-    struct state *state = state_open_user(err);
-    if (!state)
-        return false;
-    bool good = fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
-    state_close(state);
-    return good;
+    digest_print(&digest, found->sha256);
+    return true;
 }
 
 static int measure(const struct calibrate_options *options, struct calibration_options *how, const char *label)
@@ -251,22 +267,26 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     struct err err = {0};
     struct calibration_look look;
     AUTO(calibration_data_fini) struct calibration_data data = {0};
-    struct calibration found = {.seconds = options->seconds};
-    if (!calibration_look(how, &look, &err))
+    struct calibration found = {.seconds = how->seconds};
+    if (!how->alone && !calibration_look(how, &look, &err))
         return cli_failed(CLI_BROKEN, &err);
-    if (!is_free(&look, label))
+    if (!how->alone && !is_free(&look, label))
         return CLI_SOME_FAILED;
     if (isatty(STDERR_FILENO))
         how->progress = say_progress;
     bool good = calibration_measure(how, &data, &err);
     if (how->progress)
         message_print_aside(&(struct text){.data = (char[]){"\n"}, .length = 1});
-    if (good && data.shared)
-        good = err_set(&err, "another process computed on %s meanwhile: nothing is kept", label);
+    if (!good && data.outcome == CALIBRATION_INTERRUPTED)
+        err_wrap(&err, "%s: nothing is kept", label);
+    if (!good && data.outcome == CALIBRATION_REFUSED) {
+        cli_error("%s is not calibrated without --yes: %s", label, err.text);
+        return CLI_USAGE;
+    }
     if (good) {
         calibration_learn(&data, &found);
         found.made_s = clock_realtime_ns() / NS_PER_S;
-        good = keep(&found, &err);
+        good = calibrate_keep(&found, &err);
     }
     if (!good)
         return cli_failed(CLI_BROKEN, &err);
@@ -277,28 +297,39 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
-static int measure_locked(const struct calibrate_options *options, const struct energy_meters_options *gpus)
+static int measure_locked(const struct calibrate_options *options, const struct energy_meters_options *gpus,
+                          bool unasked)
 {
-    const char *cuda = getenv("TARE_CUDA");
-    const char *label = gpus->gpus[0].label;
+    const struct energy_meters_gpu *gpu = gpus->gpus;
+    struct err err = {0};
     sigset_t ends;
     AUTO_STRV struct strv environment = {0};
     struct gpu_hold *hold = NULL;
     sigemptyset(&ends);
     strv_add_all(&environment, options->environment);
-    strv_env_set(&environment, gpus->gpus[0].vendor->visible_variable, gpus->gpus[0].device);
+    strv_env_set(&environment, gpu->vendor->visible_variable, gpu->device);
     int code = gpu_hold_take(
         &(struct gpu_hold_options){
             .mode = GPU_HOLD_REFUSE, .asked = true, .environment = &environment, .ends = &ends, .failed = CLI_BROKEN},
         &hold, NULL);
+    struct calibration_options how = calibrator_how(
+        &(struct calibrator_options){
+            .vendor = gpu->vendor, .library = gpu->library, .device = gpu->device, .time_scale = gpus->time_scale},
+        options->seconds);
+    struct run_gpu_locks locks = gpu_hold_of_run(hold);
+    AUTO_CLOSE int turn = -1;
+    if (!unasked) {
+        how.seconds = options->seconds;
+        how.alone = false;
+        how.quiet_s = how.return_s = 0;
+    } else if (code == 0 && (!locks.locks || locks.kind)) {
+        cli_error("%s is not calibrated without --yes: its lock is not seen by other users", gpu->label);
+        code = CLI_USAGE;
+    } else if (code == 0 && (turn = calibrating_turn(0, &err)) < 0) {
+        code = cli_failed(CLI_BROKEN, &err);
+    }
     if (code == 0)
-        code = measure(options,
-                       &(struct calibration_options){.backend = gpus->gpus[0].vendor->backend,
-                                                     .library = gpus->gpus[0].library,
-                                                     .cuda_library = cuda && *cuda ? cuda : NULL,
-                                                     .device = gpus->gpus[0].device,
-                                                     .seconds = options->seconds},
-                       label);
+        code = measure(options, &how, gpu->label);
     gpu_hold_end(hold);
     return code;
 }
@@ -306,6 +337,7 @@ static int measure_locked(const struct calibrate_options *options, const struct 
 int calibrate(const struct calibrate_options *options)
 {
     struct err err = {0};
+    bool unasked;
     AUTO(meters_fini) struct meters meters = {0};
     if (options->show && !options->gpu)
         return show(options, NULL);
@@ -326,7 +358,9 @@ int calibrate(const struct calibrate_options *options)
                   meters.gpus[0].vendor->name);
         return CLI_BROKEN;
     }
-    if (!agreed(options, meters.gpus[0].label))
+    if (!meters_scale(&meters, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (!is_agreed(options, meters.gpus[0].label, &unasked))
         return CLI_USAGE;
-    return measure_locked(options, &meters.options);
+    return measure_locked(options, &meters.options, unasked);
 }

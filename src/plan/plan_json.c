@@ -296,6 +296,7 @@ static const struct key guard_keys[] = {
     {"cooldown_min_s", KEY_DOUBLE, AT(cooldown.min_s)},
     {"cooldown_max_s", KEY_DOUBLE, AT(cooldown.max_s)},
     {"energy_half_width_percent", KEY_DOUBLE, AT(half_width_percent), KEY_MAY_MISS},
+    {"calibrate", KEY_NAME, AT(calibrate), KEY_SPARSE, .names = calibrate_modes + 1, .first = CALIBRATE_NEVER},
     {0},
 };
 #undef AT

@@ -121,6 +121,7 @@ extern const struct cli_command cmd_mark;
 extern const struct cli_command cmd_watch;
 extern const struct cli_command cmd_memory;
 extern const struct cli_command cmd_meter;
+extern const struct cli_command cmd_calibrator;
 extern const struct cli_command cmd_on_event;
 extern const struct cli_command cmd_oom;
 extern const struct cli_command cmd_submit;

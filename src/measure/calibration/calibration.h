@@ -3,6 +3,7 @@
 #ifndef TARE_MEASURE_CALIBRATION_CALIBRATION_H
 #define TARE_MEASURE_CALIBRATION_CALIBRATION_H
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "measure/calibration/sensor_learn.h"
 #include "measure/energy/sensor_behaviour.h"
@@ -22,6 +23,14 @@ struct calibration_readings {
     size_t count;
 };
 
+enum calibration_outcome {
+    CALIBRATION_FAILED, /* for a reason of the machine's */
+    CALIBRATION_REFUSED, /* before it loaded the GPU: a condition does not hold */
+    CALIBRATION_INTERRUPTED, /* somebody else came */
+    CALIBRATION_MADE
+};
+extern const char *const calibration_outcome_names[];
+
 /* What was commanded, as the GPU's timer had it, and what was read. */
 struct calibration_data {
     struct load_interval *loads;
@@ -29,7 +38,11 @@ struct calibration_data {
     int64_t uncertain_ns; /* of the loads' times */
     struct calibration_readings series[CALIBRATION_SERIES];
     struct gpu_identity identity;
-    bool shared; /* more than one process computed on the GPU */
+    enum calibration_outcome outcome;
+    bool loaded;                 /* the load began */
+    double seconds;              /* from the first look to the last */
+    struct reading energy_j;     /* of the board in these */
+    struct reading memory_bytes; /* that the load had on the GPU, with its context */
 };
 void calibration_data_fini(struct calibration_data *data);
 
@@ -38,19 +51,29 @@ struct calibration_options {
     const char *library, *cuda_library; /* NULL: the usual ones */
     const char *device;                 /* UUID or the driver's number */
     double seconds;
+    bool alone;      /* every look must be one that calibration_permits, but for the load's own process and memory */
+    double quiet_s;  /* looks before the load */
+    double return_s; /* at most so long is waited after it until power and temperature are back */
     void (*progress)(void *data, double share); /* may be NULL */
     void *progress_data;
 };
 
-/* One look at the GPU in a child process, which has 20 s for it. users_told false: users are not known. */
+/* One look at the GPU, in a child process, which has 20 s for it. */
+#define CALIBRATION_WATCH_NS (200 * NS_PER_MS)
 struct calibration_look {
+    int64_t t_ns; /* before it */
     struct gpu_identity identity;
     struct gpu_readings readings;
-    struct gpu_users users;
+    struct gpu_users users; /* told false: users are not known */
+    struct reading energy_j; /* of the counter */
 };
 bool calibration_look(const struct calibration_options *options, struct calibration_look *out, struct err *err);
 
-/* About options->seconds. */
+/* Whether this look allows a calibration that no person asked for: the GPU is whole, empty, idle and not slowed down, has
+ * no display, and the driver lists its processes. False: err says what does not hold. Pure. */
+bool calibration_permits(const struct calibration_look *look, struct err *err);
+
+/* Loads the GPU for about options->seconds, and stops within 0.5 s when another process comes. False: out->outcome and err say why. */
 bool calibration_measure(const struct calibration_options *options, struct calibration_data *out, struct err *err);
 
 struct calibration {

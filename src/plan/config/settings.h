@@ -116,10 +116,14 @@ struct cooldown_settings {
     double max_s; /* 300 */
 };
 
+/* Calibrations that no person asked for: auto: not in a job of Slurm. */
+enum calibrate_mode { CALIBRATE_AUTO, CALIBRATE_NEVER, CALIBRATE_SLURM };
+
 struct guard_settings {
     struct preflight_settings preflight;
     struct cooldown_settings cooldown;
     double half_width_percent; /* 20: of an energy; above it the energy is evidence "energy_imprecise"; 0: never */
+    int calibrate; /* enum calibrate_mode */
 };
 
 /* Which GPUs a run takes, and how many of them an experiment. */
@@ -207,7 +211,7 @@ extern const struct guard_settings guard_settings_default;
 
 /* Their names in the settings, in the order of the enums; NULL-terminated. */
 extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
-extern const char *const cpu_sets_modes[], *const plan_orders[];
+extern const char *const cpu_sets_modes[], *const plan_orders[], *const calibrate_modes[];
 
 /* "all", "none", or numbers and UUIDs by commas, none of them empty. */
 bool settings_gpus_are_list(const char *text);

@@ -14,6 +14,9 @@ const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAP
 const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
 const char *const cpu_sets_modes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
+const char *const calibrate_modes[] = {
+    [CALIBRATE_AUTO] = "auto", [CALIBRATE_NEVER] = "never", [CALIBRATE_SLURM] = "slurm", NULL};
+
 static const struct field tare_rows[] = {
     FIELD_OBJECT_ROW("timing", "see below", "pauses between trainings"),
     FIELD_OBJECT_ROW("parallel", "see below", "the background of parallel experiments"),
@@ -29,6 +32,10 @@ static const struct field tare_rows[] = {
     {"cpu_sets", FIELD_NAME, offsetof(struct settings, pool.cpu_sets), .names = cpu_sets_modes, .initial = "near",
      .help = "of several slots: near: each gets as many CPUs near its GPUs, which no other slot uses; none: all "
              "share all"},
+    {"calibrate", FIELD_NAME, offsetof(struct settings, guard.calibrate), .names = calibrate_modes, .initial = "auto",
+     .help =
+         "whether a run may calibrate the sensors of its GPUs; auto: where all conditions hold, but not in a job of "
+         "Slurm; slurm: there as well; never"},
     {"order", FIELD_NAME, offsetof(struct settings, order), .names = plan_orders,
      .initial = "blocks where a grid has several settings, else file",
      .help = "file: entry by entry; blocks: each block holds one run of every setting, of a grid with one seed, "
