@@ -49,6 +49,7 @@ enum {
     OPTION_JSON,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
+    OPTION_NO_CALIBRATE,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -107,6 +108,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "all of it as JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the commands will see"),
+    [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
@@ -213,6 +215,7 @@ static int run_session_of(const struct cli_call *call, struct run_resources *mea
         .watch = watch,
         .stop_at_failure = !how->ignore_failure,
         .leaves_closing = true,
+        .no_calibrate = values[OPTION_NO_CALIBRATE].given,
         .run_dir = run_dir,
     };
     run_session_take_options(&session, &values[OPTION_CONTAINMENT], &values[OPTION_GPU_LOCK]);

@@ -45,6 +45,7 @@ enum {
     OPTION_JSON,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
+    OPTION_NO_CALIBRATE,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -95,6 +96,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "what feasibility.json holds, and nothing else on standard output"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
+    [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
@@ -104,10 +106,10 @@ static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS
 
 /* Those of --plan alone, and those of a study that it does not take. */
 static const int planning[] = {OPTION_CURVES, OPTION_SLOWDOWN};
-static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS, OPTION_REPEATS,
-                               OPTION_OVERLAP,     OPTION_PAIR_TIME,    OPTION_ALONE,     OPTION_NO_TRACK,
-                               OPTION_RESUME,      OPTION_STRICT,       OPTION_QUIET,     OPTION_JSON,
-                               OPTION_CONTAINMENT, OPTION_GPU_LOCK};
+static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS,   OPTION_REPEATS,
+                               OPTION_OVERLAP,     OPTION_PAIR_TIME,    OPTION_ALONE,       OPTION_NO_TRACK,
+                               OPTION_RESUME,      OPTION_STRICT,       OPTION_QUIET,       OPTION_JSON,
+                               OPTION_CONTAINMENT, OPTION_GPU_LOCK,     OPTION_NO_CALIBRATE};
 
 static bool is_quiet(const struct cli_call *call)
 {
@@ -121,6 +123,7 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
                     .host = means->host,
                     .governing = &means->governing,
                     .quiet = is_quiet(call),
+                    .no_calibrate = call->values[OPTION_NO_CALIBRATE].given,
                     .part = true,
                     .leaves_closing = true},
         .quiet = call->values[OPTION_QUIET].given,

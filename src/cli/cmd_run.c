@@ -47,6 +47,7 @@ enum {
     OPTION_JSON,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
+    OPTION_NO_CALIBRATE,
     OPTION_GPUS,
     OPTION_ENERGY_BUDGET,
     OPTION_TIME_BUDGET,
@@ -110,6 +111,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each event as a line of JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
     [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
+    [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
     [OPTION_GPUS] =
         VALUE_ROW(NULL, "--gpus", "GPUS", CLI_TEXT,
                   "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
@@ -261,6 +263,7 @@ static int make_session(const struct cli_call *call, struct run_resources *means
         .quiet = is_quiet(call),
         .verbose = call->values[OPTION_VERBOSE].given,
         .json = call->values[OPTION_JSON].given,
+        .no_calibrate = call->values[OPTION_NO_CALIBRATE].given,
     };
     struct err err = {0};
     if (!take_budget(call, &out->budget, &err))

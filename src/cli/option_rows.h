@@ -51,6 +51,9 @@ extern const char *const option_verdicts[];
     {.long_name = "--gpu-lock", .argument = "MODE", .type = CLI_CHOICE, .choices = gpu_hold_modes,                     \
      .default_text = initial, .help = meaning}
 
+#define OPTION_ROW_NO_CALIBRATE                                                                                        \
+    {.long_name = "--no-calibrate", .help = "never load a GPU to calibrate its power sensor"}
+
 #define OPTION_ROW_VERDICTS(meaning)                                                                                   \
     {.long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE, .choices = option_verdicts,                  \
      .default_text = "usable", .help = meaning}

@@ -86,6 +86,37 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
     }
 }
 
+static void set_profile(const struct calibration *from, struct calibration_profile *out)
+{
+    const struct gpu_vendor *vendor = gpu_vendor_by_uuid(from->uuid, strlen(from->uuid));
+    calibration_profile(from, sensor_profile_find(vendor, from->name), out);
+}
+
+static const struct gpu_identity *identity_of(const struct energy_meters *energy_meters, size_t place)
+{
+    const struct meter *meter = place < energy_meters->count ? energy_meters->meters[place].meter : NULL;
+    const struct meter_description *about = meter ? meter_describe(meter) : NULL;
+    return about ? &about->identity : NULL;
+}
+
+bool energy_meters_is_calibrated(const struct energy_meters *energy_meters, size_t place)
+{
+    const struct gpu_identity *identity = identity_of(energy_meters, place);
+    EACH (item, energy_meters->calibrated, energy_meters->calibrated_count)
+        if (identity && calibration_is_of(&item->from, identity))
+            return true;
+    return !identity;
+}
+
+bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place, const struct calibration *calibration)
+{
+    const struct gpu_identity *identity = identity_of(energy_meters, place);
+    if (!identity || !calibration_is_of(calibration, identity) || energy_meters_is_calibrated(energy_meters, place))
+        return false;
+    set_profile(calibration, &energy_meters->calibrated[energy_meters->calibrated_count++]);
+    return true;
+}
+
 struct energy_meters *energy_meters_new(const struct energy_meters_options *options,
                                         const struct energy_meters_listener *listener, struct err *err)
 {
@@ -104,12 +135,11 @@ struct energy_meters *energy_meters_new(const struct energy_meters_options *opti
             energy_meters->others = host_others_new(host_meter_sysroot(energy_meters->host));
     }
     energy_meters->calibrated_count = options->calibration_count;
-    energy_meters->calibrated = mem_array(energy_meters->calibrated_count + 1, sizeof *energy_meters->calibrated);
-    for (size_t i = 0; i < energy_meters->calibrated_count; i++) {
-        const struct calibration *one = &options->calibrations[i];
-        const struct gpu_vendor *vendor = gpu_vendor_by_uuid(one->uuid, strlen(one->uuid));
-        calibration_profile(one, sensor_profile_find(vendor, one->name), &energy_meters->calibrated[i]);
-    }
+    /* A profile points into itself: there is room for those that come later. */
+    size_t most = options->calibration_count + options->gpu_count;
+    energy_meters->calibrated = mem_array(most + 1, sizeof *energy_meters->calibrated);
+    for (size_t i = 0; i < energy_meters->calibrated_count; i++)
+        set_profile(&options->calibrations[i], &energy_meters->calibrated[i]);
     energy_meters->listener = *listener;
     energy_meters->count = options->gpu_count;
     energy_meters->meters = mem_array(energy_meters->count + 1, sizeof *energy_meters->meters);

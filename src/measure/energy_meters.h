@@ -57,6 +57,12 @@ void energy_meters_dispatch(struct energy_meters *energy_meters);
 /* Some GPU's first meter has not answered yet. */
 bool energy_meters_starting(const struct energy_meters *energy_meters);
 
+/* Whether the GPU of this place among the options' is measured by a calibration; true also where that is not known. */
+bool energy_meters_is_calibrated(const struct energy_meters *energy_meters, size_t place);
+
+/* From now on it is measured by this one, which is copied. False: it is of another GPU. */
+bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place, const struct calibration *calibration);
+
 /* About once a second while something is measured. */
 void energy_meters_tick(struct energy_meters *energy_meters);
 

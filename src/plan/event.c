@@ -25,6 +25,7 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_BUDGET] = "budget",
     [EVENT_SESSION_ENDED] = "session_ended",
     [EVENT_EXPERIMENT_AGAIN] = "experiment_again",
+    [EVENT_CALIBRATION] = "calibration",
     [EVENT_FILES_WRITTEN] = "files_written",
 };
 

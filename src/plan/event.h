@@ -44,6 +44,8 @@ enum event_type {
                                 * budget (docs/reference/files.md) */
     EVENT_SESSION_ENDED, /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
     EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
+    EVENT_CALIBRATION, /* of a GPU of this run, about the run: device, outcome (made, refused, interrupted, failed), reason, text, seconds,
+                        * energy_j, memory_bytes, calibration (with its sha256; null: none is kept); lane and gpus as above */
     EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
     EVENT_TYPES
 };

@@ -50,7 +50,7 @@ static void take(struct lane *lane)
     bool same = lane->experiment->configuration == lane->last_configuration;
     double seconds = same ? timing->between_runs_s : timing->between_configurations_s;
     if (!lane->ran_one || seconds <= 0) {
-        lane_enter(lane, PHASE_STARTING);
+        lane_enter(lane, PHASE_CALIBRATING);
         return;
     }
     const char *why = same ? "between_runs" : "between_configurations";
@@ -84,6 +84,12 @@ static void leave_pause(struct lane *lane, enum lane_event event)
         give_back(lane, PHASE_FINISHED);
     else
         lane_enter(lane, PHASE_FINISHED);
+}
+
+static void leave_calibration(struct lane *lane, enum lane_event event)
+{
+    lane_calibration_cancel(lane);
+    leave_pause(lane, event);
 }
 
 static void begin_experiment(struct lane *lane)
@@ -348,7 +354,8 @@ static const struct phase_row phases[] = {
 
     [PHASE_TAKING] = {take, NULL, PHASE_PAUSING, false},
     [PHASE_WAITING] = {NULL, leave_start, PHASE_TAKING, false},
-    [PHASE_PAUSING] = {pause_before, leave_pause, PHASE_STARTING, false},
+    [PHASE_PAUSING] = {pause_before, leave_pause, PHASE_CALIBRATING, false},
+    [PHASE_CALIBRATING] = {phase_calibrating, leave_calibration, PHASE_STARTING, false},
     [PHASE_STARTING] = {begin_experiment, NULL, PHASE_GOVERNOR, false},
     [PHASE_GOVERNOR] = {phase_governor, NULL, PHASE_PREFLIGHT, false},
 
@@ -395,6 +402,7 @@ void lane_init(struct lane *lane, struct runner *runner, size_t number)
 void lane_fini(struct lane *lane)
 {
     step_cancel(&lane->timer);
+    lane_calibration_fini(lane);
     lane_job_sources_fini(lane);
     OBSERVE(lane, fini);
     for (size_t i = 0; lane->observers[i]; i++)

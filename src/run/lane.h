@@ -177,6 +177,7 @@ enum phase {
     PHASE_TAKING,      /* takes the next experiment of the plan */
     PHASE_WAITING,     /* which may not run beside those of the other lanes */
     PHASE_PAUSING,     /* between experiments */
+    PHASE_CALIBRATING, /* the sensors of its GPUs, where that is due */
     PHASE_STARTING,    /* the experiment begins */
     PHASE_GOVERNOR,    /* the CPU frequency governor is set */
     PHASE_PREFLIGHT,   /* are the GPUs free, and what do they use idle? Here an attempt begins */
@@ -215,6 +216,11 @@ struct phase_row {
 /* meters.c */
 void phase_meters(struct lane *lane);
 
+/* lane_calibration.c */
+void phase_calibrating(struct lane *lane);
+void lane_calibration_cancel(struct lane *lane); /* nothing is kept */
+void lane_calibration_fini(struct lane *lane);
+
 /* lane_governor.c */
 void phase_governor(struct lane *lane);
 
@@ -243,6 +249,18 @@ void phase_loading(struct lane *lane);
 
 /* lane_energy.c */
 void phase_reading(struct lane *lane);
+
+/* The process that calibrates a GPU of the lane, and what it has answered so far. */
+struct lane_calibration {
+    bool over;             /* it was done or tried in this session */
+    bool estimated;        /* how long the plan uses the GPUs, when estimated_at experiments had succeeded */
+    int64_t estimated_at;
+    size_t place;          /* of the GPU among the lane's */
+    pid_t pid;             /* 0: none */
+    int fd;
+    struct text text;
+    struct step_source answer;
+};
 
 struct lane {
     struct runner *runner;
@@ -277,6 +295,7 @@ struct lane {
     struct lane_background background; /* of a parallel experiment */
     const struct observer *const *observers; /* run/observer.h */
     void **states;                           /* one for each */
+    struct lane_calibration calibration;
     struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */

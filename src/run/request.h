@@ -70,6 +70,7 @@ struct run_request {
     const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan may be followed */
     bool resumed;
     const struct run_budget *budget; /* plan/plan.h; NULL: none */
+    bool calibrates; /* GPUs may be loaded to calibrate their sensors */
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
     const json_t *software; /* machine_software when the session began; its code is compared at the end. NULL: it is not */

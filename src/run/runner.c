@@ -166,10 +166,15 @@ static bool is_wanted(const struct runner *runner, size_t number)
     return !again || again->items[number - 1];
 }
 
+bool runner_is_left(const struct runner *runner, size_t number)
+{
+    return !runner_experiment_ended(runner, number) && is_wanted(runner, number);
+}
+
 bool budget_is_reached(const struct runner *runner)
 {
     for (size_t number = 1; runner->budget.reached && number <= runner->plan->count; number++)
-        if (!runner_experiment_ended(runner, number) && is_wanted(runner, number))
+        if (runner_is_left(runner, number))
             return true;
     return false;
 }

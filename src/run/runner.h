@@ -136,6 +136,9 @@ void runner_return(struct runner *runner, const struct plan_experiment *experime
 void runner_lane_finished(struct runner *runner);
 bool runner_all_finished(const struct runner *runner);
 
+/* Whether this session is still to do it, or has begun it. */
+bool runner_is_left(const struct runner *runner, size_t number);
+
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
 

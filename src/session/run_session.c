@@ -8,6 +8,7 @@
 #include "results/store/store.h"
 #include "run/run.h"
 #include "session/caller.h"
+#include "session/calibrating.h"
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
@@ -172,6 +173,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .budget = run_budget_is_set(&session->budget) ? &session->budget : NULL,
         .software = software,
         .stop_at_failure = session->options->stop_at_failure,
+        .calibrates = !session->options->no_calibrate &&
+                      calibrating_is_allowed(store_plan(session->store)->guard.calibrate, &session->environment, NULL),
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &facts, err) &&
               run_plan(&request, summary, err);

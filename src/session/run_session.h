@@ -36,6 +36,7 @@ struct session_options {
     bool verbose;        /* what is normal is told each time, on a terminal too */
     const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
     const struct run_listener *watch; /* hears all events, too; where it has enough, what did not begin is no failure; or NULL */
+    bool no_calibrate;       /* GPUs are not loaded to calibrate their sensors */
     bool stop_at_failure;    /* nothing more begins when an experiment has failed */
     bool leaves_closing;     /* the caller says how it ended: no closing table, no word of the page */
     char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */

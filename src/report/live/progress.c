@@ -417,6 +417,9 @@ static void take_event(struct progress *progress, const struct event *event)
         if (json_get_text(event->data, "text") && !progress_told_already(progress, event))
             say_text(progress, event, "");
         break;
+    case EVENT_CALIBRATION:
+        say_text(progress, event, "");
+        break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
         if (!json_get_text(event->data, "metric"))

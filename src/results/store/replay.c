@@ -72,7 +72,7 @@ const char *event_role(const struct event *event)
 static bool about_the_run(enum event_type type)
 {
     return type == EVENT_SESSION_STARTED || type == EVENT_SESSION_ENDED || type == EVENT_PAUSE ||
-           type == EVENT_EVIDENCE;
+           type == EVENT_EVIDENCE || type == EVENT_CALIBRATION;
 }
 
 static bool check_session(const struct journal_replay *replay, const struct event *event, struct err *err)
@@ -274,7 +274,10 @@ static void take_use(struct store_use *use, struct store_experiment *item, const
 
 void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after)
 {
+    double number;
     take_session(replay, event);
+    if (event->type == EVENT_CALIBRATION && json_get_number(event->data, "energy_j", &number))
+        replay->use.energy_j += number;
     if (event->experiment == 0)
         return;
     struct store_experiment *item = &replay->items[event->experiment - 1];

@@ -1,0 +1,253 @@
+/* Before an experiment: the sensors of the lane's GPUs are calibrated where that was not done yet and the plan uses them for long enough. A process
+ * of its own does it (doctor/calibrator.h), which ends with this one. Whatever comes of it, the experiment follows. */
+#include "run/lane.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* For less the time of a calibration is not worth it. */
+static const double WORTH_S = 600;
+
+enum { ANSWER_MAX = 1 << 16 };
+
+static const struct energy_meters_gpu *gpu_of(const struct lane *lane, size_t place)
+{
+    return &lane->runner->request->energy_meters->gpus[(lane->means ? lane->means->gpu_first : 0) + place];
+}
+
+static size_t gpu_count(const struct lane *lane)
+{
+    const struct energy_meters_options *options = lane->runner->request->energy_meters;
+    return !options || !lane->energy_meters ? 0 : lane->means ? lane->means->gpu_count : options->gpu_count;
+}
+
+/* How long the experiments that are left take on this lane: by what is expected of each, else by the mean of those that succeeded. Absent: nothing is
+ * known yet. */
+static struct reading left_s(const struct lane *lane)
+{
+    const struct runner *runner = lane->runner;
+    const struct store_use *use = store_use(runner->request->store);
+    double known_s = 0, unknown = 0, known = 0;
+    if (use->succeeded == 0 && !lane->experiment->expected_s.valid)
+        return (struct reading){0};
+    for (size_t i = 0; i < runner->plan->count; i++) {
+        const struct plan_experiment *experiment = &runner->plan->experiments[i];
+        bool taken = runner->taken[i] && experiment != lane->experiment;
+        if (taken || !runner_is_left(runner, experiment->number))
+            continue;
+        known += experiment->expected_s.valid;
+        known_s += experiment->expected_s.valid ? experiment->expected_s.value : 0;
+        unknown += !experiment->expected_s.valid;
+    }
+    double mean_s = use->succeeded > 0 ? use->succeeded_s / (double)use->succeeded : known > 0 ? known_s / known : 0;
+    return (struct reading){(known_s + unknown * mean_s) / (double)runner->lane_count, true};
+}
+
+/* Each time that as many again have succeeded: the plan is not counted anew for each experiment. */
+static bool is_worth_it(struct lane *lane)
+{
+    struct lane_calibration *own = &lane->calibration;
+    int64_t succeeded = store_use(lane->runner->request->store)->succeeded;
+    if (own->estimated && succeeded < 2 * own->estimated_at)
+        return false;
+    struct reading seconds = left_s(lane);
+    own->estimated = seconds.valid;
+    own->estimated_at = succeeded > 0 ? succeeded : 1;
+    return seconds.valid && seconds.value >= WORTH_S * lane->runner->time_scale;
+}
+
+static bool is_uncalibrated(const struct lane *lane, size_t place)
+{
+    return gpu_of(lane, place)->vendor->cuda && !energy_meters_is_calibrated(lane->energy_meters, place);
+}
+
+/* The lane's GPUs are locked, so that other users' runs see it. */
+static bool is_wanted(struct lane *lane)
+{
+    const struct run_request *request = lane->runner->request;
+    bool any = false;
+    if (!request->calibrates || lane->calibration.over || !request->gpu_locks.locks || request->gpu_locks.kind)
+        return false;
+    for (size_t i = 0; i < gpu_count(lane) && !any; i++)
+        any = is_uncalibrated(lane, i);
+    return any && is_worth_it(lane);
+}
+
+static int spawn(const struct lane *lane, const struct energy_meters_gpu *gpu, int out, pid_t *pid)
+{
+    char scale[32];
+    snprintf(scale, sizeof scale, "%.17g", lane->runner->time_scale);
+    const char *argv[] = {TARE_NAME,      "calibrator", "--device",
+                          gpu->device,    "--vendor",   gpu->vendor->id,
+                          "--time-scale", scale,        gpu->library ? "--library" : NULL,
+                          gpu->library,   NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, 0); /* a Ctrl-C is for the runner */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    int error = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, (char *const *)(void *)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+static void end_process(struct lane_calibration *own)
+{
+    step_cancel(&own->answer);
+    if (own->pid > 0) {
+        kill(own->pid, SIGKILL); /* our own child, not reaped */
+        waitpid(own->pid, NULL, 0);
+    }
+    own->pid = 0;
+    if (own->fd > 0)
+        close(own->fd);
+    own->fd = 0;
+    text_clear(&own->text);
+}
+
+void lane_calibration_cancel(struct lane *lane)
+{
+    end_process(&lane->calibration);
+}
+
+void lane_calibration_fini(struct lane *lane)
+{
+    end_process(&lane->calibration);
+    text_fini(&lane->calibration.text);
+}
+
+/* "GPU 0 was calibrated in 41.2 s with 5.9 kJ, apart from the experiments: ..." */
+static char *words_of(const char *label, const json_t *answer, const char *outcome, const char *reason)
+{
+    double seconds = 0, energy_j = 0;
+    struct text text = {0};
+    bool spent = json_get_number(answer, "seconds", &seconds) && seconds > 0;
+    text_addf(&text, "%s %s", label, strcmp(outcome, "made") == 0 ? "was calibrated" : "is not calibrated");
+    if (spent && json_get_number(answer, "energy_j", &energy_j))
+        text_addf(&text, " (%.0f s, %.3g kJ, beside the experiments)", seconds, energy_j / 1000);
+    else if (spent)
+        text_addf(&text, " (%.0f s, beside the experiments)", seconds);
+    if (reason)
+        text_addf(&text, ": %s", reason);
+    return text_take(&text);
+}
+
+/* Becomes what the GPU is measured by from now on. False: it is not one of this GPU. */
+static bool use_calibration(struct lane *lane, const json_t *json, struct err *err)
+{
+    struct calibration calibration;
+    const char *digest = json_get_text(json, "sha256");
+    if (!calibration_parse(json, &calibration, err))
+        return false;
+    snprintf(calibration.sha256, sizeof calibration.sha256, "%s", digest ? digest : "");
+    return energy_meters_calibrate(lane->energy_meters, lane->calibration.place, &calibration) ||
+           err_set(err, "the calibration is of another GPU");
+}
+
+static void next_gpu(struct lane *lane);
+
+static void record(struct lane *lane, const json_t *answer)
+{
+    struct lane_calibration *own = &lane->calibration;
+    struct err err = {0};
+    const char *outcome = json_get_text(answer, "outcome"), *reason = json_get_text(answer, "reason");
+    const char *label = gpu_of(lane, own->place)->label;
+    outcome = outcome ? outcome : "failed";
+    if (strcmp(outcome, "made") == 0 && !use_calibration(lane, json_get(answer, "calibration"), &err)) {
+        outcome = "failed";
+        reason = err.text;
+    } else if (!reason && strcmp(outcome, "made") != 0) {
+        reason = "the process that calibrates it ended";
+    }
+    AUTO_FREE char *text = words_of(label, answer, outcome, reason);
+    json_t *data = json_pack("{s:s, s:s, s:o, s:o*}", "device", label, "outcome", outcome, "reason",
+                             json_text_or_null(reason), "text", json_string(text));
+    static const char *const taken[] = {"seconds", "energy_j", "memory_bytes", "calibration"};
+    EACH_OF (key, taken) {
+        json_t *value = json_object_get(answer, *key);
+        json_object_set_new(data, *key, value ? json_incref(value) : json_null());
+    }
+    lane_add_number(lane, data);
+    own->place++;
+    runner_record_then(lane->runner, EVENT_CALIBRATION, 0, 0, data, lane, next_gpu);
+}
+
+static void take_answer(struct lane *lane)
+{
+    struct lane_calibration *own = &lane->calibration;
+    char bytes[4096];
+    ssize_t got = read(own->fd, bytes, sizeof bytes);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got > 0 && own->text.length < ANSWER_MAX) {
+        text_add_bytes(&own->text, bytes, (size_t)got);
+        return;
+    }
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    bool good =
+        got == 0 && json_doc_parse("the calibration", text_get(&own->text), own->text.length, &doc, &(struct err){0});
+    end_process(own);
+    record(lane, good ? doc.root : NULL);
+}
+
+static bool start(struct lane *lane, struct err *err)
+{
+    struct lane_calibration *own = &lane->calibration;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, "make a pipe");
+    int error = spawn(lane, gpu_of(lane, own->place), ends[1], &own->pid);
+    own->pid = error ? 0 : own->pid;
+    own->fd = ends[0];
+    close(ends[1]);
+    fcntl(own->fd, F_SETFL, O_NONBLOCK);
+    errno = error;
+    return !error ? lane_on_input(lane, &own->answer, own->fd, take_answer) >= 0 || err_set(err, "cannot wait for it")
+                  : err_sys(err, "start the process that calibrates it");
+}
+
+static void next_gpu(struct lane *lane)
+{
+    struct lane_calibration *own = &lane->calibration;
+    struct err err = {0};
+    if (lane->phase != PHASE_CALIBRATING)
+        return; /* it was left meanwhile */
+    while (own->place < gpu_count(lane) && !is_uncalibrated(lane, own->place))
+        own->place++;
+    if (own->place >= gpu_count(lane) || lane_is_over(lane)) {
+        lane_next(lane);
+        return;
+    }
+    if (start(lane, &err))
+        return;
+    end_process(own);
+    runner_say(lane->runner, "%s is not calibrated: %s", gpu_of(lane, own->place)->label, err.text);
+    lane_next(lane);
+}
+
+void phase_calibrating(struct lane *lane)
+{
+    if (!is_wanted(lane)) {
+        lane_next(lane);
+        return;
+    }
+    lane->calibration.over = true; /* once a session */
+    next_gpu(lane);
+}
