@@ -61,6 +61,7 @@ static void settle(void)
     static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGPIPE};
     struct pollfd reader = {.fd = STDOUT_FILENO};
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_NAME, TARE_NAME "-calibrator", 0, 0, 0);
     EACH_OF (item, ignored)
         signal(*item, SIG_IGN);
     if (poll(&reader, 1, 0) > 0 && reader.revents & POLLERR)

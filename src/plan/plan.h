@@ -71,7 +71,7 @@ struct plan_experiment {
     int64_t max_retries;
     char *governor;
     double timeout_s;
-    struct reading expected_s; /* order longest-first: what it was placed by; absent: nothing was known */
+    struct reading expected_s; /* by its entry or, with order longest-first, by earlier runs; absent: nothing was known */
     bool exclusive; /* nothing else of the run goes on meanwhile */
     struct reading start_after_s; /* parallel only; absent: the background's load is waited for (plan.parallel) */
 };

@@ -461,7 +461,7 @@ static void make_experiment(const struct planner *planner, struct draft *draft, 
         .max_retries = entry->max_retries,
         .governor = mem_strdup(entry->governor),
         .timeout_s = entry->timeout_s,
-        .expected_s = draft->expected_s,
+        .expected_s = draft->expected_s.valid ? draft->expected_s : expect(planner, draft),
         .exclusive = entry->exclusive,
         .start_after_s = entry->start_after_s,
     };
