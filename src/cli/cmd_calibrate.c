@@ -5,7 +5,7 @@
 #include "session/caller.h"
 #include "session/command.h"
 
-enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_VERBOSE, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] =
@@ -15,6 +15,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                   .low = SCHEDULE_SECONDS_MIN, .high = SCHEDULE_SECONDS_MAX, .default_text = "60", .unit = "seconds"),
     [OPTION_YES] = FLAG_ROW("-y", "--yes", "the GPU's owner agrees to the load: do not ask"),
     [OPTION_SHOW] = FLAG_ROW(NULL, "--show", "show what was learnt before, and load nothing"),
+    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose", "all figures of each sensor, as a table"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
@@ -25,6 +26,7 @@ static int run(const struct cli_call *call)
     return calibrate(&(struct calibrate_options){.gpu = values[OPTION_GPU].text,
                                                  .seconds = values[OPTION_SECONDS].seconds,
                                                  .yes = values[OPTION_YES].given,
+                                                 .verbose = values[OPTION_VERBOSE].given,
                                                  .json = values[OPTION_JSON].given,
                                                  .show = values[OPTION_SHOW].given,
                                                  .environment = &call->caller->environment});
@@ -38,7 +40,9 @@ static const char *const description[] = {
     "learns how its power sensors behave: how often they update, how long they average, with what delay, which share "
     "of the time they sample, their step and noise, whether counter and samples agree, and how long power and "
     "temperature take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
-    "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
+    "Asks first. --yes answers that; without a terminal it is needed, unless all holds under which a run calibrates by "
+    "itself (the load then takes 30 s at most). Only on a GPU that nobody else uses, which is locked meanwhile. Needs "
+    "no root, and "
     "changes no clock and no limit. The result is a file for each GPU and driver: in the state folder, or, of root, "
     "in /var/lib/tare/calibrations, for all users. --show shows it, and says when it is stale: of another driver or "
     "version of tare, dated in the future, or older than 30 days.",
@@ -46,7 +50,7 @@ static const char *const description[] = {
 
 static const char *const exits[] = {"0", "calibrated, or shown",
                                     "1", "the GPU is not idle and free; --show: nothing is calibrated yet",
-                                    "2", "a mistake in the options, or nobody agreed",
+                                    "2", "a mistake in the options, or the load was not agreed to",
                                     "3", "the GPU cannot be used, or is locked by another run",
                                     NULL};
 

@@ -10,6 +10,7 @@
 #include "machine/gpu/vendor.h"
 #include "machine/state/state.h"
 #include "measure/calibration/calibration.h"
+#include "measure/energy/sensor_behaviour.h"
 #include "report/table.h"
 #include "session/calibrating.h"
 #include "session/command.h"
@@ -99,12 +100,86 @@ static void add_reasons(const struct calibration *found, struct text *out)
     }
 }
 
-static void add_text(const struct calibration *found, const char *stale, bool colour, struct text *out)
+/* "98.6 ± 2.2 %" */
+static void add_share(const struct learnt *share, struct text *out)
+{
+    text_addf(out, "%.1f ± %.1f %% of the time", 100 * share->value, 100 * share->half_width);
+}
+
+static void add_energy_line(const struct calibration *found, struct text *out)
+{
+    const struct gpu_vendor *vendor = gpu_vendor_by_uuid(found->uuid, strlen(found->uuid));
+    const struct sensor_profile *row = sensor_profile_find(vendor, found->name);
+    struct reading ten = calibration_half_width_share(found, row, 10),
+                   sixty = calibration_half_width_share(found, row, 60);
+    if (ten.valid && sixty.valid)
+        text_addf(out, "energies of 10 s are good to ± %.2g %%, of 60 s to ± %.2g %%\n", 100 * ten.value,
+                  100 * sixty.value);
+    else
+        text_add(out, "how good its energies are is unknown\n");
+}
+
+static void add_counter_line(const struct calibration *found, struct text *out)
+{
+    const struct sensor_learnt *counter = &found->sensors[CALIBRATION_COUNTER];
+    text_add(out, "its energy counter ");
+    if (counter->updates == 0)
+        text_add(out, "never changed: energies are of its power readings");
+    else if (counter->looked_share.known)
+        text_add(out, "sees "), add_share(&counter->looked_share, out);
+    else
+        text_addf(out, "sees an unknown share of the time (%s)", counter->looked_share.why);
+    if (counter->update_period_s.known)
+        text_addf(out, ", with an update each %.1f ms", 1000 * counter->update_period_s.value);
+    text_add_char(out, '\n');
+}
+
+static void add_shown_line(const struct calibration *found, enum calibration_series which, const char *name,
+                           struct text *out)
+{
+    const struct sensor_learnt *sensor = &found->sensors[which];
+    text_addf(out, "%s: ", name);
+    if (sensor->updates == 0) {
+        text_add(out, "none\n");
+        return;
+    }
+    if (sensor->update_period_s.known)
+        text_addf(out, "a new value each %.1f ms", 1000 * sensor->update_period_s.value);
+    else
+        text_add(out, "new values at an unknown rate");
+    if (sensor->lag_s.known)
+        text_addf(out, ", late by %.0f ± %.0f ms", 1000 * sensor->lag_s.value, 1000 * sensor->lag_s.half_width);
+    if (sensor->idle_w.known && sensor->load_w.known)
+        text_addf(out, "; %.0f W idle, %.0f W under the load", sensor->idle_w.value, sensor->load_w.value);
+    text_add_char(out, '\n');
+}
+
+static void add_return_line(const struct calibration *found, struct text *out)
+{
+    const struct learnt *power = &found->power_back_s, *heat = &found->temperature_back_s;
+    text_add(out, "after a load its power is back ");
+    text_addf(out, power->known ? "within %.1f s" : "at an unknown time", power->value);
+    text_add(out, ", its temperature ");
+    text_addf(out, heat->known ? "within %.1f s\n" : "at an unknown time\n", heat->value);
+}
+
+/* Six lines; verbose: and all figures. took_s: of the whole calibration; 0: unknown. */
+static void add_text(const struct calibration *found, const char *stale, double took_s, bool verbose, bool colour,
+                     struct text *out)
 {
     char when[40], cell[CELL_SIZE];
     clock_format_iso(found->made_s * NS_PER_S, when);
-    text_addf(out, "%s (%s), driver %s, %.19s%s%s\n", found->name, found->uuid, found->driver, when,
-              stale ? "; stale: " : "", stale ? stale : "");
+    text_addf(out, "%s (%s), driver %s, %.19s", found->name, found->uuid, found->driver, when);
+    if (took_s > 0)
+        text_addf(out, ", took %.0f s", took_s);
+    text_addf(out, "%s%s\n", stale ? "; stale: " : "", stale ? stale : "");
+    add_counter_line(found, out);
+    add_energy_line(found, out);
+    add_shown_line(found, CALIBRATION_SAMPLES, "samples of its driver", out);
+    add_shown_line(found, CALIBRATION_POWER, "power reading", out);
+    add_return_line(found, out);
+    if (!verbose)
+        return;
     add_table(found, colour, out);
     EACH_OF (item, whole) {
         const struct learnt *figure = (const struct learnt *)((const char *)found + item->offset);
@@ -114,7 +189,7 @@ static void add_text(const struct calibration *found, const char *stale, bool co
                   figure->known || !figure->why ? "" : figure->why);
     }
     add_reasons(found, out);
-    text_add(out, "± is 95 %. What is learnt is of sensor and GPU together.\n");
+    text_add(out, "± is 95 %. All figures are of sensor and GPU together.\n");
 }
 
 static json_t *result_json(const struct calibration *found, const char *stale)
@@ -134,6 +209,7 @@ static int print_json(json_t *json)
 
 struct shown {
     const char *uuid; /* only this GPU's; NULL: all */
+    bool verbose;
     json_t *all;
     struct text text;
 };
@@ -150,7 +226,7 @@ static void show_one(void *data, const char *name, const struct calibration *fou
     AUTO_FREE char *driver = vendor ? vendor->driver_version(gpus_root()) : NULL;
     AUTO_FREE char *stale = calibration_stale(found, driver, clock_realtime_ns() / NS_PER_S);
     json_array_append_new(shown->all, result_json(found, stale));
-    add_text(found, stale, message_colour(STDOUT_FILENO), &shown->text);
+    add_text(found, stale, 0, shown->verbose, message_colour(STDOUT_FILENO), &shown->text);
 }
 
 static int show(const struct calibrate_options *options, const char *uuid)
@@ -159,7 +235,7 @@ static int show(const struct calibrate_options *options, const char *uuid)
     struct state *state = state_open_user(&err);
     if (!state)
         return cli_failed(CLI_BROKEN, &err);
-    struct shown shown = {.uuid = uuid, .all = json_array()};
+    struct shown shown = {.uuid = uuid, .verbose = options->verbose, .all = json_array()};
     AUTO_FREE char *system = meters_calibrations_path();
     AUTO_CLOSE int of_root = open(system, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (of_root >= 0)
@@ -293,7 +369,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     if (options->json)
         return print_json(result_json(&found, NULL));
     AUTO_TEXT struct text text = {0};
-    add_text(&found, NULL, message_colour(STDOUT_FILENO), &text);
+    add_text(&found, NULL, data.seconds, options->verbose, message_colour(STDOUT_FILENO), &text);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

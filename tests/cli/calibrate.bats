@@ -53,6 +53,12 @@ END
     [ "$(files | wc -l)" -eq 1 ]
     [ "$(basename "$(files)")" = "calibration-$UUID-580.159.04.json" ]
     run -0 "$TARE" calibrate --show
+    is "$(wc -l <<<"$output")" 6
+    [[ "$output" == *"$UUID"*"driver 580.159.04"*"its energy counter sees "*" ± "*" % of the time, with an update each 100."* ]]
+    [[ "$output" =~ "energies of 10 s are good to ± "([0-9.]+)" %, of 60 s to ± "([0-9.]+)" %" ]]
+    # An update of 100 ms between 77 and 577 W, at two edges: at most 10 of 3,900 J, and a sixth of that.
+    python3 -c 'import sys; a, b = map(float, sys.argv[1:]); assert 0 < b < a < 1.3 and b < 0.3' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+    run -0 "$TARE" calibrate --show -v
     [[ "$output" == *"$UUID"*"driver 580.159.04"* && "$output" == *"looked-at share"* && "$output" == *instant*boxcar* ]]
     # The machine's driver in these files is 535.183.01.
     [[ "$output" == *"stale: it is of driver 580.159.04, and this is 535.183.01"* ]]
@@ -76,9 +82,17 @@ assert [c["uuid"] for c in found] == [sys.argv[2]] and found[0]["sensors"]["coun
 END
 }
 
-@test "nobody's GPU is loaded without consent" {
-    run -2 "$TARE" calibrate </dev/null
-    [[ "$output" == *"--yes"* ]]
+@test "without a terminal or --yes a GPU is loaded only where a run would calibrate it" {
+    unset SLURM_JOB_ID
+    local why
+    for why in "TARE_CALIBRATE=never" "SLURM_JOB_ID=1" "display"; do
+        [ "$why" != display ] || echo "display 1" >>scenario
+        [[ "$why" != *=* ]] || export "${why?}"
+        run -2 "$TARE" calibrate </dev/null
+        [[ "$output" == *"--yes"* ]]
+        unset TARE_CALIBRATE SLURM_JOB_ID
+    done
+    [[ "$output" == *"a display is active on it"* ]]
     [ ! -e users/kernel0 ]
     [ -z "$(files 2>/dev/null)" ]
 }
@@ -110,8 +124,8 @@ END
     "$TARE" calibrate --yes --seconds 20 >/dev/null 2>&1 3>&- &
     PID=$!
     wait_until test -e users/kernel0
-    local children=$(pgrep -P "$PID")
-    [ "$(wc -w <<<"$children")" -eq 2 ]
+    local children=$(pgrep -P "$PID") # who watches, who reads and who loads the GPU
+    [ "$(wc -w <<<"$children")" -eq 3 ]
     kill -KILL "$PID"
     local child
     for child in $children; do wait_until test ! -e "/proc/$child"; done

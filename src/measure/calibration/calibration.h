@@ -111,6 +111,11 @@ struct calibration_profile {
 void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
                          struct calibration_profile *out);
 
+/* The share of an energy of so many seconds that its half-width comes to under a load in steps of about a second; row: as
+ * calibration_profile takes it. */
+struct reading calibration_half_width_share(const struct calibration *calibration, const struct sensor_profile *row,
+                                            double seconds);
+
 /* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's name. */
 char *calibration_file_name(const char *uuid, const char *driver);
 
