@@ -95,7 +95,8 @@ static const struct {
     {"XDG_CONFIG_HOME", "where " TARE_NAME "/config.json is, which names who is told of runs; else ~/.config."},
     {"TARE_LOCK_DIR", "where GPUs are locked, for all who are to meet there."},
     {"TARE_NVML", "the GPU driver's library, where a site keeps it in an unusual place."},
-    {"TARE_CUDA", "the CUDA driver's library, in the same way; only calibrate uses it."},
+    {"TARE_CUDA", "the CUDA driver's library, in the same way; only calibrations use it."},
+    {"TARE_CALIBRATE", "never: no GPU is loaded to calibrate its sensors but by the command calibrate."},
 };
 
 static void program_page(struct text *out)
