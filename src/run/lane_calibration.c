@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "plan/expected.h"
+#include "plan/space.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -30,23 +32,39 @@ static size_t gpu_count(const struct lane *lane)
     return !options || !lane->energy_meters ? 0 : lane->means ? lane->means->gpu_count : options->gpu_count;
 }
 
-/* How long the experiments that are left take on this lane: by what is expected of each, else by the mean of those that succeeded. Absent: nothing is
- * known yet. */
+/* By its entry or order, else by earlier runs; absent: nothing is known of it. */
+static struct reading expect(const struct lane *lane, const struct plan_experiment *experiment)
+{
+    const struct expected *earlier = lane->runner->request->earlier;
+    const struct plan_job *job = &experiment->foreground;
+    struct reading epochs = {0};
+    if (experiment->expected_s.valid || !earlier || earlier->count == 0)
+        return experiment->expected_s;
+    for (size_t i = 0; i < job->param_count; i++)
+        if (strcmp(job->params[i].name, "epochs") == 0)
+            epochs = expected_epochs(&job->params[i].value);
+    AUTO_FREE char *context = space_context(job->repo, job->model, experiment->parallel);
+    return expected_of(earlier, context, epochs);
+}
+
+/* How long the experiments that are left take on this lane. Those of which nothing is known count as the mean of those that
+ * succeeded in this run, else of the others. Absent: nothing is known yet. */
 static struct reading left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
     const struct store_use *use = store_use(runner->request->store);
     double known_s = 0, unknown = 0, known = 0;
-    if (use->succeeded == 0 && !lane->experiment->expected_s.valid)
+    if (use->succeeded == 0 && !expect(lane, lane->experiment).valid)
         return (struct reading){0};
     for (size_t i = 0; i < runner->plan->count; i++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[i];
         bool taken = runner->taken[i] && experiment != lane->experiment;
         if (taken || !runner_is_left(runner, experiment->number))
             continue;
-        known += experiment->expected_s.valid;
-        known_s += experiment->expected_s.valid ? experiment->expected_s.value : 0;
-        unknown += !experiment->expected_s.valid;
+        struct reading expected_s = expect(lane, experiment);
+        known += expected_s.valid;
+        known_s += expected_s.valid ? expected_s.value : 0;
+        unknown += !expected_s.valid;
     }
     double mean_s = use->succeeded > 0 ? use->succeeded_s / (double)use->succeeded : known > 0 ? known_s / known : 0;
     return (struct reading){(known_s + unknown * mean_s) / (double)runner->lane_count, true};

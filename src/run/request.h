@@ -18,6 +18,7 @@ struct run_listener {
 
 struct again;           /* run/again.h */
 struct other_code;      /* run/other_code.h */
+struct expected;        /* plan/expected.h */
 struct cpus;            /* base/cpus.h */
 struct energy_meters_options;   /* measure/energy_meters.h */
 struct governor_keeper; /* machine/governor/governor_keeper.h */
@@ -70,7 +71,8 @@ struct run_request {
     const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan may be followed */
     bool resumed;
     const struct run_budget *budget; /* plan/plan.h; NULL: none */
-    bool calibrates; /* GPUs may be loaded to calibrate their sensors */
+    bool calibrates; /* GPUs may be loaded to calibrate their sensors, */
+    const struct expected *earlier; /* plan/expected.h: where the experiments take long enough, by these; NULL: none */
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
     const json_t *software; /* machine_software when the session began; its code is compared at the end. NULL: it is not */

@@ -17,7 +17,6 @@
 #include "tare_build.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,35 +94,13 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     return true;
 }
 
-/* Those that 'run' left in output, after those that the settings name. */
-static void add_summaries(const char *output, struct strv *out)
-{
-    AUTO_FREE char *pattern = mem_printf("%s/run_*/summary.csv", output);
-    glob_t found = {0};
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
-        EACH (item, found.gl_pathv, found.gl_pathc)
-            strv_add_owned(out, fs_resolve(NULL, *item, NULL));
-    globfree(&found);
-}
-
 /* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were reported with the
  * plan. output: NULL: without the runs there. */
 static void estimate(const struct study *study, const char *output, int repeats, struct forecast *out)
 {
     const struct run_input *input = &study->input;
-    struct settings histories = input->settings;
-    AUTO_STRV struct strv files = {0};
-    EACH (item, input->settings.historical_csvs.items, input->settings.historical_csvs.count)
-        strv_add(&files, *item);
-    if (output)
-        add_summaries(output, &files);
-    histories.historical_csvs = files;
-    AUTO_FREE char *cwd = getcwd(NULL, 0);
-    const struct plan_options options = {.cwd = cwd ? cwd : "/", .home = getenv("HOME")};
-    struct problems ignored = {0};
     AUTO(expected_fini) struct expected earlier = {0};
-    history_read(&histories, &input->registry, &options, NULL, &earlier, &ignored);
-    problems_fini(&ignored);
+    run_input_expect(input, output, &earlier);
     const struct forecast_options how = {.earlier = &earlier,
                                          .repeats = repeats,
                                          .all_pairs = repeats > 0 && study->options.all_pairs,

@@ -10,6 +10,7 @@
 #include "session/message.h"
 #include "tare_build.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,32 @@ bool run_input_read(const struct run_options *how, struct run_input *out)
     if (out->registry.repo_count > 0 && out->settings.entry_count > 0)
         make_plan(how, out);
     return out->problems.errors == 0;
+}
+
+/* Those that 'run' left in output, after those that the settings name. */
+static void add_summaries(const char *output, struct strv *out)
+{
+    AUTO_FREE char *pattern = mem_printf("%s/run_*/summary.csv", output);
+    glob_t found = {0};
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        EACH (item, found.gl_pathv, found.gl_pathc)
+            strv_add_owned(out, fs_resolve(NULL, *item, NULL));
+    globfree(&found);
+}
+
+void run_input_expect(const struct run_input *input, const char *output, struct expected *out)
+{
+    struct settings histories = input->settings;
+    AUTO_STRV struct strv files = {0};
+    strv_add_all(&files, &input->settings.historical_csvs);
+    if (output)
+        add_summaries(output, &files);
+    histories.historical_csvs = files;
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    const struct plan_options options = {.cwd = cwd ? cwd : "/", .home = getenv("HOME")};
+    struct problems ignored = {0};
+    history_read(&histories, &input->registry, &options, NULL, out, &ignored);
+    problems_fini(&ignored);
 }
 
 void run_input_fini(struct run_input *input)

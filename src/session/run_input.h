@@ -7,6 +7,7 @@
 #include "plan/config/problem.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"
+#include "plan/expected.h"
 #include "plan/plan.h"
 
 #include <stdbool.h>
@@ -42,6 +43,10 @@ struct run_input {
  * once. */
 bool run_input_read(const struct run_options *how, struct run_input *out);
 void run_input_fini(struct run_input *input);
+
+/* How long earlier runs took: those that the settings name, and those in the folder output (NULL: none). Problems were reported
+ * with the plan. */
+void run_input_expect(const struct run_input *input, const char *output, struct expected *out);
 
 /* Which registry it is, and every problem; quiet: only where there is an error. */
 void run_input_say(const struct run_input *input, bool quiet);

@@ -7,8 +7,8 @@
 #include "machine/state/census.h"
 #include "results/store/store.h"
 #include "run/run.h"
-#include "session/caller.h"
 #include "session/calibrating.h"
+#include "session/caller.h"
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/gpus.h"
@@ -176,6 +176,11 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .calibrates = !session->options->no_calibrate &&
                       calibrating_is_allowed(store_plan(session->store)->guard.calibrate, &session->environment, NULL),
     };
+    AUTO(expected_fini) struct expected earlier = {0};
+    if (request.calibrates && session->options->input &&
+        session->meters.options.gpu_count > session->meters.options.calibration_count)
+        run_input_expect(session->options->input, session->options->output, &earlier);
+    request.earlier = &earlier;
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &facts, err) &&
               run_plan(&request, summary, err);
     json_decref(software);

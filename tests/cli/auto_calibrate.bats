@@ -135,6 +135,18 @@ END
         "attempt_ended calibration"
     settings 2
     does_not_try
+    # Earlier runs in the same folder show it before the first.
+    play 1
+    settings 4
+    rm -rf results
+    tare_run -q --no-calibrate
+    mv results/run_* results/run_20200101_000000
+    play 1 'display 1'
+    settings 2
+    job 'echo "loss 0.5"'
+    tare_run -q
+    is "$(jq -r 'select(.type == "attempt_ended" or .type == "calibration") | .type' results/run_202[1-9]*/events.jsonl | head -n 2 | xargs)" \
+        "calibration attempt_ended"
 }
 
 @test "a calibration is kept, used at once and not repeated; its joules count in the budget" {
