@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "machine/gpu/vendor.h"
+#include "measure/calibration/calibration.h"
 #include "session/gpus.h"
 #include "tare_build.h"
 
@@ -82,6 +84,50 @@ bool calibrating_suits_machine(struct err *err)
     if (has_battery())
         return err_set(err, "this machine has a battery");
     return !has_mps() || err_set(err, "the Multi-Process Service (MPS) shares its GPUs");
+}
+
+#define KNOWN(middle, half)                                                                                            \
+    {                                                                                                                  \
+        .known = true, .value = (middle), .half_width = (half)                                                         \
+    }
+
+/* As calibrations of H100 and H200 have them (docs/measurements.md). */
+static const struct calibration typical = {.sensors = {[CALIBRATION_SAMPLES] = {.update_period_s = KNOWN(0.02, 0.0002),
+                                                                                .jitter_s = KNOWN(0.0034, 0.0005),
+                                                                                .lag_s = KNOWN(0.014, 0.007),
+                                                                                .updates = 1000},
+                                                       [CALIBRATION_COUNTER] = {.update_period_s = KNOWN(0.1, 0.0001),
+                                                                                .jitter_s = KNOWN(0.001, 0.0005),
+                                                                                .averaging = AVERAGING_BOXCAR,
+                                                                                .averaging_s = KNOWN(0.099, 0.0014),
+                                                                                .delay_s = KNOWN(0.006, 0.003),
+                                                                                .looked_share = KNOWN(0.987, 0.014),
+                                                                                .updates = 300}}};
+
+static bool is_uncalibrated(const struct energy_meters_figures *device)
+{
+    const struct gpu_vendor *vendor = device->uuid ? gpu_vendor_by_uuid(device->uuid, strlen(device->uuid)) : NULL;
+    const struct window_energy *window = &device->window;
+    return device->scope == ENERGY_GPU && device->profile && !device->calibration && !device->contradiction && vendor &&
+           vendor->cuda && window->energy_j.valid && window->half_width_j.valid && window->energy_j.value > 0;
+}
+
+char *calibrating_hint(const struct energy_meters_result *result)
+{
+    EACH (device, result->devices, result->device_count) {
+        const struct window_energy *window = &device->window;
+        if (!is_uncalibrated(device))
+            continue;
+        double share = window->half_width_j.value / window->energy_j.value;
+        double seconds = ns_to_s(window->end_ns - window->start_ns);
+        struct reading then = calibration_half_width_share(&typical, device->profile, seconds);
+        if (then.valid && share > 2 * then.value)
+            return mem_printf("%s: its energy has ± %.2g %%; after '" TARE_NAME
+                              " calibrate' (a minute of load) it would have about "
+                              "± %.2g %%, if its sensor is like an H100's",
+                              device->name, 100 * share, 100 * then.value);
+    }
+    return NULL;
 }
 
 /* Reading is enough for a lock. O_EXCL: the kernel refuses O_CREAT on another user's file in a folder like /tmp

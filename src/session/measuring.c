@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
+#include "session/calibrating.h"
 #include "session/command.h"
 #include "session/gpus.h"
 #include "tare_build.h"
@@ -404,6 +405,9 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
     }
     energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count,
                           &measuring->steps, &out->result);
+    char *hint = calibrating_hint(&out->result);
+    if (hint)
+        strv_add_owned(&out->notes, hint);
 }
 
 void measured_fini(struct measured *measured)

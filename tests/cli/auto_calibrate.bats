@@ -253,8 +253,12 @@ END
     grep -q '1 succeeded' out
 }
 
-@test "exec and measure load no GPU" {
-    "$TARE" exec -- true >out 2>&1
-    "$TARE" measure --for 1s >>out 2>&1
+@test "exec and measure load no GPU, and one line says what a calibration would give" {
+    unset TARE_TIME_SCALE
+    play 1 'name NVIDIA A100-SXM4-80GB' # of which tare knows that its sensor sees a quarter of the time
+    "$TARE" exec --energy -- sleep 1 >out 2>&1
+    is "$(grep -c "GPU 0: its energy has ± .* %; after 'tare calibrate' (a minute of load) it would have about ± .* %" out)" 1
+    "$TARE" measure --for 1s --json >page.json
+    is "$(jq -r '.notes[]' page.json | grep -c 'tare calibrate')" 1
     is_untouched
 }
