@@ -120,6 +120,7 @@ struct energy_meters_figures {
     const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
     const struct calibration *calibration; /* that the profile is from; NULL: none */
     const char *contradiction; /* why the readings switched a calibration off; NULL: they did not */
+    const char *contradicted_sha256; /* of that calibration's file; NULL as contradiction is */
     struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
     struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
     size_t devices;                       /* that were added up */

@@ -110,6 +110,7 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
         sum->profile = NULL;
         sum->calibration = NULL;
         sum->contradiction = NULL;
+        sum->contradicted_sha256 = NULL;
         sum->devices = 1;
         return;
     }
@@ -248,6 +249,7 @@ static struct window_sensor choose_sensor(const struct energy_meters_meter *mete
                      "by its calibration its counter and its power samples disagree");
     }
     device->contradiction = found ? found->contradiction : NULL;
+    device->contradicted_sha256 = found ? found->from.sha256 : NULL;
     device->calibration = NULL;
     device->profile = sensor_profile_find(meter->vendor, device->identity->name);
     device->gain = device->profile->gain;

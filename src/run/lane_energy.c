@@ -296,8 +296,8 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
         lane_evidence(lane, "energy_disagrees", "%s: its counter says %.1f J, the integral of its power %.1f J",
                       device->name, window->energy_j.value, window->integral_j.value);
     if (device->contradiction)
-        lane_evidence(lane, "calibration_contradicted", "%s: %s; the calibration was not used", device->name,
-                      device->contradiction);
+        lane_evidence(lane, "calibration_contradicted", "%s: %s; the calibration was not used (SHA-256 %s)",
+                      device->name, device->contradiction, device->contradicted_sha256);
     if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
         lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor", device->name,
                       100 * window->covered_share);

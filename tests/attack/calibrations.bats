@@ -78,6 +78,7 @@ names_once() {
     tare_run -q
     is_unused
     [[ "$(evidence)" == *calibration_contradicted* ]]
+    [[ "$(event_value evidence 1 text)" == *"(SHA-256 $(sha256sum <"$PLANTED" | cut -d' ' -f1))" ]]
 }
 
 @test "a calibration whose figures no sensor can have is refused" {

@@ -149,6 +149,18 @@ END
         "calibration attempt_ended"
 }
 
+@test "bench and feasibility calibrate as run does" {
+    export TARE_TIME_SCALE=0.001
+    play 1 'display 1'
+    "$TARE" bench -n 4 --pause 0 -q 'sleep 0.4' >/dev/null 2>err
+    grep -q '"type": *"calibration"' results/bench_*/events.jsonl
+    rm -r results
+    "$TARE" bench -n 4 --pause 0 -q --no-calibrate 'sleep 0.4' >/dev/null 2>err
+    ! grep -q '"type": *"calibration"' results/bench_*/events.jsonl
+    "$TARE" feasibility --help | grep -q -e --no-calibrate
+    is_untouched
+}
+
 @test "a calibration is kept, used at once and not repeated; its joules count in the budget" {
     run -4 tare_run --energy-budget 2kJ
     [[ "$output" == *"GPU 0 was calibrated ("*" s, "*" kJ, beside the experiments)"* ]]

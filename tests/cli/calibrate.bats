@@ -83,7 +83,7 @@ END
 }
 
 @test "without a terminal or --yes a GPU is loaded only where a run would calibrate it" {
-    unset SLURM_JOB_ID
+    unset SLURM_JOB_ID TARE_CALIBRATE
     local why
     for why in "TARE_CALIBRATE=never" "SLURM_JOB_ID=1" "display"; do
         [ "$why" != display ] || echo "display 1" >>scenario

@@ -6,7 +6,7 @@ setup() {
     # The tests may themselves have been started through sudo, in a run, or for one GPU.
     unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND NO_COLOR COLUMNS TARE_TIME_SCALE
     unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER TARE_GPU_HOLDER
-    export TERM=dumb
+    export TERM=dumb TARE_CALIBRATE=never # but for the tests that are about it
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpu-test.XXXXXX")
     export XDG_STATE_HOME=$WORK/state XDG_CONFIG_HOME=$WORK/config TARE_SYSROOT=$WORK/machine TARE_LOCK_DIR=$WORK/locks
     cd "$WORK" || return 1
