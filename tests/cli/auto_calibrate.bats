@@ -156,7 +156,7 @@ END
     grep -q '"type": *"calibration"' results/bench_*/events.jsonl
     rm -r results
     "$TARE" bench -n 4 --pause 0 -q --no-calibrate 'sleep 0.4' >/dev/null 2>err
-    ! grep -q '"type": *"calibration"' results/bench_*/events.jsonl
+    run ! grep -q '"type": *"calibration"' results/bench_*/events.jsonl
     "$TARE" feasibility --help | grep -q -e --no-calibrate
     is_untouched
 }
