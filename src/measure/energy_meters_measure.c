@@ -383,8 +383,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
 
 const char *energy_meters_remedy(const struct energy_meters_figures *device)
 {
-    static const enum window_part of_profile[] = {WINDOW_PART_EDGES, WINDOW_PART_AVERAGING, WINDOW_PART_UPDATES,
-                                                  WINDOW_PART_UNSEEN, WINDOW_PART_LAG};
+    static const enum window_part of_profile[] = {WINDOW_PART_EDGES, WINDOW_PART_AVERAGING, WINDOW_PART_UNSEEN,
+                                                  WINDOW_PART_LAG};
     const struct window_energy *window = &device->window;
     double variance = 0, half_width_j = window->half_width_j.value;
     EACH_OF (part, of_profile)

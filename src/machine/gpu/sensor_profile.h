@@ -20,6 +20,7 @@ struct sensor_behaviour {
     int64_t lag_ns;   /* where told is not: so much later the middle of what is averaged is shown, by a calibration */
     double lag_sd_ns; /* its standard uncertainty; 0: not known */
     double looked_share;  /* of an update period; at 1 all power is looked at */
+    bool share_unsure;    /* looked_share is the least that it may be; it may be 1 */
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };
 

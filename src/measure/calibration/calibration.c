@@ -17,14 +17,12 @@ static const char prefix[] = "calibration-";
 #define BAND_C         1.5 /* the driver reports whole degrees */
 #define FINAL_S        2.0
 #define NORMAL_95      1.96 /* standard deviations in a half-width */
-#define LOOKED_SURE    0.05 /* a looked-at share within this of 1 counts as 1 */
 #define SENSOR_MIN_S   1e-4
 #define SENSOR_MAX_S   10.0
 #define SHARE_ROUNDING 1e-6
 #define PERIOD_SHARE   0.2 /* two edges of an attempt tell a period about this well */
 #define PERIOD_S       0.005
 #define MISSED_PERIODS 2.2 /* now and then a sensor leaves out an update */
-#define CURRENT_SHARE  0.1 /* of its period; a counter with a longer delay is not current */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
@@ -264,6 +262,12 @@ static bool tells_averaging(const struct sensor_learnt *learnt)
     return learnt->averaging != AVERAGING_UNKNOWN || learnt->lag_s.known;
 }
 
+/* What is missed, and how uncertain that is: the root of the sum of their squares. */
+static double looked_share(const struct learnt *learnt)
+{
+    return fmax(1 - hypot(1 - learnt->value, learnt->half_width / NORMAL_95), 0);
+}
+
 void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
                          struct calibration_profile *out)
 {
@@ -274,7 +278,6 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     /* Where there is no counter, or it never changed, energies are of what is shown alone. */
     const struct sensor_learnt *energy = counter->updates > 0 ? counter : shown;
     const struct sensor_learnt *updates = energy->update_period_s.known ? energy : power;
-    const struct learnt *looked = &energy->looked_share;
     char when[40];
     *out = (struct calibration_profile){.of = *row};
     struct sensor_behaviour *behaviour = &out->of.behaviour;
@@ -285,14 +288,12 @@ void calibration_profile(const struct calibration *calibration, const struct sen
         behaviour->update_ns = in_ns(updates->update_period_s.value);
     if (period && updates->jitter_s.known)
         behaviour->jitter_ns = in_ns(fmax(updates->jitter_s.value, updates->jitter_s.half_width));
-    if (looked->known) {
-        bool all = looked->value - looked->half_width >= 1 - LOOKED_SURE;
-        behaviour->looked_share = all ? 1 : fmax(looked->value - looked->half_width, 0);
-        /* Each update adds the mean of the time since the one before, until now: all energy. */
-        double period_s = updates->update_period_s.value;
-        behaviour->counter_current = all && counter->averaging == AVERAGING_BOXCAR && period &&
-                                     counter->averaging_s.value < (1 + LOOKED_SURE) * period_s &&
-                                     counter->delay_s.value < CURRENT_SHARE * period_s;
+    bool looked = energy->looked_share.known;
+    if (looked) {
+        behaviour->looked_share = looked_share(&energy->looked_share);
+        behaviour->share_unsure = behaviour->counter_current = false;
+    } else if (behaviour->share_unsure && shown->looked_share.known) {
+        behaviour->looked_share = looked_share(&shown->looked_share);
     }
     out->from = *calibration;
     out->period_s = counter->update_period_s.known ? counter->update_period_s.value : 0;
@@ -300,8 +301,8 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
     snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
              period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
-             looked->known ? "looked-at share" : "", period && shape && looked->known ? "" : "; the rest: ",
-             period && shape && looked->known ? "" : row->source);
+             looked ? "looked-at share" : "",
+             period && shape && looked ? "" : "; the rest: ", period && shape && looked ? "" : row->source);
     if (counter->updates == 0)
         out->of.reading = NULL;
     out->of.label = out->label;

@@ -1,8 +1,10 @@
 #include "measure/energy/sensor_behaviour.h"
 
 #include "base/clock.h"
+#include "stats/interval.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #define MS(count) ((int64_t)(count)*NS_PER_MS)
@@ -17,7 +19,8 @@ const struct sensor_profile sensor_profile_unknown = {
                   .jitter_ns = MS(2),
                   .averaging = WINDOW_BOXCAR,
                   .averaging_ns = MS(1000),
-                  .looked_share = 0.2},
+                  .looked_share = 0.2,
+                  .share_unsure = true},
     .accuracy = "unknown",
     .gain = {.source = "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"},
     .source = "the longest mean (NVML: 1 s) and the smallest looked-at share (GH200: 20 ms of 100 ms, " PAPER ")",
@@ -62,7 +65,12 @@ void sensor_behaviour_apply(const struct sensor_behaviour *behaviour, struct win
         sensor->averaging_ns = behaviour->averaging_ns;
         sensor->lag_ns = behaviour->told ? mean_ns + behaviour->delay_ns : 0;
         sensor->lag_unsure_ns = behaviour->told ? 0 : mean_ns + behaviour->delay_ns;
+        if (!behaviour->told && behaviour->lag_sd_ns > 0) {
+            sensor->lag_ns = behaviour->lag_ns;
+            sensor->lag_unsure_ns = llround(HALF_WIDTH_DEVIATIONS * behaviour->lag_sd_ns);
+        }
     }
+    sensor->share_unsure = behaviour->share_unsure;
     sensor->unseen_share = 1 - behaviour->looked_share;
     if (sensor->gap_ns < 3 * behaviour->update_ns / 2)
         sensor->gap_ns = 3 * behaviour->update_ns / 2;

@@ -253,7 +253,6 @@ static const struct {
     [WINDOW_PART_DELAY] = {"sample_delay", from_readings, BUDGET_A},
     [WINDOW_PART_AGREEMENT] = {"counter_against_trace", from_readings, BUDGET_A},
     [WINDOW_PART_AVERAGING] = {"averaging", from_profile, BUDGET_B},
-    [WINDOW_PART_UPDATES] = {"updates", from_profile, BUDGET_B},
     [WINDOW_PART_ROUNDING] = {"power_resolution", "the power's step", BUDGET_B},
     [WINDOW_PART_UNSEEN] = {"unseen_share", from_profile, BUDGET_B},
     [WINDOW_PART_LAG] = {"lag", from_profile, BUDGET_B},

@@ -29,6 +29,7 @@ struct window_sensor {
     int64_t lag_unsure_ns; /* and by so much more at most */
     bool misses_updates;   /* now and then a value stays for two periods; found in the trace */
     double unseen_share;   /* of each update period that the sensor does not look at */
+    bool share_unsure;     /* it may see all of the time, or leave unseen_share */
     const struct sensor_behaviour *reading; /* applied where there is no counter; NULL: the same */
 };
 
@@ -53,7 +54,6 @@ enum window_part {
     WINDOW_PART_DELAY,         /* by how much the samples are late */
     WINDOW_PART_AGREEMENT,     /* by which share the counter and the trace differ */
     WINDOW_PART_AVERAGING,     /* of the sensor's profile, at the edges */
-    WINDOW_PART_UPDATES,       /* course of power between two updates */
     WINDOW_PART_ROUNDING,      /* of power */
     WINDOW_PART_UNSEEN,        /* what the sensor does not look at */
     WINDOW_PART_LAG,           /* where its length is not known */

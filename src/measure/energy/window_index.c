@@ -15,16 +15,16 @@ static const double unseen_share = 0.1, unseen_s = 0.5;
 static const double anchor_periods = 10;
 /* 95 % of an even error, as a share of its whole range: a change within the unseen part of its period, a rounded power. */
 static const double even_share = 0.475;
-/* A counter that differs from the trace's integral by less than this share of what the trace may miss is made from it. */
-static const double own_ratio = 1;
 /* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
 static const double in_step_share = 0.08;
 /* A coarser step is one of the load's, which has few levels. */
 static const double most_quantum_w = 1;
-/* A GPU that looks less was never seen. */
-static const double least_looked = 0.1;
-/* Beats are looked for over so long, where changes are spread over so much of the samples. */
-static const double beat_s = 20, beat_spread = 0.8;
+/* What the trace shows of the length of a mean may be as much less than it is. */
+static const double span_slack = 1.3;
+/* A counter that measures by itself is late by no more of its period. */
+static const double counter_lag = 0.25;
+/* Samples further apart than so many updates of the trace leave a gap. */
+static const double gap_periods = 1.5;
 
 static bool is_sane(const struct window_sensor *sensor, double power_w)
 {
@@ -75,17 +75,47 @@ static bool is_alone(const struct power_sample *before, const struct power_sampl
            (!after || shape_seconds(after->t_ns, t_ns) * NS_PER_S > (double)gap_ns);
 }
 
+/* Where the sensor shows new values less often than its profile says, each is in the trace
+ * several times; where oftener, one that was read again may be there once: it held until one
+ * update before the next. */
+static bool is_repeated(const struct power_sample *last, const struct power_sample *next, int64_t shown_ns)
+{
+    return last->power_w == next->power_w && next->t_ns - last->t_ns < 3 * shown_ns / 2;
+}
+
+static bool is_held(const struct power_sample *last, const struct power_sample *next, int64_t shown_ns, int64_t gap_ns)
+{
+    return next->t_ns - last->t_ns > 3 * shown_ns / 2 && next->t_ns - last->t_ns < gap_ns;
+}
+
+/* From one update of the trace to the next where that is not the profile's and the trace is to
+ * be made even; else 0. */
+static int64_t find_shown_ns(const struct window_index *index, const struct series *series)
+{
+    int64_t shown_ns = llround(index->sampling.period_s * NS_PER_S), update_ns = index->sensor.update_period_ns;
+    if (2 * shown_ns > 3 * update_ns)
+        return shown_ns;
+    for (size_t i = 1; i < series->power_count && shown_ns > 0 && 3 * shown_ns < 2 * update_ns; i++)
+        if (is_held(&series->power[i - 1], &series->power[i], shown_ns, index->sensor.gap_ns))
+            return shown_ns;
+    return 0;
+}
+
 /* The trace without what cannot be watts, and with anchors where it has gaps. */
 static struct samples merge(const struct series *series, const struct window_sensor *sensor,
-                            const struct samples *anchors)
+                            const struct samples *anchors, int64_t shown_ns)
 {
     struct samples out = {0};
     size_t k = 0;
     const struct power_sample *before = NULL;
     for (size_t i = 0; i <= series->power_count; i++) {
         const struct power_sample *next = i < series->power_count ? &series->power[i] : NULL;
-        if (next && !is_sane(sensor, next->power_w))
+        const struct power_sample *kept = out.count > 0 ? &out.items[out.count - 1] : NULL;
+        if (next && (!is_sane(sensor, next->power_w) ||
+                     (kept && 2 * shown_ns > 3 * sensor->update_period_ns && is_repeated(kept, next, shown_ns))))
             continue;
+        if (next && before && shown_ns > 0 && is_held(before, next, shown_ns, sensor->gap_ns))
+            add_sample(&out, (struct power_sample){next->t_ns - shown_ns, before->power_w});
         for (; k < anchors->count && (!next || anchors->items[k].t_ns < next->t_ns); k++)
             if (is_alone(before, next, anchors->items[k].t_ns, sensor->gap_ns))
                 add_sample(&out, anchors->items[k]);
@@ -142,13 +172,14 @@ static void make_shape(struct window_index *index, const struct series *series)
     bool sane = find_traced(index, series, delay_s);
     find_counted(index);
     bool real = index->traced.count > 0;
-    if (sane && !counter_is_needed(index)) {
+    int64_t shown_ns = find_shown_ns(index, series);
+    if (sane && !counter_is_needed(index) && shown_ns == 0) {
         shape_init(&index->shape, index->origin_ns, series->power, series->power_count, false, real, &index->sensor);
     } else {
         struct samples anchors = {0};
         for (size_t s = 0; s < index->knots.segment_count; s++)
             make_anchors(index, &index->knots.segments[s], llround(delay_s * NS_PER_S), &anchors);
-        struct samples merged = merge(series, &index->sensor, &anchors);
+        struct samples merged = merge(series, &index->sensor, &anchors, shown_ns);
         shape_init(&index->shape, index->origin_ns, merged.items, merged.count, true, real, &index->sensor);
         free(anchors.items);
     }
@@ -226,6 +257,34 @@ static void study_trace(struct window_index *index, const struct series *series)
     index->sensor.misses_updates = missed > series->power_count / 100;
 }
 
+/* Where the profile has bounds only: the trace shows over how long its values are means, at
+ * most, and whether the counter is as late. */
+static void bound_averaging(struct window_index *index, bool counted)
+{
+    struct window_sensor *sensor = &index->sensor;
+    double span_s = span_slack * index->sampling.span_s;
+    if (span_s > 0 && span_s < shape_seconds(sensor->averaging_ns, 0))
+        sensor->averaging_ns = sensor->span_max_ns = llround(span_s * NS_PER_S);
+    /* Without a counter the trace's own delay is uncertain, as the span says. */
+    sensor->lag_unsure_ns = counted ? sensor->averaging_ns / 2 : 0;
+}
+
+static void bound_counter_lag(struct window_index *index)
+{
+    struct window_sensor *sensor = &index->sensor;
+    sensor->lag_unsure_ns =
+        llround(fmax(index->summed * (double)sensor->lag_unsure_ns, counter_lag * (double)sensor->update_period_ns));
+}
+
+static void learn_sampling(struct window_index *index, const struct series *series)
+{
+    bool told = series->counter_count == 0 && !index->sensor.share_unsure;
+    index->sampling =
+        sampling_learn(series->power, series->power_count, told ? shape_seconds(index->sensor.update_period_ns, 0) : 0);
+    index->sensor.gap_ns =
+        llround(fmax((double)index->sensor.gap_ns, gap_periods * index->sampling.period_s * NS_PER_S));
+}
+
 struct window_index *window_index_new(const struct series *series, const struct window_sensor *sensor)
 {
     struct window_index *index = mem_alloc(sizeof *index);
@@ -239,10 +298,21 @@ struct window_index *window_index_new(const struct series *series, const struct 
         index->origin_ns = series->power[0].t_ns;
     if (index->sensor.bounded)
         study_trace(index, series);
+    bool counted = series->counter_count > 0;
+    if (index->sensor.bounded)
+        learn_sampling(index, series);
+    if (index->sensor.lag_unsure_ns > 0 && index->sensor.lag_ns == 0)
+        bound_averaging(index, counted);
     knots_read(&index->knots, series, &index->sensor, index->origin_ns);
     make_shape(index, series);
     index->empty = index->shape.count == 0;
     index->smooth = smooth_knots(&index->knots, &index->shape, &index->sensor);
+    if (!(index->sampling.period_s > 0))
+        index->sampling.period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    if (index->sensor.share_unsure && index->counted.count > 0) {
+        index->summed = misses_learn(index);
+        bound_counter_lag(index);
+    }
     find_lag(index);
     join_segments(index);
     return index;
@@ -372,74 +442,13 @@ static double edge_bound(const struct window_index *index, const struct index_mo
     return hypot(step_j, hypot(mean_j, hidden_j));
 }
 
-/* What is drawn where the sensor does not look may be any power that it shows around the window. Assumed only where the
- * samples look as if the load were in step with the sensor. */
-static double in_step_j(const struct window_index *index, const struct index_moment *from,
-                        const struct index_moment *to, double share)
-{
-    struct beats beats = beats_find(&index->shape, from->t, to->t);
-    if (!beats.suspected)
-        return 0;
-    double length_s = to->t - from->t, mean_w = (to->sum.energy_j - from->sum.energy_j) / length_s;
-    return share * length_s * fmax(beats.power_max_w - mean_w, mean_w - beats.power_min_w);
-}
-
-/* What the sensor did not look at. A change may have come anywhere in the unseen part of its period, and with a load in
- * step with the sensor always at the same place: such errors add up. */
-static double unlooked_j(const struct window_index *index, const struct index_moment *from,
-                         const struct index_moment *to, double share)
-{
-    double length_s = to->t - from->t, period_s = shape_seconds(index->sensor.update_period_ns, 0);
-    double blind_s = share * period_s;
-    struct shape_sum a = shape_at(&index->shape, from->t - period_s, NULL);
-    struct shape_sum b = shape_at(&index->shape, to->t + period_s, NULL);
-    double moved_j = even_share * blind_s * (b.change_w - a.change_w);
-    /* A load faster than the updates looks like a slower one (a beat), whose rise and fall take their time: then the
-     * window may be all in its high part, and what was drawn is the mean over the beat. */
-    double reach_s = fmax((beat_s - length_s) / 2, period_s);
-    struct shape_sum first = shape_at(&index->shape, from->t - reach_s, NULL);
-    struct shape_sum last = shape_at(&index->shape, to->t + reach_s, NULL);
-    double changes = last.changes - first.changes, sum_w = last.change_w - first.change_w;
-    double spread = sum_w > 0 ? sum_w * sum_w / ((last.change_w2 - first.change_w2) * fmax(changes, 1)) : 0;
-    double beat_j = 0;
-    if (spread > beat_spread * fmax(1 - share, least_looked)) {
-        double around_w = (last.energy_j - first.energy_j) / (length_s + 2 * reach_s);
-        beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j));
-    }
-    return hypot(hypot(moved_j, beat_j), in_step_j(index, from, to, share));
-}
-
-/* A counter that adds up the samples errs with them: by what power did within each period; each sample may count for
- * the period before it or after it. */
-static double summed_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
-{
-    double period_s = shape_seconds(index->sensor.update_period_ns, 0);
-    double squares = to->sum.change_w2 - from->sum.change_w2;
-    return hypot(HALF_WIDTH_DEVIATIONS * period_s * sqrt(fmax(squares, 0) / 12),
-                 period_s / 2 * (to->sum.power_w - from->sum.power_w));
-}
-
-/* All that is known of power are the samples: there is no counter, or it adds up these. */
-static bool is_summed(const struct window_index *index)
-{
-    return index->counted.count == 0 || (index->sensor.bounded && index->smooth.ratio < own_ratio);
-}
-
-/* The share of the time in which the sensor does not look. */
-static double blind_share(const struct window_index *index)
-{
-    return index->sensor.averaging == WINDOW_INSTANT && is_summed(index) ? 1 : index->sensor.unseen_share;
-}
-
 /* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the others. */
 static void bound_parts(const struct window_index *index, const struct index_moment *from,
                         const struct index_moment *to, struct window_parts *out)
 {
-    double bounds[WINDOW_PARTS] = {0}, whole_j = 0, unseen = blind_share(index);
+    double bounds[WINDOW_PARTS] = {0}, whole_j = 0, known_j = 0;
     bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));
-    bounds[WINDOW_PART_UPDATES] = summed_j(index, from, to);
     bounds[WINDOW_PART_ROUNDING] = even_share * index->power_quantum_w * (to->t - from->t);
-    bounds[WINDOW_PART_UNSEEN] = unseen > 0 ? unlooked_j(index, from, to, unseen) : 0;
     for (int i = 0; i < WINDOW_PARTS; i++)
         whole_j = hypot(whole_j, bounds[i]);
     double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
@@ -450,8 +459,16 @@ static void bound_parts(const struct window_index *index, const struct index_mom
         double lag_j = fabs(later_j - shown_j);
         bounds[WINDOW_PART_LAG] = sqrt(lag_j * (lag_j + 2 * whole_j)); /* (whole + lag)² - whole² */
     }
-    for (int i = 0; i < WINDOW_PARTS; i++)
+    double between_j = out->j[WINDOW_PART_INTERPOLATION];
+    for (int i = 0; i < WINDOW_PARTS; i++) {
         out->j[i] += bounds[i] / HALF_WIDTH_DEVIATIONS;
+        if (i != WINDOW_PART_INTERPOLATION)
+            known_j = hypot(known_j, out->j[i]);
+    }
+    double half = misses_half_width(index, from, to, known_j, between_j) / HALF_WIDTH_DEVIATIONS;
+    double rest_j = sqrt(fmax(half * half - known_j * known_j, 0));
+    out->j[WINDOW_PART_INTERPOLATION] = fmin(between_j, rest_j);
+    out->j[WINDOW_PART_UNSEEN] = sqrt(fmax(rest_j * rest_j - between_j * between_j, 0));
 }
 
 void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
@@ -480,8 +497,8 @@ void window_index_steps(struct window_index *index, const int64_t *begin_ns, siz
 struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from,
                                 const struct index_moment *to)
 {
-    double length_s = to->t - from->t, unseen = blind_share(index), limit_w = sensor_held_w(&index->sensor);
-    if (unseen <= 0 && !is_summed(index))
+    double length_s = to->t - from->t, unseen = misses_unseen(index), limit_w = sensor_held_w(&index->sensor);
+    if (unseen <= 0 && !misses_summed(index))
         return (struct reading){0, true};
     if (!(limit_w > 0))
         return (struct reading){0};

@@ -12,11 +12,10 @@
 
 struct shape_sum {
     double energy_j;
-    double var_j2; /* where power was sampled: its differences are the variance of differences of energy_j */
-    double gap_j2; /* the same for gaps and beyond the ends */
-    double square; /* W²s */
-    double change_w, change_w2,
-        changes; /* by how much power went up and down between samples, its squares, how often */
+    double var_j2;  /* where power was sampled: its differences are the variance of differences of energy_j */
+    double gap_j2;  /* the same for gaps and beyond the ends */
+    double square;  /* W²s */
+    double changes; /* steps from one sample to the next */
     double power_w;
 };
 
@@ -72,16 +71,8 @@ struct shape_range shape_extremes(const struct shape *shape, double from, double
 /* Those in [from,to] are at[first] to at[end - 1]. */
 void shape_samples(const struct shape *shape, double from, double to, size_t *first, size_t *end);
 
-/* window_beats: does power look as if the load were in step with the sensor? Of a load that repeats about as often as the sensor looks,
- * the samples show a slower one, or one level of it alone. Some of these samples a slow load would not give. Times in seconds. */
-
-struct beats {
-    bool suspected;
-    double power_min_w, power_max_w; /* of all samples that were checked; there is none: INFINITY, -INFINITY */
-};
-
-/* In the window [from,to] and some seconds around it. */
-struct beats beats_find(const struct shape *shape, double from, double to);
+/* window_beats: what a load in step with the sensor may hide, at most, and what step marks tell
+ * of it. Times in seconds. */
 
 /* The most that the device draws on average; 0: not known. */
 double sensor_held_w(const struct window_sensor *sensor);
@@ -100,7 +91,8 @@ struct sample_phases {
 };
 
 /* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the last one is an end alone. */
-struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps, size_t step_count, double from, double to);
+struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps,
+                                      size_t step_count, double from, double to);
 
 /* window_knots: from the readings of a counter to knots: values with the stretch of time in which the counter came to
  * show them. A counter that goes backwards, jumps or stands still is cut there: each segment is a counter of its own.
@@ -114,14 +106,15 @@ struct knot {
     double value_j; /* since the segment's first knot */
     bool inferred;  /* located by its successor alone: its error is not another one */
     /* Filled by window_smooth.c: the offset of the counter from the trace's integral here. */
-    double sampled_j2, gap_j2;      /* the shape's variances at the instant */
-    double clock;                   /* both, in the right proportion */
-    double observed_j, observed_var; /* from this knot alone */
-    double power_w, traced_j;       /* of the shape, in the mean over the stretch */
-    double offset_j, offset_var;     /* best estimate from all knots of the segment, and its variance */
+    double sampled_j2, gap_j2;        /* the shape's variances at the instant */
+    double clock;                     /* both, in the right proportion */
+    double observed_j, observed_var;  /* from this knot alone */
+    double power_w, traced_j;         /* of the shape, in the mean over the stretch */
+    double offset_j, offset_var;      /* best estimate from all knots of the segment, and its variance */
     double offset_w, offset_traced_j; /* by how much offset_j falls for a second of delay, for a gain of 1 */
-    double gain, gain_sd, followed_j; /* where the gain is followed: here, and the part of the counter's rise until here that it explains */
-    double log_link;                /* sum of the links' logarithms: exp of a difference is what two knots share */
+    double gain, gain_sd,
+        followed_j; /* where the gain is followed: here, and the part of the counter's rise until here that it explains */
+    double log_link; /* sum of the links' logarithms: exp of a difference is what two knots share */
 };
 
 struct segment {
@@ -129,8 +122,8 @@ struct segment {
     double from;                 /* the segment reaches from here to the next one's from */
     double fault_from, fault_to; /* in which that was seen */
     size_t backwards_before, jumped_before, stood_before; /* faults of each kind up to and with this one */
-    double energy_before_j;      /* of the index's running energy */
-    double var_before;           /* of the whole segments before this one */
+    double energy_before_j;                               /* of the index's running energy */
+    double var_before;                                    /* of the whole segments before this one */
 };
 
 struct knots {
@@ -155,9 +148,9 @@ void knot_moments(const struct knot *knot, double *mean, double *variance);
 
 /* What the knots say about the trace. */
 struct smooth {
-    double ratio;         /* Birge's: below 1 the counter differs from the trace by less than the trace may miss */
-    double scale;         /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
-    double df;            /* its degrees of freedom */
+    double ratio; /* Birge's: below 1 the counter differs from the trace by less than the trace may miss */
+    double scale; /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
+    double df;    /* its degrees of freedom */
     double gain, gain_sd; /* the counter rises faster than the trace's integral by this share */
     bool followed;        /* and by more or less from time to time: the knots' gain and followed_j */
     double delay_sd;      /* how uncertain the delay of the samples is; its mean becomes the shape's delay_s */
@@ -204,6 +197,33 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
 double smooth_variance(const struct knots *knots, const struct segment *segment, const struct smooth_place *first,
                        const struct smooth_place *second);
 
+/* window_sampling: how the trace's values follow each other, and what is missed by a sensor that
+ * looks for a part of the time only, of a load that is not in step with it. Times in seconds. */
+
+struct sampling {
+    double period_s; /* from one update of the trace to the next */
+    double span_s;   /* over which a value may be a mean; 0: too few changes to tell */
+};
+
+/* period_s: 0 where it is to be learnt, and stays 0 where the trace changes too seldom. */
+struct sampling sampling_learn(const struct power_sample *samples, size_t count, double period_s);
+
+/* Over the updates in a stretch of time. */
+struct sampling_sums {
+    double squares, products; /* of changes, W²; of neighbouring ones, by their distance, W²s */
+    double near, far;         /* squares of differences over some updates, W² */
+    bool drifts;              /* power goes slowly from one level to another */
+};
+struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape, double from, double to);
+/* Variance of the energy there, J², by a sensor that looks at one instant of each period. */
+double sampling_variance(const struct sampling_sums *sums, double period_s);
+
+/* By how much the knots make it likelier that the counter adds at each update what the trace
+ * shows then, times the period, than that it measures by itself: then what it adds differs, in
+ * every second update, by up to what the trace changes there. */
+double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape, const struct knots *knots,
+                            double period_s);
+
 /* window_index: what all windows of a series share: the running energy and what covers which time. Private to
  * window*.c. */
 
@@ -217,7 +237,9 @@ struct window_index {
     struct spans traced;  /* where the trace has no gap */
     struct spans counted; /* between the first and the last knot of each segment */
     struct spans covered; /* either */
-    double lag_s;         /* the running energy shows what was drawn so long before */
+    struct sampling sampling;
+    double summed; /* how likely it is that the counter adds up the trace's readings */
+    double lag_s;  /* the running energy shows what was drawn so long before */
     double *steps; /* when a job's steps began, in order */
     size_t step_count;
     double power_quantum_w;
@@ -241,6 +263,21 @@ void index_parts(const struct window_index *index, const struct index_moment *fr
                  struct window_parts *out);
 /* How much more or less may have been drawn between them, J, by a load in step with the sensor; invalid: the most that the device draws
  * is not known. */
-struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
+struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from,
+                                const struct index_moment *to);
+
+/* window_misses: the half-width of an energy over all sensors that it may be and loads that it
+ * may have been. */
+
+/* All that is known of power are the samples: there is no counter, or it adds up these. */
+bool misses_summed(const struct window_index *index);
+/* The share of the time in which the sensor does not look, at most. */
+double misses_unseen(const struct window_index *index);
+/* The index's summed, from its knots and sums. */
+double misses_learn(const struct window_index *index);
+/* rest_j, between_j: standard uncertainties of what is not missed; of what the readings leave
+ * open between them. */
+double misses_half_width(const struct window_index *index, const struct index_moment *from,
+                         const struct index_moment *to, double rest_j, double between_j);
 
 #endif

@@ -55,8 +55,6 @@ static void add_step(const struct shape *shape, size_t i, double share, struct s
     else
         sum->var_j2 += step_variance(shape, i) * share;
     sum->square += 0.5 * (from_w * from_w + to_w * to_w) * share * length_s;
-    sum->change_w += fabs(rise);
-    sum->change_w2 += rise * rise;
     sum->changes += share;
     sum->power_w = from_w + rise;
 }
