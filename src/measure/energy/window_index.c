@@ -23,6 +23,8 @@ static const double most_quantum_w = 1;
 static const double span_slack = 1.3;
 /* A counter that measures by itself is late by no more of its period. */
 static const double counter_lag = 0.25;
+/* Readings of the counter over which a gain that is followed is as uncertain as between two. */
+static const double followed_knots = 4;
 /* Samples further apart than so many updates of the trace leave a gap. */
 static const double gap_periods = 1.5;
 
@@ -372,6 +374,19 @@ static double unseen_variance(const struct window_index *index, const struct ind
     return unseen_j * unseen_j;
 }
 
+/* A gain that is followed is no surer than at the less certain edge; over more than a few
+ * readings of the counter these say what the samples are off by. */
+static double followed_part(const struct window_index *index, const struct index_moment *from,
+                            const struct index_moment *to)
+{
+    const struct segment *segment = &index->knots.segments[from->segment];
+    if (!index->smooth.followed || from->segment != to->segment || segment->count == 0)
+        return 0;
+    const struct knot *a = &index->knots.items[from->place.a], *b = &index->knots.items[to->place.b];
+    double mean_j = (to->sum.energy_j - from->sum.energy_j) / (double)(b - a + 1);
+    return fmax(a->gain_sd, b->gain_sd) * mean_j * fmin((double)(b - a + 1), followed_knots);
+}
+
 static void edge_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
                        struct window_parts *out)
 {
@@ -390,11 +405,7 @@ static void edge_parts(const struct window_index *index, const struct index_mome
         delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
     out->j[WINDOW_PART_EDGES] = sqrt(sum);
     out->j[WINDOW_PART_DELAY] = fabs(index->smooth.delay_sd * delayed_w);
-    double followed_sd = 0; /* no surer than the gain is at the less certain edge */
-    if (index->smooth.followed && from->segment == to->segment && index->knots.segments[from->segment].count > 0)
-        followed_sd = fmax(index->knots.items[from->place.a].gain_sd, index->knots.items[to->place.b].gain_sd);
-    out->j[WINDOW_PART_AGREEMENT] =
-        hypot(index->smooth.gain_sd * gained_j, followed_sd * (to->sum.energy_j - from->sum.energy_j));
+    out->j[WINDOW_PART_AGREEMENT] = hypot(index->smooth.gain_sd * gained_j, followed_part(index, from, to));
     out->delay_s = index->smooth.delay_sd;
     out->agreement = index->smooth.gain_sd;
 }
