@@ -3,7 +3,7 @@ joules.py TARE FOLDER [--trainings N] [--epochs N] [--epoch-seconds S] [--beside
 
 Each GPU of the machine trains --beside trainings at a time, each as `tare exec --energy --json` of
 joules_train.py, whose epochs are marks. A process of its own reads the counter of each GPU every
-3 ms, apart from tare. Truth of a window: the counter between its two ends, a straight line between
+2 ms or so, apart from tare. Truth of a window: the counter between its two ends, a straight line between
 two updates; its own half-width, at each end: a quarter of an update period times the change of
 power there, and 2 ms of power for the moment of the update.
 
@@ -22,6 +22,8 @@ import subprocess
 import sys
 import threading
 import time
+
+import numpy
 
 KINDS = ("cnn", "transformer", "lstm", "amp", "loader", "lightning", "trainer", "accelerate", "jax", "cupy")
 
@@ -44,16 +46,30 @@ def read_counters(stop, path):
             if energy.value != last[number]:
                 updates[number].append((read_at[number], time.monotonic(), energy.value / 1000))
             read_at[number], last[number] = before, energy.value
-        time.sleep(0.003)
+        time.sleep(0.001)
     with open(path, "w") as file:
         json.dump(updates, file)
 
 
+def instants(updates, near=50):
+    """When the counter was updated (s): its rate is steady, so each moment is on the line through those of
+    its neighbours, each counted by how sharply it is known."""
+    middle = numpy.array([(before + after) / 2 for before, after, _ in updates])
+    weight = 1 / numpy.maximum([(after - before) / 2 for before, after, _ in updates], 0.002)
+    steps = numpy.diff(middle)
+    number = numpy.concatenate([[0], numpy.cumsum(numpy.maximum(1, numpy.round(steps / numpy.median(steps))))])
+    times = []
+    for i in range(len(middle)):
+        part = slice(max(0, i - near), i + near + 1)
+        line = numpy.polyfit(number[part] - number[i], middle[part], 1, w=weight[part])
+        times.append(float(line[1]))
+    return times
+
+
 class Truth:
     def __init__(self, updates):
-        self.times = [(before + after) / 2 for before, after, _ in updates]
+        self.times = instants(updates)
         self.joules = [joules for _, _, joules in updates]
-        self.unsure = [(after - before) / 2 for before, after, _ in updates]
 
     def at(self, t):
         """J at a moment, and how wrong that may be."""
@@ -63,7 +79,10 @@ class Truth:
         length = self.times[i] - self.times[i - 1]
         change = max(abs(powers[1] - powers[0]), abs(powers[2] - powers[1]))
         joules = self.joules[i - 1] + powers[1] * (t - self.times[i - 1])
-        return joules, math.hypot(change * length / 4, powers[1] * max(self.unsure[i], 0.002))
+        return joules, math.hypot(change * length / 4, powers[1] * 0.002)
+
+    def covers(self, start, end):
+        return self.times[2] <= start and end <= self.times[-2]
 
     def between(self, start, end):
         (first, first_off), (last, last_off) = self.at(start), self.at(end)
@@ -91,6 +110,7 @@ def run(options):
     stop = spawn.Event()
     reader = spawn.Process(target=read_counters, args=(stop, options.folder + "/counters.json"))
     reader.start()
+    time.sleep(3)
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout
     gpus = listed.count("GPU ")
     lanes = gpus * options.beside
@@ -113,6 +133,9 @@ def windows(folder):
         page = json.load(open(name))
         truth = truths[int(name.rsplit("gpu", 1)[1].split(".")[0])]
         training, start, gpu = os.path.basename(name), page["start_ns"] / 1e9, page["gpu"]
+        if not truth.covers(start, page["end_ns"] / 1e9):
+            print(f"{training}: left out: the reader did not read for all of it")
+            continue
         if gpu and gpu["joules"] is not None:
             yield ("training", training, *truth.between(start, page["end_ns"] / 1e9),
                    gpu["joules"], gpu["half_width_j"])
