@@ -301,6 +301,19 @@ static void say_text(struct progress *progress, const struct event *event, const
     progress_say(progress, &line, *kind ? PROGRESS_YELLOW : NULL, coloured_from);
 }
 
+/* What a busy machine does to one experiment it does to the next: a kind is shown once, the end counts them. */
+static bool is_told_of_machine(struct progress *progress, const char *kind)
+{
+    static const char *const kinds[MACHINE_KINDS] = {"cpu_shared", "cpu_unchecked", "host_pressure"};
+    for (size_t i = 0; kind && i < MACHINE_KINDS; i++)
+        if (strcmp(kind, kinds[i]) == 0) {
+            bool told = progress->told_of_machine[i];
+            progress->told_of_machine[i] = true;
+            return told;
+        }
+    return false;
+}
+
 /* Said with what it weighs: a leftover that was ended is no reason to get up at night. */
 static void take_evidence(struct progress *progress, const struct event *event)
 {
@@ -308,6 +321,8 @@ static void take_evidence(struct progress *progress, const struct event *event)
     enum verdict *verdict = event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
     AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
+    if (is_told_of_machine(progress, kind))
+        return;
     /* That the machine has none is so for every experiment: the note before the first says it once. */
     if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
         say_text(progress, event, head);

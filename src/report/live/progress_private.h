@@ -19,8 +19,8 @@
 struct output {
     int fd; /* stays the caller's */
     struct text waiting;
-    size_t sent;  /* of what waits */
-    int broken;   /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
+    size_t sent; /* of what waits */
+    int broken;  /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
 };
 
 /* What cannot be written now is kept. */
@@ -83,9 +83,9 @@ struct shown {
     struct shown_metric metrics[METRICS_SHOWN]; /* the last ones seen, each at its place */
     uint64_t metrics_seen;
     struct training training;
-    char *params;      /* hyperparameters by which it differs from others; NULL: none */
-    int64_t paused_ns; /* when the pause began; 0: none */
-    double planned_s;  /* how long it was to be */
+    char *params;                           /* hyperparameters by which it differs from others; NULL: none */
+    int64_t paused_ns;                      /* when the pause began; 0: none */
+    double planned_s;                       /* how long it was to be */
     char *attempt_error;                    /* of the attempt that ended last */
     bool attempt_interrupted;               /* it did not fail */
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
@@ -99,18 +99,21 @@ enum { ROWS_MAX = 24 };
 /* Of EVENT_GUARD: a GPU was free, its memory came back, it had cooled. */
 enum normal { NORMAL_FREE, NORMAL_BACK, NORMAL_COOL, NORMAL_KINDS };
 
+enum { MACHINE_KINDS = 3 }; /* of evidence, that the machine and not one experiment causes */
+
 struct progress {
     struct progress_options options;
     struct output output;
     struct estimate estimate;
     struct shown *lanes; /* at least one */
     size_t lane_count;
-    struct shown *lane; /* whose event it is */
-    struct shown other; /* what comes of an experiment that no lane has any more */
-    size_t done;        /* experiments that have ended, in earlier sessions too */
-    size_t rows;        /* live lines that stand there */
+    struct shown *lane;       /* whose event it is */
+    struct shown other;       /* what comes of an experiment that no lane has any more */
+    size_t done;              /* experiments that have ended, in earlier sessions too */
+    size_t rows;              /* live lines that stand there */
     size_t columns[ROWS_MAX]; /* of each */
     bool said[NORMAL_KINDS];  /* what is normal is told once */
+    bool told_of_machine[MACHINE_KINDS];
     bool detached;
 };
 
