@@ -397,6 +397,23 @@ pid_t file_lock_holder(int fd)
     return find_by_descriptors(&file);
 }
 
+bool passwd_user_name(const char *passwd, uid_t uid, char *out, size_t size)
+{
+    FILE *file = fopen(passwd, "re");
+    bool found = false;
+    if (!file)
+        return false;
+    struct passwd entry, *result = NULL;
+    char buffer[4096];
+    while (!found && fgetpwent_r(file, &entry, buffer, sizeof buffer, &result) == 0)
+        if (entry.pw_uid == uid) {
+            snprintf(out, size, "%s", entry.pw_name);
+            found = true;
+        }
+    fclose(file);
+    return found;
+}
+
 bool file_lock_owner(pid_t pid, struct file_lock_owner *out)
 {
     AUTO_TEXT struct text command = {0};

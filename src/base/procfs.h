@@ -49,6 +49,9 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
 bool proc_environ_value(int dir, const char *path, const char *name, char **out);
 bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out);
 
+/* The user's name as the file passwd (/etc/passwd) has it: no directory on the network is asked. False: not in it. */
+bool passwd_user_name(const char *passwd, uid_t uid, char *out, size_t size);
+
 /* An orphan has no parent left: pid 1 or a user's systemd adopted it. proc_adopts: whether this parent is one of them. */
 bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat); /* systemd --user */
 bool proc_adopts(int proc_fd, pid_t parent);

@@ -372,6 +372,12 @@ void energy_meters_mark(struct energy_meters *energy_meters)
     host_meter_counters(energy_meters->host);
 }
 
+static void see_others(struct energy_meters *energy_meters)
+{
+    energy_meters->to.others_s = host_others_s(energy_meters->others);
+    host_others_busiest(energy_meters->others, &energy_meters->to.busiest);
+}
+
 void energy_meters_edge(struct energy_meters *energy_meters)
 {
     order_edges(energy_meters);
@@ -379,7 +385,7 @@ void energy_meters_edge(struct energy_meters *energy_meters)
         return;
     host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX, &energy_meters->to);
     if (energy_meters->others)
-        energy_meters->to.others_s = host_others_s(energy_meters->others);
+        see_others(energy_meters);
     tell_counters(energy_meters);
 }
 
@@ -389,9 +395,11 @@ void energy_meters_end(struct energy_meters *energy_meters, const struct job_usa
         return;
     host_meter_end(energy_meters->host, energy_meters->job, usage);
     energy_meters->has_job = false;
-    struct reading others_s = energy_meters->to.others_s;
+    struct host_edge before = energy_meters->to;
     host_meter_edge(energy_meters->host, &energy_meters->to);
-    energy_meters->to.others_s = others_s; /* until the command's end: what its tree's end takes is nobody else's */
+    /* Until the command's end: what its tree's end takes is the job's own. */
+    energy_meters->to.others_s = before.others_s;
+    energy_meters->to.busiest = before.busiest;
 }
 
 /* NULL: there is none of the last seconds. */

@@ -368,8 +368,10 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
         take_host_memory(energy_meters, &stretch, out);
         host_window_between(&energy_meters->from, &energy_meters->to, &out->host);
         const struct host_job_figures *job = host_meter_job(energy_meters->host, energy_meters->job);
-        if (job)
+        if (job) {
             out->job = *job;
+            host_window_set_job(&out->host, job);
+        }
     }
     for (size_t i = 0; i < out->missing_count; i++) {
         spoil(&out->sums[out->missing[i].scope]);

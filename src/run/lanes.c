@@ -176,8 +176,16 @@ static void tell_host(struct lane *lane, const struct host_window *host)
     bool memory =
         (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
     bool disk = io.valid && part * io.value > FULL_IO_SHARE;
-    if (!memory && !disk)
+    enum host_delay delay = host_window_delay(host);
+    if ((!memory && !disk) || delay == HOST_PUNCTUAL)
         return;
+    if (delay == HOST_DELAY_UNKNOWN) {
+        lane_evidence(
+            lane, "cpu_unchecked",
+            "programs waited for memory or disks; whether the job did was not checked: it has no cgroup v2 of "
+            "its own with pressure files");
+        return;
+    }
     struct text text = {0};
     text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));

@@ -20,6 +20,14 @@ teardown() {
     [ -z "$WORK" ] || rm -rf "$WORK"
 }
 
+# job_waited RESOURCE MICROSECONDS: what the played cgroup of the job says of it.
+job_waited() {
+    local folder=$WORK/machine/sys/fs/cgroup/job
+    mkdir -p "$folder"
+    printf 'some avg10=0.00 avg60=0.00 avg300=0.00 total=%s\n' "$2" >"$folder/.new"
+    mv "$folder/.new" "$folder/$1.pressure"
+}
+
 # fake_gpu ADDRESS MINOR UUID [MODEL]: as the driver tells of it.
 fake_gpu() {
     local folder=machine/proc/driver/nvidia/gpus/$1

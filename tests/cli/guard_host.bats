@@ -98,7 +98,8 @@ pressure() {
     mv machine/proc/pressure/.new "machine/proc/pressure/$1"
 }
 
-# waits_for RESOURCE SOME FULL: a job of some three seconds after which programs have waited for it that share of its time.
+# waits_for RESOURCE SOME FULL JOB: a job of some three seconds after which programs have waited for it that share of its time, and the
+# job itself has waited its own.
 waits_for() {
     job "exec python3 -c '
 import os, time
@@ -110,20 +111,24 @@ with open(path + \".new\", \"w\") as out:
     for kind, base, share in ((\"some\", 500000000, $2), (\"full\", 100000000, $3)):
         out.write(\"%s avg10=0.00 avg60=0.00 avg300=0.00 total=%d\\n\" % (kind, base + share * spent * 1e6))
 os.rename(path + \".new\", path)
+with open(\"../machine/own\", \"w\") as out:
+    out.write(\"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n\" % ($4 * spent * 1e6))
+os.rename(\"../machine/own\", \"../machine/sys/fs/cgroup/job/$1.pressure\")
 print(\"loss\", spent)'"
 }
 
 @test "programs that waited for memory or disks much of the time are evidence, those that did a little are none" {
-    local row resource some full expected
+    local row resource some full own expected each
     scenario 1
-    for row in "memory 0.9 0.0 host_pressure" "memory 0.05 0.02 -" "memory 0.19 0.19 host_pressure" \
-        "io 0.95 0.9 host_pressure" "io 0.9 0.1 -" "cpu 0.9 0.0 -"; do
-        read -r resource some full expected <<<"$row"
+    for row in "memory 0.9 0.0 0.9 host_pressure" "memory 0.05 0.02 0.05 -" "memory 0.19 0.19 0.1 host_pressure" \
+        "io 0.95 0.9 0.9 host_pressure" "io 0.95 0.9 0.03 -" "io 0.9 0.1 0.9 -" "cpu 0.9 0.0 0.9 -"; do
+        read -r resource some full own expected <<<"$row"
         rm -rf results machine/proc/pressure
         pressure memory 500000000 100000000
         pressure io 500000000 100000000
         pressure cpu 500000000 100000000
-        waits_for "$resource" "$some" "$full"
+        for each in cpu memory io; do job_waited "$each" 0; done
+        waits_for "$resource" "$some" "$full" "$own"
         settings 1
         tare_run >out
         is "$row: $(kinds)" "$row: ${expected#-}"
@@ -132,7 +137,7 @@ print(\"loss\", spent)'"
         grep -q 'evidence (suspect): .*programs waited for memory .* of the time' out
         ROW=$row look '
 import os, re
-resource, some, full, _ = os.environ["ROW"].split()
+resource, some, full, own, _ = os.environ["ROW"].split()
 found, = evidence(1, "host_pressure")
 memory, disks = [float(x) for x in re.findall(r"(\d+) %", found["text"])]
 duration = ended(1)[0]["duration_s"]

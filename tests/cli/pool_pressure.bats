@@ -15,6 +15,7 @@ pressure() {
     pressure cpu 500000000
     pressure memory 500000000
     pressure io 500000000
+    job_waited memory 500000000
     # One processor, so that a good part of it is had on a busy machine, too.
     printf 'cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 1000 0 1000 100000 0 0 0 0 0 0\n' >machine/proc/stat
     # The second experiment works until it has had a fifth of that processor since the first began, for four seconds at least: then
@@ -34,6 +35,9 @@ for name in ("cpu", "memory"):
         for kind, total in (("some", 500000000 + 0.9e6 * (time.monotonic() - begun)), ("full", 0)):
             out.write("%s avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n" % (kind, total))
     os.rename(path + ".new", path)
+with open("../machine/own", "w") as out:
+    out.write("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n" % (500000000 + 0.9e6 * (time.monotonic() - begun)))
+os.rename("../machine/own", "../machine/sys/fs/cgroup/job/memory.pressure")
 open("go", "w")
 until(lambda: os.path.exists("ended"))
 time.sleep(2)

@@ -262,10 +262,10 @@ static void jobs_add_up(const struct host_meter *meter, struct host_edge *out)
 
 static void pressure_read(const struct host_meter *meter, struct host_edge *out)
 {
-    static const char *const paths[] = {"/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io"};
     for (int i = 0; i < HOST_RESOURCES; i++) {
-        char bytes[512];
-        ssize_t length = sysfs_read(meter->sysroot, paths[i], bytes, sizeof bytes);
+        char bytes[512], path[64];
+        snprintf(path, sizeof path, "/proc/pressure/%s", host_resource_names[i]);
+        ssize_t length = sysfs_read(meter->sysroot, path, bytes, sizeof bytes);
         if (length > 0)
             host_pressure_parse(bytes, (size_t)length, &out->pressure[i]);
     }

@@ -56,9 +56,18 @@ struct host_others;
 struct host_others *host_others_new(const char *sysroot);
 void host_others_free(struct host_others *others);
 void host_others_begin(struct host_others *others);
-struct reading host_others_s(const struct host_others *others);
+struct reading host_others_s(struct host_others *others);
 
-enum host_resource { HOST_CPU, HOST_MEMORY, HOST_IO, HOST_RESOURCES };
+/* Processes of one name and user, never their arguments. */
+struct host_other {
+    char command[64], user[64];
+    pid_t pid; /* of the busiest of them */
+    size_t processes;
+    double cpu_s;
+};
+
+/* Those of the others that used most of what host_others_s found last. False: none lives. */
+bool host_others_busiest(const struct host_others *others, struct host_other *out);
 
 /* Everything at one moment; sums are since boot, or since the beginning of what was watched. */
 struct host_edge {
@@ -68,6 +77,7 @@ struct host_edge {
     struct host_cpu cpu;
     bool has_cpu;
     struct reading others_s;   /* host_others_s, of the last edge where it is read */
+    struct host_other busiest; /* host_others_busiest of the same; no processes: unknown */
     struct reading jobs_cpu_s; /* of all jobs, those that ended too; absent when a living one cannot be seen */
     size_t jobs_unseen;        /* ended without having been seen: a window in which this grew knows nothing of others */
     double own_cpu_s;
@@ -94,23 +104,33 @@ const struct host_job_figures *host_meter_job(const struct host_meter *meter, si
 struct host_window {
     double duration_s;
     double suspended_s;
-    double clock_set_s;          /* by so much the wall clock was set, forward or back; 0: not, or only slewed */
-    struct reading busy_share;   /* of all processes */
+    double clock_set_s;        /* by so much the wall clock was set, forward or back; 0: not, or only slewed */
+    struct reading busy_share; /* of all processes */
     struct reading jobs_share;
     struct reading jobs_cpu_s;   /* the same in seconds */
     struct reading own_share;    /* of tare itself */
     struct reading others_share; /* of processes that are neither the jobs' nor tare's; not below 0 */
     struct reading stolen_share; /* of the hypervisor's other guests */
     unsigned cpus;
-    struct reading seen_share;   /* exact, of the others that still lived at its end: at least so much */
+    struct reading seen_share; /* exact, of the others that still lived at its end: at least so much */
+    struct host_other busiest; /* of them */
     struct {
         struct reading some_share, full_share; /* of the time, in which some (all) waited for it */
     } pressure[HOST_RESOURCES];
+    struct reading waited_share[HOST_RESOURCES]; /* host_window_set_job */
 };
 void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out);
 
-/* Whether others took more than 5 % of the CPU time (other processes and other guests together); the text says so,
- * or why it is not known. Of a second and more the machine's clock ticks tell it; a shorter window has too few of
+/* What the job itself waited for in the window. */
+void host_window_set_job(struct host_window *window, const struct host_job_figures *job);
+
+/* Whether a job was delayed: part of it waited for a CPU, memory or disks for more than 5 % of the window's time.
+ * HOST_DELAY_UNKNOWN: its cgroup does not say. */
+enum host_delay { HOST_PUNCTUAL, HOST_DELAYED, HOST_DELAY_UNKNOWN };
+enum host_delay host_window_delay(const struct host_window *window);
+
+/* Whether others took more than 5 % of the CPU time (other processes and other guests together) and the job was
+ * delayed; the text says so, or why it is not known. Of a second and more the machine's clock ticks tell it; a shorter window has too few of
  * them to be sure, and is judged by what each other process used, where it is seen. */
 enum host_use { HOST_ALONE, HOST_SHARED, HOST_UNKNOWN };
 enum host_use host_window_use(const struct host_window *window, struct text *out);

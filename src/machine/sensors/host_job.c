@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *const host_resource_names[HOST_RESOURCES] = {"cpu", "memory", "io"};
+
 static const int64_t TICK_BUDGET_NS = 800000;
 
 struct host_job {
@@ -23,8 +25,9 @@ struct host_job {
     double ticks_per_s, page_bytes;
     int64_t debt_ns; /* CPU time that samples have cost above the budget */
     struct reading cpu_s, user_s, system_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
-    int cpu_fd;             /* cpu.stat of the cgroup, or -1 */
-    struct host_tree *tree; /* of what is no job; else NULL */
+    struct reading waited_before_s[HOST_RESOURCES], waited_s[HOST_RESOURCES]; /* at the first sample; since then */
+    int cpu_fd;                                                               /* cpu.stat of the cgroup, or -1 */
+    struct host_tree *tree;                                                   /* of what is no job; else NULL */
 };
 
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity)
@@ -214,6 +217,34 @@ static void processes_tell(struct host_job *job, struct reading now, struct host
     out->processes_peak = job->processes;
 }
 
+/* A played machine may have files of the job's pressure too; else those of the real cgroup count. */
+static ssize_t pressure_read(const struct host_job *job, const char *resource, char *out, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/sys/fs/cgroup/job/%s.pressure", resource);
+    ssize_t length = *job->sysroot ? sysfs_read(job->sysroot, path, out, size) : -1;
+    if (length > 0 || !job->identity.cgroup)
+        return length;
+    snprintf(path, sizeof path, "/%s.pressure", resource);
+    return sysfs_read(job->identity.cgroup, path, out, size);
+}
+
+static void waits_tell(struct host_job *job, struct host_job_figures *out)
+{
+    for (int i = 0; i < HOST_RESOURCES; i++) {
+        struct reading *before = &job->waited_before_s[i];
+        struct host_pressure pressure;
+        char bytes[512];
+        ssize_t length = pressure_read(job, host_resource_names[i], bytes, sizeof bytes);
+        if (length > 0 && host_pressure_parse(bytes, (size_t)length, &pressure) && pressure.some_s.valid) {
+            if (!before->valid)
+                *before = pressure.some_s;
+            raise_to(&job->waited_s[i], pressure.some_s.value - before->value);
+        }
+        out->waited_s[i] = job->waited_s[i];
+    }
+}
+
 static void tree_tell(struct host_job *job, struct host_job_figures *out)
 {
     host_tree_sample(job->tree, out);
@@ -242,6 +273,7 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0}, out);
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
+    waits_tell(job, out);
 }
 
 bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out)

@@ -7,6 +7,9 @@
 #include "machine/contain/contain.h"
 #include "machine/sensors/series.h"
 
+enum host_resource { HOST_CPU, HOST_MEMORY, HOST_IO, HOST_RESOURCES };
+extern const char *const host_resource_names[HOST_RESOURCES]; /* "cpu", "memory", "io" */
+
 /* Absent is not zero. */
 struct host_job_figures {
     struct reading cpu_s;            /* since the job began; never falls */
@@ -18,6 +21,9 @@ struct host_job_figures {
     bool memory_charged;       /* by the cgroup; else resident sizes added up: what is shared counts for each */
     struct reading read_bytes; /* from and to storage since the job began; never fall */
     struct reading written_bytes;
+    /* How long part of the job waited for a CPU, for memory and for disks since the first sample: the kernel's
+     * "some" of its cgroup, which counts processes that have ended; absent without a cgroup or without PSI. */
+    struct reading waited_s[HOST_RESOURCES];
     struct reading processes;      /* alive, the job's init not counted */
     struct reading processes_peak; /* the most that were seen at once */
     size_t io_refused;             /* so many processes' reads and writes may not be seen: then there is no sum */

@@ -27,6 +27,12 @@ struct host_others {
     bool begun; /* and those of the beginning are known */
     struct process_time *before;
     size_t count;
+    struct group {
+        struct host_other sum;
+        uid_t uid;
+        double most_s; /* of one of its processes */
+    } * groups;
+    size_t group_count;
 };
 
 /* A played /proc is what it says. */
@@ -53,6 +59,7 @@ void host_others_free(struct host_others *others)
         return;
     free(others->sysroot);
     free(others->before);
+    free(others->groups);
     free(others);
 }
 
@@ -102,23 +109,64 @@ void host_others_begin(struct host_others *others)
         closedir(proc);
 }
 
-/* The runner's jobs, meters and guardian descend from it. */
-static bool is_own(const struct host_others *others, pid_t pid)
+static void add_to_group(struct host_others *others, const struct proc_stat *process, double used_s)
+{
+    AUTO_FREE char *folder = mem_printf("%s/proc/%d", others->sysroot, (int)process->pid);
+    struct stat status;
+    if (stat(folder, &status) != 0)
+        return;
+    size_t i = 0;
+    while (i < others->group_count &&
+           (others->groups[i].uid != status.st_uid || strcmp(others->groups[i].sum.command, process->comm) != 0))
+        i++;
+    if (i == others->group_count) {
+        MEM_ADD(others->groups, others->group_count) = (struct group){.uid = status.st_uid};
+        snprintf(others->groups[i].sum.command, sizeof others->groups[i].sum.command, "%s", process->comm);
+    }
+    struct group *group = &others->groups[i];
+    group->sum.processes++;
+    group->sum.cpu_s += used_s;
+    if (used_s > group->most_s) {
+        group->most_s = used_s;
+        group->sum.pid = process->pid;
+    }
+}
+
+bool host_others_busiest(const struct host_others *others, struct host_other *out)
+{
+    const struct group *busiest = NULL;
+    EACH (group, others->groups, others->group_count)
+        if (!busiest || group->sum.cpu_s > busiest->sum.cpu_s)
+            busiest = group;
+    if (!busiest)
+        return false;
+    *out = busiest->sum;
+    if (!passwd_user_name("/etc/passwd", busiest->uid, out->user, sizeof out->user))
+        snprintf(out->user, sizeof out->user, "%u", (unsigned)busiest->uid);
+    return true;
+}
+
+/* The runner's jobs, meters and guardian descend from it. first: the process itself. */
+static bool is_own(const struct host_others *others, pid_t pid, struct proc_stat *first)
 {
     enum { DEEPEST = 1000 };
     struct proc_stat stat;
-    for (int i = 0; i < DEEPEST && pid > 1; i++) {
+    for (int i = 0; i < DEEPEST && (pid > 1 || i == 0); i++) {
         if (pid == getpid())
             return true;
         if (!host_process_stat(others->sysroot, pid, &stat))
             return true; /* it is gone: nobody knows whose it was, and it did not last */
+        if (i == 0)
+            *first = stat;
         pid = stat.ppid;
     }
     return false;
 }
 
-struct reading host_others_s(const struct host_others *others)
+struct reading host_others_s(struct host_others *others)
 {
+    struct proc_stat process;
+    others->group_count = 0;
     double sum_s = 0;
     DIR *proc = others->begun ? open_proc(others) : NULL;
     if (!proc)
@@ -131,8 +179,10 @@ struct reading host_others_s(const struct host_others *others)
             others->count ? bsearch(&now, others->before, others->count, sizeof *others->before, compare_pids) : NULL;
         /* Of one that took over the number of another, all is new. */
         double used_s = before && before->cpu_s <= now.cpu_s ? now.cpu_s - before->cpu_s : now.cpu_s;
-        if (used_s > NEGLIGIBLE_S && !is_own(others, now.pid))
+        if (used_s > NEGLIGIBLE_S && !is_own(others, now.pid, &process)) {
             sum_s += used_s;
+            add_to_group(others, &process, used_s);
+        }
     }
     closedir(proc);
     return (struct reading){sum_s, true};

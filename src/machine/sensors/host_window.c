@@ -1,11 +1,15 @@
 /* What two edges say about the time between them. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "machine/sensors/host.h"
 
 #include <math.h>
 #include <unistd.h>
 
 static const double OTHERS_MAX_SHARE = 0.05;
+
+/* Less of its own time than a job waited disturbs no measurement. */
+static const double DELAYED_SHARE = 0.05;
 
 /* From here on clock ticks are enough to judge by. */
 static const double TICKS_MIN_S = 1.0;
@@ -73,6 +77,7 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
         out->cpus = online > 0 ? (unsigned)online : 1;
     if (to->others_s.valid)
         out->seen_share = share(to->others_s.value, out->duration_s * out->cpus);
+    out->busiest = to->busiest;
     for (int i = 0; i < HOST_RESOURCES; i++) {
         const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];
         out->pressure[i].some_share = between(before->some_s, after->some_s, out->duration_s);
@@ -88,14 +93,60 @@ static double ticks_error_share(const struct host_window *window)
     return whole_s > 0 ? tick_s * (3 + sqrt(whole_s / tick_s)) / whole_s : INFINITY;
 }
 
-static enum host_use say_shared(double others, double stolen, struct text *out)
+void host_window_set_job(struct host_window *window, const struct host_job_figures *job)
 {
+    for (int i = 0; i < HOST_RESOURCES; i++)
+        if (job->waited_s[i].valid)
+            window->waited_share[i] = share(job->waited_s[i].value, window->duration_s);
+}
+
+static double waited_share(const struct host_window *window)
+{
+    double sum = 0;
+    EACH_OF (waited, window->waited_share)
+        sum += waited->valid ? waited->value : 0;
+    return sum;
+}
+
+enum host_delay host_window_delay(const struct host_window *window)
+{
+    if (waited_share(window) > DELAYED_SHARE)
+        return HOST_DELAYED;
+    EACH_OF (waited, window->waited_share)
+        if (!waited->valid)
+            return HOST_DELAY_UNKNOWN;
+    return HOST_PUNCTUAL;
+}
+
+/* The share of the busiest is of the machine's CPU time, as that of all others is. */
+static void add_busiest(const struct host_window *window, struct text *out)
+{
+    const struct host_other *busiest = &window->busiest;
+    if (!busiest->processes || !(window->duration_s > 0))
+        return;
+    text_addf(out, ": %s (pid %d", busiest->command, (int)busiest->pid);
+    if (busiest->processes > 1)
+        text_addf(out, " and %zu more", busiest->processes - 1);
+    text_addf(out, ", user %s) %.0f %%", busiest->user, 100 * busiest->cpu_s / (window->duration_s * window->cpus));
+}
+
+static enum host_use say_shared(const struct host_window *window, double others, double stolen, struct text *out)
+{
+    enum host_delay delay = host_window_delay(window);
+    if (delay == HOST_PUNCTUAL)
+        return HOST_ALONE;
     text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes", 100 * (others + stolen),
               100 * others);
     if (stolen > 0)
         text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
-    text_addf(out, ")");
-    return HOST_SHARED;
+    text_add_char(out, ')');
+    add_busiest(window, out);
+    if (delay == HOST_DELAYED) {
+        text_addf(out, "; the job waited %.0f %% of its time for CPUs, memory or disks", 100 * waited_share(window));
+        return HOST_SHARED;
+    }
+    text_add(out, "; whether the job waited was not checked: it has no cgroup v2 of its own with pressure files");
+    return HOST_UNKNOWN;
 }
 
 enum host_use host_window_use(const struct host_window *window, struct text *out)
@@ -108,9 +159,9 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
     double least =
         is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus)) : OTHERS_MAX_SHARE;
     if (known && others + stolen - error > OTHERS_MAX_SHARE)
-        return say_shared(others, stolen, out);
+        return say_shared(window, others, stolen, out);
     if (seen && (is_short || !known) && seen_share > least)
-        return say_shared(seen_share, 0, out);
+        return say_shared(window, seen_share, 0, out);
     if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
         return HOST_ALONE;
     if (is_short)

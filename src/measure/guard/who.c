@@ -8,7 +8,6 @@
 #include "machine/state/census.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <string.h>
 
 enum { COMMAND_MAX = 120 };
@@ -99,30 +98,12 @@ void who_fini(struct who *who)
     *who = (struct who){0};
 }
 
-/* False: not in the file. */
-static bool name_of(uid_t uid, const char *passwd, char *out, size_t size)
-{
-    FILE *file = fopen(passwd, "re");
-    bool found = false;
-    if (!file)
-        return false;
-    struct passwd entry, *result = NULL;
-    char buffer[4096];
-    while (!found && fgetpwent_r(file, &entry, buffer, sizeof buffer, &result) == 0)
-        if (entry.pw_uid == uid) {
-            snprintf(out, size, "%s", entry.pw_name);
-            found = true;
-        }
-    fclose(file);
-    return found;
-}
-
 char *who_text(const struct who *who, const char *passwd)
 {
     struct text text = {0};
     char name[64], age[32];
     text_addf(&text, "pid %d of user ", (int)who->pid);
-    if (name_of(who->uid, passwd, name, sizeof name))
+    if (passwd_user_name(passwd, who->uid, name, sizeof name))
         text_add(&text, name);
     else
         text_addf(&text, "%u", (unsigned)who->uid);

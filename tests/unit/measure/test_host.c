@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,6 +25,13 @@ static void assert_near(struct reading reading, double value)
 {
     assert_true(reading.valid);
     assert_true(fabs(reading.value - value) < 1e-9);
+}
+
+/* A job that waited a tenth of the window for a CPU. */
+static void set_delayed(struct host_window *window)
+{
+    struct host_job_figures job = {.waited_s = {{0.1 * window->duration_s, true}, {0, true}, {0, true}}};
+    host_window_set_job(window, &job);
 }
 
 /* Ten seconds of four processors, with everything known. */
@@ -48,6 +56,7 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     AUTO_TEXT struct text text = {0};
     ten_seconds(&from, &to);
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_true(window.duration_s == 10);
     assert_near(window.busy_share, 0.5);
     assert_near(window.jobs_share, 0.45);
@@ -58,12 +67,40 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     assert_string_equal(text_get(&text),
                         "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
-                        "of the hypervisor)");
+                        "of the hypervisor); the job waited 10 % of its time for CPUs, memory or disks");
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     text_clear(&text);
     assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
     assert_int_equal(text.length, 0);
+}
+
+static void others_are_blamed_only_where_the_job_waited(void **state)
+{
+    (void)state;
+    struct host_edge from, to;
+    struct host_window window;
+    AUTO_TEXT struct text text = {0};
+    ten_seconds(&from, &to);
+    to.cpu.busy_ticks += 4 * (uint64_t)sysconf(_SC_CLK_TCK);
+    to.busiest = (struct host_other){.command = "loop", .user = "ada", .pid = 12, .processes = 2, .cpu_s = 4};
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_delay(&window), HOST_DELAY_UNKNOWN);
+    assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
+    assert_non_null(strstr(text_get(&text), "whether the job waited was not checked"));
+    /* 0.3 + 0.1 + 0.05 s of 10 s are 4.5 %; with 0.2 s for disks 6 %. */
+    struct host_job_figures job = {.waited_s = {{0.3, true}, {0.1, true}, {0.05, true}}};
+    text_clear(&text);
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
+    assert_int_equal(text.length, 0);
+    job.waited_s[HOST_IO].value = 0.2;
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+    /* 5.8 + 2.5 % is what others took; 4 of 40 s are the loops'. */
+    assert_non_null(strstr(text_get(&text), ": loop (pid 12 and 1 more, user ada) 10 %; the job waited 6 % of its "
+                                            "time for CPUs, memory or disks"));
 }
 
 /* A tenth of a second of four processors: 0.4 s in all, of which 5 % are two ticks. */
@@ -85,19 +122,24 @@ static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void
     AUTO_TEXT struct text text = {0};
     a_tenth_of_a_second(&from, &to);
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
     to.others_s.value = 0.03; /* of 0.4 s */
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
-    assert_string_equal(text_get(&text), "others took 7.5 % of the machine's CPU time (7.5 % other processes)");
+    assert_string_equal(text_get(&text), "others took 7.5 % of the machine's CPU time (7.5 % other processes); the job "
+                                         "waited 10 % of its time for CPUs, memory or disks");
     /* One tick in the wrong place is no evidence; thirty are. */
     to.others_s.value = 0;
     to.cpu.busy_ticks += 3;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     text_clear(&text);
     assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
     to.cpu.busy_ticks += 27;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
 }
 
@@ -110,12 +152,14 @@ static void what_nobody_could_see_is_said_to_be_unknown(void **state)
     a_tenth_of_a_second(&from, &to);
     to.others_s.valid = false;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
     assert_non_null(strstr(text_get(&text), "0.1 s are too short"));
     /* Of ten seconds ticks would tell it, were they told. */
     ten_seconds(&from, &to);
     from.has_cpu = to.has_cpu = false;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     text_clear(&text);
     assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
     assert_non_null(strstr(text_get(&text), "/proc/stat cannot be read"));
@@ -126,6 +170,7 @@ static void what_nobody_could_see_is_said_to_be_unknown(void **state)
     to.cpu.busy_ticks = from.cpu.busy_ticks + 1900;
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
 }
 
@@ -137,6 +182,7 @@ static void ticks_that_were_counted_late_make_nothing_negative(void **state)
     ten_seconds(&from, &to);
     to.jobs_cpu_s.value = from.jobs_cpu_s.value + 25; /* more than all was busy */
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_near(window.others_share, 0);
 }
 
@@ -148,14 +194,17 @@ static void others_are_unknown_where_the_jobs_are(void **state)
     ten_seconds(&from, &to);
     to.jobs_cpu_s.valid = false;
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_false(window.jobs_share.valid || window.others_share.valid);
     assert_near(window.busy_share, 0.5);
     ten_seconds(&from, &to);
     to.jobs_unseen = 1; /* one that nobody could look at has ended in between */
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_false(window.others_share.valid);
     from.jobs_unseen = 1; /* before: it is no matter any more */
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_near(window.others_share, 0.045);
 }
 
@@ -170,6 +219,7 @@ static void waiting_and_sleep_are_told(void **state)
     to.pressure[HOST_MEMORY].some_s = (struct reading){101, true};
     to.pressure[HOST_MEMORY].full_s = (struct reading){7, true};
     host_window_between(&from, &to, &window);
+    set_delayed(&window);
     assert_true(window.suspended_s == 2.5);
     assert_near(window.pressure[HOST_MEMORY].some_share, 0.1);
     assert_false(window.pressure[HOST_MEMORY].full_share.valid); /* only known at one edge */
@@ -198,6 +248,7 @@ static void a_wall_clock_that_was_set_is_told_from_one_that_is_slewed_and_from_s
         to.wall_ns = from.wall_ns + rows[i].moved_ms * 1000000;
         to.suspended_ns = from.suspended_ns + rows[i].slept_ms * 1000000;
         host_window_between(&from, &to, &window);
+        set_delayed(&window);
         assert_true(window.clock_set_s == rows[i].set_s);
         assert_true(window.suspended_s == (double)rows[i].slept_ms / 1000);
         /* Ten seconds of CLOCK_MONOTONIC are ten, whatever the others do. */
@@ -386,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),
+        cmocka_unit_test(others_are_blamed_only_where_the_job_waited),
         cmocka_unit_test(what_is_too_short_for_ticks_is_judged_by_what_each_process_used),
         cmocka_unit_test(when_the_beginning_could_not_be_read_nothing_is_known_of_others),
         cmocka_unit_test(of_other_processes_only_what_is_not_our_own_counts),
