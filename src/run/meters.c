@@ -102,6 +102,9 @@ void meters_start(struct runner *runner)
     /* Without any sensor there still is what the job uses of the host. */
     if (!options || (!energy_meters_useful(options) && !options->host))
         return;
+    AUTO_TEXT struct text busy = {0};
+    if (options->host && host_is_busy(host_meter_sysroot(options->host), &busy))
+        runner_say(runner, "%s", text_get(&busy));
     EACH (lane, runner->lanes, runner->lane_count) {
         const struct run_lane *means = lane->means;
         struct energy_meters_options own = *options;

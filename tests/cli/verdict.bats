@@ -5,6 +5,12 @@
 load energy
 
 BURNING=
+eval "machine_$(declare -f teardown)"
+teardown() {
+    local pid
+    for pid in $BURNING; do kill -KILL "$pid" 2>/dev/null || true; done
+    machine_teardown
+}
 
 # evidence NUMBER EXPRESSION: of experiment.json: "t" what stands under "tare", "f" its evidence of a foreign process.
 evidence() {
@@ -124,6 +130,12 @@ burn() {
     done
 }
 
+# runs_on_all: the loops have begun (three ticks each).
+runs_on_all() {
+    local pid
+    for pid in $BURNING; do [ "$(awk '{print $14}' "/proc/$pid/stat")" -ge 3 ] || return 1; done
+}
+
 # can_see_delay: jobs get a cgroup whose waits for a processor the kernel counts.
 can_see_delay() { "$TARE" doctor | grep -q 'ok     cgroup' && [ -e /proc/pressure/cpu ] || skip "no cgroup v2 with pressure files"; }
 
@@ -145,6 +157,21 @@ print(\"loss 0.5\")'"
     grep -Eq "others took [0-9.]* % of the machine's CPU time .*: python3[^ ]* \(pid [0-9]+( and [0-9]+ more)?, user $(id -un)\) [0-9]+ %; the job waited [0-9]+ % of its time for CPUs, memory or disks" out
     run ! grep -q 'while True' out "$(run_dir)/experiment.json" "$(run_dir)/summary.csv"
     is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+}
+
+@test "a busy machine is named once before five experiments, once while they run and once at the end" {
+    no_gpu
+    can_see_delay
+    job "$SPIN"
+    settings 5
+    burn
+    wait_until runs_on_all
+    tare_run >out
+    [ "$(summary verdict | grep -c suspect)" -ge 4 ]
+    is "$(grep -c 'evidence (suspect): others took' out)" 1
+    is "$(grep -c 'suspect by cpu_shared ([45]): repo_net_00' out)" 1
+    is "$(grep -Ec "^(tare: )?the machine is busy: other programs use [0-9]+ % of its CPUs: python3[^ ]* \(pid .*, user $(id -un)\) [0-9]+ %" out)" 1
+    is "$(grep -n 'the machine is busy' out | cut -d : -f 1)" "$(grep -n -m 1 'the machine is busy\|started' out | cut -d : -f 1)"
 }
 
 @test "a training that sleeps beside busy loops accuses them of nothing" {

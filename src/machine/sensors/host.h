@@ -135,4 +135,8 @@ enum host_delay host_window_delay(const struct host_window *window);
 enum host_use { HOST_ALONE, HOST_SHARED, HOST_UNKNOWN };
 enum host_use host_window_use(const struct host_window *window, struct text *out);
 
+/* Whether others use more than a quarter of the CPUs now; the text says so and names the busiest. Blocks for 20 ms
+ * where other processes run, else it returns at once. */
+bool host_is_busy(const char *sysroot, struct text *out);
+
 #endif

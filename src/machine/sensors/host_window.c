@@ -2,14 +2,20 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "machine/sensors/host.h"
+#include "machine/sensors/sysfs.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 static const double OTHERS_MAX_SHARE = 0.05;
 
 /* Less of its own time than a job waited disturbs no measurement. */
 static const double DELAYED_SHARE = 0.05;
+
+/* Before a run less is not worth a line. */
+static const double BUSY_SHARE = 0.25;
 
 /* From here on clock ticks are enough to judge by. */
 static const double TICKS_MIN_S = 1.0;
@@ -58,6 +64,12 @@ static void cpu_between(const struct host_edge *from, const struct host_edge *to
         out->others_share = share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
 }
 
+static unsigned online_cpus(void)
+{
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
 void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
 {
     *out = (struct host_window){0};
@@ -72,9 +84,8 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     if (fabs(out->clock_set_s) < SET_MIN_S + SLEW_MAX * (out->duration_s + out->suspended_s))
         out->clock_set_s = 0;
     cpu_between(from, to, out);
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
     if (out->cpus == 0)
-        out->cpus = online > 0 ? (unsigned)online : 1;
+        out->cpus = online_cpus();
     if (to->others_s.valid)
         out->seen_share = share(to->others_s.value, out->duration_s * out->cpus);
     out->busiest = to->busiest;
@@ -174,4 +185,36 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
         text_addf(out, "whether others used the CPUs was not checked: %s",
                   window->busy_share.valid ? "what the job itself used is not known" : "/proc/stat cannot be read");
     return HOST_UNKNOWN;
+}
+
+/* The fourth field of /proc/loadavg, "3/512": so many run or are ready to, this thread among them. */
+static bool do_others_run(const char *sysroot)
+{
+    char bytes[128];
+    unsigned running = 0;
+    return sysfs_read(sysroot, "/proc/loadavg", bytes, sizeof bytes) > 0 &&
+           sscanf(bytes, "%*s %*s %*s %u/", &running) == 1 && running > 1;
+}
+
+bool host_is_busy(const char *sysroot, struct text *out)
+{
+    static const struct timespec pause = {.tv_nsec = 20000000};
+    struct host_window window = {.cpus = online_cpus()};
+    if (!do_others_run(sysroot))
+        return false;
+    struct host_others *others = host_others_new(sysroot);
+    int64_t begin_ns = clock_monotonic_ns();
+    host_others_begin(others);
+    nanosleep(&pause, NULL);
+    window.seen_share = host_others_s(others);
+    window.duration_s = ns_to_s(clock_monotonic_ns() - begin_ns);
+    host_others_busiest(others, &window.busiest);
+    host_others_free(others);
+    double used_share = window.seen_share.value / (window.duration_s * window.cpus);
+    if (!window.seen_share.valid || used_share < BUSY_SHARE)
+        return false;
+    text_addf(out, "the machine is busy: other programs use %.0f %% of its CPUs", fmin(100 * used_share, 100));
+    add_busiest(&window, out);
+    text_add(out, "; experiments that wait for them will be suspect");
+    return true;
 }
