@@ -388,6 +388,8 @@ static void of_other_processes_only_what_is_not_our_own_counts(void **state)
     struct host_others *others = host_others_new(root);
     host_others_begin(others);
     assert_true(host_others_s(others).valid && host_others_s(others).value == 0);
+    struct host_other nothing;
+    assert_false(host_others_busiest(others, &nothing));
     play_process(root, self, 1, 200);
     play_process(root, 900001, self, 60);
     play_process(root, 900002, 900001, 70);
@@ -395,6 +397,12 @@ static void of_other_processes_only_what_is_not_our_own_counts(void **state)
     play_process(root, 900003, 1, 53);
     play_process(root, 900004, 900003, 4); /* born meanwhile */
     assert_near(host_others_s(others), 7 * tick_s);
+    struct host_other busiest;
+    assert_true(host_others_busiest(others, &busiest));
+    assert_string_equal(busiest.command, "some (odd) name");
+    assert_int_equal(busiest.processes, 2);
+    assert_int_equal(busiest.pid, 900004);
+    assert_true(fabs(busiest.cpu_s - 7 * tick_s) < 1e-9 && *busiest.user);
     host_others_free(others);
     AUTO_FREE char *command = mem_printf("rm -rf %s", root);
     assert_int_equal(system(command), 0);

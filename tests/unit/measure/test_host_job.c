@@ -127,6 +127,34 @@ static void of_a_job_that_is_gone_the_sums_stay(void **state)
     host_job_free(job);
 }
 
+static void its_cgroup_says_how_long_it_waited_since_the_first_sample(void **state)
+{
+    const struct sysroot *root = *state;
+    AUTO_FREE char *leaf = leaf_make(root);
+    struct host_job_figures figures;
+    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    sysroot_file(root, "/leaf/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
+    sysroot_file(root, "/leaf/io.pressure",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+                 "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    host_job_sample(job, &figures);
+    assert_value(figures.waited_s[HOST_CPU], 0);
+    sysroot_file(root, "/leaf/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4750000\n");
+    sysroot_file(root, "/leaf/io.pressure",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=500000\n"
+                 "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    host_job_sample(job, &figures);
+    assert_value(figures.waited_s[HOST_CPU], 0.75);
+    assert_value(figures.waited_s[HOST_IO], 0.5);
+    assert_false(figures.waited_s[HOST_MEMORY].valid); /* no such file */
+    host_job_free(job);
+    /* Without a cgroup of its own it is unknown. */
+    job = host_job_new(root->top, &(struct job_identity){.pid = 100});
+    host_job_sample(job, &figures);
+    assert_false(figures.waited_s[HOST_CPU].valid || figures.waited_s[HOST_IO].valid);
+    host_job_free(job);
+}
+
 /* ---- a real tree: an init, and three workers in sessions of their own, each with 32 MiB that it has touched */
 enum { WORKERS = 3, WORKER_BYTES = 32 << 20 };
 
@@ -241,6 +269,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sum_of_which_a_part_may_not_be_read_is_absent, sysroot_setup,
                                         sysroot_teardown),
         cmocka_unit_test_setup_teardown(of_a_job_that_is_gone_the_sums_stay, sysroot_setup, sysroot_teardown),
+        cmocka_unit_test_setup_teardown(its_cgroup_says_how_long_it_waited_since_the_first_sample, sysroot_setup,
+                                        sysroot_teardown),
         cmocka_unit_test(real_processes_are_found_and_added_up),
         cmocka_unit_test(ticks_cost_less_than_a_millisecond_on_the_average),
     };
