@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const double LOAD_S = 30, QUIET_S = 5, RETURN_S = 120, TURN_S = 900;
+static const double LOAD_S = 20, QUIET_S = 5, RETURN_S = 120, TURN_S = 900;
 
 struct calibration_options calibrator_how(const struct calibrator_options *options, double seconds)
 {

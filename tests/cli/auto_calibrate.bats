@@ -267,10 +267,12 @@ END
 
 @test "exec and measure load no GPU, and one line says what a calibration would give" {
     unset TARE_TIME_SCALE
-    play 1 'name NVIDIA A100-SXM4-80GB' # of which tare knows that its sensor sees a quarter of the time
-    "$TARE" exec --energy -- sleep 1 >out 2>&1
+    # Its counter may see a quarter of the time only, and power changes all the while.
+    play 1 "name NVIDIA A100-SXM4-80GB
+$(for ((ms = 0; ms < 60000; ms += 1000)); do echo "step $ms $((100 + ms / 1000 % 2 * 300))"; done)"
+    "$TARE" exec --energy -- sleep 3 >out 2>&1
     is "$(grep -c "GPU 0: its energy has ± .* %; after 'tare calibrate' (a minute of load) it would have about ± .* %" out)" 1
-    "$TARE" measure --for 1s --json >page.json
+    "$TARE" measure --for 3s --json >page.json
     is "$(jq -r '.notes[]' page.json | grep -c 'tare calibrate')" 1
     is_untouched
 }
