@@ -94,6 +94,16 @@ forge() { "$BATS_TEST_DIRNAME/forge" "${RUNS:-$XDG_STATE_HOME/$NAME/runs}" "$@";
     lives "$(cat up)"
 }
 
+@test "a leftover does not pass for a run by the name of its program" {
+    cp "$(command -v sleep)" "$NAME"
+    TARE_JOB=0123456789abcdef0123456789abcdef setsid -f sh -c 'echo $$ >up; exec ./'"$NAME"' 1000'
+    wait_until test -s up
+    ENDED_LAST+=("$(cat up)")
+    wait_until file_has "/proc/$(cat up)/comm" "$NAME"
+    "$TARE" clean --kill
+    wait_until is_dead "$(cat up)"
+}
+
 @test "an orphaned run whose program was renamed goes on too: the lock of its file tells that it lives" {
     local pid tag=0123456789abcdef0123456789abcdef
     cp "$TARE" renamed
@@ -107,6 +117,12 @@ forge() { "$BATS_TEST_DIRNAME/forge" "${RUNS:-$XDG_STATE_HOME/$NAME/runs}" "$@";
     lives "$PID"
     run "$TARE" clean --kill
     [[ "$output" == *"a run that lives: renamed (pid $PID)"* ]]
+    for pid in "$PID" "$INIT" "$TRAINING"; do lives "$pid"; done
+    # Without its file its children tell: an init that executes the same program.
+    rm -rf "$XDG_STATE_HOME/$NAME"
+    for pid in "$PID" "$INIT" "$TRAINING"; do forge "$pid" $tag; done
+    "$TARE" exec true
+    "$TARE" clean --kill
     for pid in "$PID" "$INIT" "$TRAINING"; do lives "$pid"; done
     kill -TERM "$PID"
     wait_until is_dead "$TRAINING"

@@ -210,6 +210,7 @@ kill -KILL "$(pid_of "$NAME-guardian")"
 kill -KILL "$(pid_of "$NAME-init" | grep -vx $left)"
 kill -KILL $runner
 wait $runner || true
+wait_until eval '[ "$(pid_of "$NAME-init")" = $left ]' # the other one has died
 lives $left
 lives $child
 clean --kill

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
+enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000, CHILDREN_MAX = 256 };
 
 bool tag_is_formed(const char *tag)
 {
@@ -211,21 +211,30 @@ static bool is_this_program(int proc, pid_t pid)
            own.st_ino == theirs.st_ino;
 }
 
-/* A runner that another version of this program executes: the file may be replaced by now. */
-static bool has_this_name(int proc, const struct proc_stat *stat)
+static bool runs_same_file(int proc, pid_t a, pid_t b)
 {
-    static const char deleted[] = " (deleted)";
-    char link[40], path[4096];
-    snprintf(link, sizeof link, "%d/exe", (int)stat->pid);
-    ssize_t length = readlinkat(proc, link, path, sizeof path - 1);
-    if (length <= 0 || strcmp(stat->comm, TARE_NAME) != 0)
+    char path[40];
+    struct stat one, other;
+    snprintf(path, sizeof path, "%d/exe", (int)a);
+    if (fstatat(proc, path, &one, 0) != 0)
         return false;
-    path[length] = '\0';
-    size_t tail = sizeof deleted - 1;
-    if ((size_t)length > tail && strcmp(path + (size_t)length - tail, deleted) == 0)
-        path[(size_t)length - tail] = '\0';
-    const char *name = strrchr(path, '/');
-    return name && strcmp(name + 1, TARE_NAME) == 0;
+    snprintf(path, sizeof path, "%d/exe", (int)b);
+    return fstatat(proc, path, &other, 0) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* A runner of any version and name: a job's init or a guardian that executes the same file is its child. */
+static bool has_helper(int proc, pid_t pid)
+{
+    pid_t children[CHILDREN_MAX];
+    ssize_t count = proc_children_read(proc, pid, pid, children, CHILDREN_MAX);
+    for (ssize_t i = 0; i < count; i++) {
+        struct proc_stat child;
+        if (proc_stat_read(proc, children[i], &child) &&
+            (strcmp(child.comm, TARE_NAME "-init") == 0 || strcmp(child.comm, TARE_NAME "-guardian") == 0) &&
+            runs_same_file(proc, pid, child.pid))
+            return true;
+    }
+    return false;
 }
 
 /* Whatever its file is called: the caller knows its pid and start time. */
@@ -237,15 +246,15 @@ static bool is_known(const struct proc_stat *stat, const struct live_runners *ru
     return false;
 }
 
-/* The process itself or an ancestor of it, if that is known to live, or runs this program and is no helper
- * of it ("tare-init"). A program can take both names; it is then listed instead of ended, which is the safe mistake. */
+/* The process itself or an ancestor of it, if that is known to live, or is a runner by its program or its
+ * children. A program can play that; it is then listed instead of ended, which is the safe mistake. */
 static bool runner_find(int proc, const struct proc_stat *stat, const struct live_runners *runners,
                         struct proc_stat *out)
 {
     *out = *stat;
     for (int i = 0; i < ANCESTORS_MAX; i++) {
         bool helper = strncmp(out->comm, TARE_NAME "-", sizeof TARE_NAME) == 0;
-        bool named = !helper && (is_this_program(proc, out->pid) || has_this_name(proc, out));
+        bool named = !helper && (is_this_program(proc, out->pid) || has_helper(proc, out->pid));
         if (out->pid != getpid() && (named || is_known(out, runners)))
             return true;
         if (out->ppid <= 0 || !proc_stat_read(proc, out->ppid, out))
@@ -321,18 +330,18 @@ bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid
     /* As long as the init lives it adopts the job's orphans: ancestry tells all. */
     if (root && kept && keeper.pid == root)
         return false;
-    /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never ended for either. */
-    struct proc_stat runner;
-    if (!(kept && keeper.pid == getpid()) && runner_find(proc, stat, runners, &runner)) {
-        snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm, (int)runner.pid);
-        return true;
-    }
     if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
         in_other_pid_namespace(proc, stat->pid, owner))
         return true;
     bool adopted = !kept || keeper.pid == getpid() || (is_adopter(proc, &keeper) && !is_runner(proc, &keeper));
     if (kept && (root || !adopted)) {
         snprintf(owner, TAG_OWNER_MAX, "%s (pid %d)", keeper.comm, (int)keeper.pid);
+        return true;
+    }
+    /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never ended for either. */
+    struct proc_stat runner;
+    if (!root && !(kept && keeper.pid == getpid()) && runner_find(proc, stat, runners, &runner)) {
+        snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm, (int)runner.pid);
         return true;
     }
     if (root)
