@@ -248,8 +248,8 @@ static const char *const description[] = {
     "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C (or TERM); then "
     "prints a table. Without --for and --pid, until Ctrl-C.",
     "What is measured is the whole device, whoever uses it. --pid says until when, and adds what the process and its "
-    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has its "
-    "± (95 %), with all but the sensor's gain. What cannot be measured here is named with the reason. No file is "
+    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Energies have a "
+    "± (95 %) of all but the sensor's gain. What cannot be measured here is named with the reason. No file is "
     "written.",
     "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
 

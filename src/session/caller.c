@@ -212,10 +212,14 @@ bool caller_become_shut(struct caller *out, struct err *err)
 void caller_hide_folders(const struct strv *environment, struct containment *containment)
 {
     AUTO_FREE char *configuration = on_event_folder(environment);
-    AUTO_CLOSE int made = configuration ? fs_make_path(configuration, 0700, NULL) : -1;
     state_hide(containment);
-    strv_add_owned(&containment->hidden, meters_calibrations_path());
-    if (made >= 0)
+    if (geteuid() == 0)
+        strv_add_owned(&containment->hidden, meters_calibrations_path());
+    if (!configuration)
+        return;
+    bool is_there = mkdir(configuration, 0700) == 0 || errno == EEXIST;
+    AUTO_CLOSE int made = is_there ? -1 : fs_make_path(configuration, 0700, NULL);
+    if (is_there || made >= 0)
         strv_add(&containment->hidden, configuration);
 }
 

@@ -73,7 +73,7 @@ names_once() {
 }
 
 @test "a calibration whose period the readings contradict is switched off, which is evidence" {
-    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.03), ("averaging_s", 0.03), ("looked_share", 1)):
+    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.01), ("averaging_s", 0.01), ("looked_share", 1)):
     c["sensors"]["counter"][key].update(value=value, half_width=0.0001, why=None)'
     tare_run -q
     is_unused

@@ -11,7 +11,7 @@ setup_file() { command -v python3 >/dev/null || skip "python3 is not there"; }
 given_by_tare() {
     rm -rf results
     unset VIRTUAL_ENV
-    "$TARE" run -q "$@" >out 2>err || { cat out err >&2; return 1; }
+    "$TARE" run -q --set tare.order=file "$@" >out 2>err || { cat out err >&2; return 1; }
     grep -h '^given ' results/run_*/*/training.log
 }
 
@@ -297,7 +297,7 @@ END
     [[ "$stderr" == *"train.py: started by torchrun; 2 options read from its --help"* ]]
     [[ "$stderr" == *"does not list --lrr (did you mean '--lr'?)"* ]]
     "$TARE" init torchrun --nproc_per_node=2 train.py --lr 1,2
-    "$TARE" run -q -o again settings.json
+    "$TARE" run -q -o again --set tare.order=file settings.json
     [ "$(cat again/run_*/*/training.log)" = "$(for lr in 1 2; do torchrun --nproc_per_node=2 train.py --lr $lr; done)" ]
 }
 
@@ -324,7 +324,7 @@ END
     while IFS='|' read -r code said; do
         printf 'import sys\nif "--help" in sys.argv: sys.exit()\nopen("calls", "a").write("x")\n%b\n' "$code" >train.py
         rm -rf results calls
-        run "$TARE" run -mr 3 --gpus none train.py --lr 1..5
+        run "$TARE" run -mr 3 --gpus none --set tare.order=file train.py --lr 1..5
         [ "$status" -eq 1 ] || { echo "$code: $status $output"; false; }
         [ "$(cat calls)" = x ] || { echo "$code: $(cat calls)"; false; }
         [[ "$output" == *"error: train_default_001: "*"$said"*"none was begun; its output is in $(run_folder)/train_default_001/training.log"* ]] ||
@@ -359,7 +359,7 @@ p.add_argument("--opt", choices=["a", "c"])
 print("given", p.parse_args().opt)
 END
     rm -rf results
-    run "$TARE" run -mr 1 --gpus none train.py --opt a,b,c
+    run "$TARE" run -mr 1 --gpus none --set tare.order=file train.py --opt a,b,c
     [ "$status" -eq 1 ]
     [ "$(summary_column "$(run_folder)" training_success)" = $'True\nFalse\nTrue' ]
     [ "$(summary_column "$(run_folder)" retries)" = $'0\n0\n0' ]

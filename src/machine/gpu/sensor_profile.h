@@ -21,6 +21,7 @@ struct sensor_behaviour {
     double lag_sd_ns; /* its standard uncertainty; 0: not known */
     double looked_share;  /* of an update period; at 1 all power is looked at */
     bool share_unsure;    /* looked_share is the least that it may be; it may be 1 */
+    bool share_measured;  /* looked_share is that of the counter, by a calibration */
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };
 

@@ -292,6 +292,7 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     if (looked) {
         behaviour->looked_share = looked_share(&energy->looked_share);
         behaviour->share_unsure = behaviour->counter_current = false;
+        behaviour->share_measured = counter->updates > 0;
     } else if (behaviour->share_unsure && shown->looked_share.known) {
         behaviour->looked_share = looked_share(&shown->looked_share);
     }

@@ -38,7 +38,9 @@ bool misses_summed(const struct window_index *index)
 
 double misses_unseen(const struct window_index *index)
 {
-    return index->sensor.averaging == WINDOW_INSTANT && misses_summed(index) ? 1 : index->sensor.unseen_share;
+    bool instants = index->sensor.averaging == WINDOW_INSTANT && misses_summed(index);
+    bool told = index->sensor.share_measured && index->counted.count > 0;
+    return instants && !told ? 1 : index->sensor.unseen_share;
 }
 
 double misses_learn(const struct window_index *index)
