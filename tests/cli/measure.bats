@@ -157,7 +157,7 @@ assert gpu["aliasing_bound_j"] == 0, gpu'
     "$TARE" measure --for 1.5s >out
     cat out
     head -n 1 out | grep -Eq '^Energy of [0-9]+\.[0-9]{3} s, as long as was asked for:$'
-    grep -Eq '^ +3[0-9]{2}(\.[0-9]+)? ± [0-9.]+ J  GPU 0 \(GPU board, nvml-counter\)$' out
+    grep -Eq '^ +(29|3[0-9])[0-9](\.[0-9]+)? ± [0-9.]+ J  GPU 0 \(GPU board, nvml-counter\)$' out
     grep -Eq '^ +8[0-9](\.[0-9]+)? ± [0-9.]+ mWh, (19|20)[0-9]\.[0-9] W \(200\.0 to 200\.0\)$' out
     grep -Eq '°C .*% busy .*memory at most 0\.00 GiB$' out
     is "$(grep -c 'Not measured: CPU: ' out)" 1
