@@ -41,7 +41,7 @@ static const char *const description[] = {
     "of the time they sample, their step and noise, whether counter and samples agree, and how long power and "
     "temperature take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
     "Asks first. --yes answers that; without a terminal it is needed, unless all holds under which a run calibrates by "
-    "itself (the load then takes 20 s at most). Only on a GPU that nobody else uses, which is locked meanwhile. Needs "
+    "itself (the load then takes 20 s at most). Only on a GPU without other users, which is locked meanwhile. Needs "
     "no root, and "
     "changes no clock and no limit. The result is a file for each GPU and driver: in the state folder, or, of root, "
     "in /var/lib/tare/calibrations, for all users. --show shows it, and says when it is stale: of another driver or "

@@ -246,7 +246,7 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
             text_add(out, "on which sensors is not recorded, so their gains may be part of the ratio\n");
         else if (!measurement->u_gain.valid)
             text_add(out,
-                     "A and B were measured by different sensors whose gains nobody states: the ratio may be off by "
+                     "A and B were measured by different sensors whose gains are not stated: the ratio may be off by "
                      "what they differ by\n");
         else
             add_measured(quantity, with, out);

@@ -177,7 +177,7 @@ step 0 150"
             run -0 "$TARE" stats first
             [[ "$output" == *"gpu_energy_j, mean: "*" ± "*"J (95 %); the sensors' gain (u 2.9 %) comes on top"* ]]
         else
-            [[ "$output" == *"different sensors whose gains nobody states: the ratio may be off"* ]]
+            [[ "$output" == *"different sensors whose gains are not stated: the ratio may be off"* ]]
             run -0 "$TARE" stats first
             [[ "$output" == *"gpu_energy_j, mean: "*" ± "*"J (95 %); the sensors' gain is unknown and comes on top"* ]]
         fi

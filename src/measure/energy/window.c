@@ -289,7 +289,7 @@ void energy_budget(const struct window_energy *window, const struct sensor_gain 
     for (size_t i = 0; i < WINDOW_PARTS; i++)
         add_part(&window->parts, i, out);
     budget_add(out, (struct budget_component){.name = "gain",
-                                              .source = gain->source ? gain->source : "nobody states it",
+                                              .source = gain->source ? gain->source : "not stated",
                                               .type = BUDGET_B,
                                               .unit = "1",
                                               .known = gain->bound > 0,
@@ -322,7 +322,7 @@ struct sensor_gain energy_budget_add_gain(double energy_j, const struct sensor_g
 {
     struct sensor_gain out = {.source = gain->source};
     if (gain->source != more->source && (!gain->source || !more->source || strcmp(gain->source, more->source) != 0))
-        out.source = gain->bound > 0 && more->bound > 0 ? "of each device" : "nobody states that of all devices";
+        out.source = gain->bound > 0 && more->bound > 0 ? "of each device" : "not stated for all devices";
     if (gain->bound > 0 && more->bound > 0 && energy_j + more_j > 0)
         out.bound = (energy_j * gain->bound + more_j * more->bound) / (energy_j + more_j);
     return out;
