@@ -62,21 +62,34 @@ static bool add_range(const char *named, const char *word, struct strv *words, b
     return true;
 }
 
-/* The length of what a bracket or a quote at at encloses, with both its ends; 1 where it has no end. first: a value begins
- * here; elsewhere a quote is an apostrophe. */
-static size_t enclosed_length(const char *at, bool first)
+enum { NESTING_MAX = 32 };
+
+/* The number of bytes from the bracket or quote at *at to its end, both included; 1 if it is neither, is
+ * not closed, or holds more than NESTING_MAX brackets at once. Reads each byte once. A quote counts only at the
+ * start of a value: elsewhere it is an apostrophe. starts: *at starts a value. */
+static size_t enclosed_length(const char *at, bool starts)
 {
-    static const char opening[] = "([{\"'", closing[] = ")]}\"'";
-    const char *kind = *at ? strchr(opening, *at) : NULL;
-    bool quote = kind && kind - opening >= 3;
-    if (!kind || (quote && !first))
-        return 1;
-    char close = closing[kind - opening];
-    for (size_t i = 1; at[i]; i++) {
-        if (at[i] == close)
+    static const char opening[] = "([{", closing[] = ")]}";
+    char open[NESTING_MAX];
+    size_t depth = 0;
+    for (size_t i = 0; at[i]; i++) {
+        bool value_starts = i == 0 ? starts : strchr("([{,: ", at[i - 1]) != NULL;
+        const char *bracket = strchr(opening, at[i]);
+        if (bracket && depth == NESTING_MAX)
+            return 1;
+        if (bracket) {
+            open[depth++] = closing[bracket - opening];
+        } else if (value_starts && (at[i] == '"' || at[i] == '\'')) {
+            const char *end = strchr(at + i + 1, at[i]);
+            i = end ? (size_t)(end - at) : i;
+        } else {
+            size_t level = depth;
+            while (level > 0 && open[level - 1] != at[i])
+                level--;
+            depth = level > 0 ? level - 1 : depth;
+        }
+        if (depth == 0)
             return i + 1;
-        if (!quote)
-            i += enclosed_length(at + i, strchr("([{,: ", at[i - 1]) != NULL) - 1;
     }
     return 1;
 }

@@ -214,6 +214,20 @@ static void commas_within_brackets_and_quotes_part_no_values(void **state)
     assert_parsed(ARGS("--l", "[64,64],[128,128]", "--m={'a':[1,2]}", "n=(1,2),'x,y',it's,don't"), false,
                   "l=[64,64]|[128,128] text; m={'a':[1,2]} text; n=(1,2)|'x,y'|it's|don't text; --l {l} --m={m} n={n}");
     assert_parsed(ARGS("--x", "[1,2", "p,q"), false, "x=[1|2 text; --x {x} p,q");
+    assert_parsed(ARGS("--x", "[[1,2],(3,4)],[(5,6]"), false, "x=[[1,2],(3,4)]|[(5,6] text; --x {x}");
+}
+
+/* Trying each bracket for itself doubles the time with each one: 60 would take years. */
+static void open_brackets_take_no_time_that_doubles_with_each(void **state)
+{
+    (void)state;
+    char brackets[61], word[80], expected[200];
+    for (size_t i = 0; i < 60; i++)
+        brackets[i] = "([{"[i % 3];
+    brackets[60] = '\0';
+    snprintf(word, sizeof word, "%s,1", brackets);
+    snprintf(expected, sizeof expected, "x=%s|1 text; --x {x}", brackets);
+    assert_parsed(ARGS("--x", word), false, expected);
 }
 
 static void words_with_a_key_are_axes_wherever_they_are(void **state)
@@ -299,6 +313,7 @@ int main(void)
         cmocka_unit_test(what_is_no_help_has_no_options),
         cmocka_unit_test(values_stay_as_they_are_written),
         cmocka_unit_test(commas_within_brackets_and_quotes_part_no_values),
+        cmocka_unit_test(open_brackets_take_no_time_that_doubles_with_each),
         cmocka_unit_test(words_with_a_key_are_axes_wherever_they_are),
         cmocka_unit_test(a_key_in_each_value_belongs_to_the_value),
         cmocka_unit_test(names_with_a_meaning_of_their_own_are_changed),
