@@ -1,8 +1,8 @@
 /* Times containment. Prints "KEY VALUE" lines, times in milliseconds.
- * bench_contain tree PROCESSES ROUNDS [MODE]   a job of so many processes is stopped: from the signal to the proof that none is
- *                                              left: term_* by TERM (each dies of it), kill_* by KILL (what follows a grace)
- * bench_contain start ROUNDS TARE              starting "true": plain, under TARE exec (every containment), under
- *                                              unshare; in turns */
+ * bench_contain tree PROCESSES ROUNDS [MODE]   a job of so many processes is stopped: from the
+ * signal to the proof that none is left: term_* by TERM (each dies of it), kill_* by KILL (what
+ * follows a grace) bench_contain start ROUNDS TARE              starting "true": plain, under TARE
+ * exec (every containment), under unshare; in turns */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -62,7 +62,8 @@ static int be_tree(long processes)
         pause();
 }
 
-static struct job *tree_start(const struct containment *containment, const char *processes, int *ready)
+static struct job *tree_start(const struct containment *containment, const char *processes,
+                              int *ready)
 {
     struct err err = {0};
     AUTO_STRV struct strv argv = {0};
@@ -174,16 +175,17 @@ static int bench_start(long rounds, const char *tare)
     const char *const sweep[] = {tare, "exec", "--containment", "sweep", "--", "true", NULL};
     const char *const root_unshare[] = {"unshare", "--pid", "--fork", "--mount-proc", "true", NULL};
     /* Who is not root needs a user namespace for the others. */
-    const char *const user_unshare[] = {"unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc",
-                                        "true",    NULL};
+    const char *const user_unshare[] = {
+        "unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true", NULL};
     enum { COMMANDS = 5 };
-    const char *const *commands[COMMANDS] = {plain, contained, geteuid() == 0 ? root_unshare : user_unshare, sweep,
-                                             cgroup};
+    const char *const *commands[COMMANDS] = {
+        plain, contained, geteuid() == 0 ? root_unshare : user_unshare, sweep, cgroup};
     static const char *const names[COMMANDS] = {"plain", "contained", "unshare", "sweep", "cgroup"};
     static double ms[COMMANDS][ROUNDS_MAX];
     /* Many machines have no cgroup for an ordinary user. */
     int count = start_once(cgroup) < 0 ? COMMANDS - 1 : COMMANDS;
-    for (long i = -3; i < rounds; i++) { /* three that are not counted, to have the files in memory */
+    /* three that are not counted, to have the files in memory */
+    for (long i = -3; i < rounds; i++) {
         for (int which = 0; which < count; which++) {
             double took_ms = start_once(commands[which]);
             if (took_ms < 0)

@@ -1,6 +1,6 @@
-/* Matches a file as a job's output: read() of 64 KiB at a time, every line against the patterns given, the log and
- * the line times written to the paths given. Prints "KEY VALUE" lines: count_<n> (matching lines per pattern), lines,
- * seconds, rss_kib (peak). */
+/* Matches a file as a job's output: read() of 64 KiB at a time, every line against the patterns
+ * given, the log and the line times written to the paths given. Prints "KEY VALUE" lines: count_<n>
+ * (matching lines per pattern), lines, seconds, rss_kib (peak). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "run/log/joblog.h"
@@ -57,7 +57,8 @@ int main(int argc, char **argv)
         return 2;
     }
     for (int i = 4; i < argc; i++)
-        patterns[i - 4] = (struct joblog_pattern){.role = JOBLOG_METRIC, .name = argv[i], .source = argv[i]};
+        patterns[i - 4] =
+            (struct joblog_pattern){.role = JOBLOG_METRIC, .name = argv[i], .source = argv[i]};
     int64_t began_ns = clock_monotonic_ns();
     struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = log_fd,
                                                              .times_fd = times_fd,

@@ -1,6 +1,6 @@
-/* Reads a memory snapshot and replays its trace. Prints "KEY VALUE" lines: bytes, events, read_seconds, replay_seconds
- * (both of processor time, the fastest of three), working_bytes (the most that reading held beside the file),
- * peak_reserved. */
+/* Reads a memory snapshot and replays its trace. Prints "KEY VALUE" lines: bytes, events,
+ * read_seconds, replay_seconds (both of processor time, the fastest of three), working_bytes (the
+ * most that reading held beside the file), peak_reserved. */
 #include "gpu_memory/allocator/replay.h"
 
 #include <inttypes.h>
@@ -22,7 +22,8 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-static double replay(const struct snapshot *snapshot, const struct program *program, uint64_t *peak_reserved)
+static double replay(const struct snapshot *snapshot, const struct program *program,
+                     uint64_t *peak_reserved)
 {
     double fastest = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
@@ -65,7 +66,8 @@ int main(int argc, char **argv)
     double replay_seconds = replay(&snapshot, &program, &peak_reserved);
     printf("bytes %lld\nevents %zu\n", (long long)stat_of.st_size, snapshot.devices[0].count);
     printf("read_seconds %.4f\nreplay_seconds %.4f\n", fastest, replay_seconds);
-    printf("working_bytes %zu\npeak_reserved %" PRIu64 "\n", snapshot.read_memory_bytes, peak_reserved);
+    printf("working_bytes %zu\npeak_reserved %" PRIu64 "\n", snapshot.read_memory_bytes,
+           peak_reserved);
     program_fini(&program);
     snapshot_fini(&snapshot);
     return 0;

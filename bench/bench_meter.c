@@ -1,7 +1,8 @@
-/* Runs the meter of one GPU as a run does for a training: an edge at its begin and its end, a tick a second. Prints "KEY VALUE" lines: samples
- * (of the power trace), ticks, edges, seconds, cpu_us (of the meter process, its start not counted), client_cpu_us
- * (of this process); of the meter's memory peak_kib, and at the end rss_kib, pss_kib (shared pages by their share),
- * private_kib and private_dirty_kib; edge_ms (how narrowly the counter's update was found, the mean), gaps. */
+/* Runs the meter of one GPU as a run does for a training: an edge at its begin and its end, a tick
+ * a second. Prints "KEY VALUE" lines: samples (of the power trace), ticks, edges, seconds, cpu_us
+ * (of the meter process, its start not counted), client_cpu_us (of this process); of the meter's
+ * memory peak_kib, and at the end rss_kib, pss_kib (shared pages by their share), private_kib and
+ * private_dirty_kib; edge_ms (how narrowly the counter's update was found, the mean), gaps. */
 #include "base/clock.h"
 #include "machine/sensors/meter.h"
 
@@ -61,8 +62,8 @@ static int64_t own_cpu_us(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000) + usage.ru_utime.tv_usec +
-           usage.ru_stime.tv_usec;
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * INT64_C(1000000) +
+           usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
 static void count_gap(void *data, const struct meter_gap *gap)
@@ -88,7 +89,8 @@ static void take(struct meter *meter, struct counts *counts)
 static void listen_until(struct meter *meter, int64_t until_ns, struct counts *counts)
 {
     for (int64_t rest_ns; (rest_ns = until_ns - clock_monotonic_ns()) > 0;) {
-        poll(&(struct pollfd){.fd = meter_fd(meter), .events = POLLIN}, 1, (int)(rest_ns / NS_PER_MS) + 1);
+        poll(&(struct pollfd){.fd = meter_fd(meter), .events = POLLIN}, 1,
+             (int)(rest_ns / NS_PER_MS) + 1);
         take(meter, counts);
     }
 }
@@ -98,15 +100,17 @@ int main(int argc, char **argv)
     struct err err = {0};
     struct counts counts = {0};
     if (argc != 5) {
-        fprintf(stderr, "usage: bench_meter PROGRAM LIBRARY DEVICE SECONDS      (LIBRARY \"\": the driver's)\n");
+        fprintf(stderr, "usage: bench_meter PROGRAM LIBRARY DEVICE SECONDS      (LIBRARY \"\": the "
+                        "driver's)\n");
         return 2;
     }
-    struct meter *meter = meter_start(&(struct meter_options){.program = argv[1],
-                                                              .library = argv[2][0] ? argv[2] : NULL,
-                                                              .device = argv[3],
-                                                              .gap = count_gap,
-                                                              .data = &counts},
-                                      &err);
+    struct meter *meter =
+        meter_start(&(struct meter_options){.program = argv[1],
+                                            .library = argv[2][0] ? argv[2] : NULL,
+                                            .device = argv[3],
+                                            .gap = count_gap,
+                                            .data = &counts},
+                    &err);
     if (!meter) {
         fprintf(stderr, "bench_meter: %s\n", err.text);
         return 2;
@@ -138,7 +142,8 @@ int main(int argc, char **argv)
     printf("cpu_us %.1f\n", (double)cpu / 1000);
     printf("client_cpu_us %" PRId64 "\n", own_cpu_us() - own_us);
     print_memory(meter_pid(meter));
-    printf("edge_ms %.3f\n", counts.edges ? (double)counts.edge_ns / (double)counts.edges / 1e6 : -1);
+    printf("edge_ms %.3f\n",
+           counts.edges ? (double)counts.edge_ns / (double)counts.edges / 1e6 : -1);
     printf("gaps %" PRIu64 "\n", counts.gaps);
     meter_free(meter);
     return 0;

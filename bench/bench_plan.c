@@ -1,5 +1,5 @@
-/* Plans a settings file as "tare run" does before it starts anything. Prints "KEY VALUE" lines: experiments,
- * problems, seconds (from reading the files to the finished plan), rss_kib (peak). */
+/* Plans a settings file as "tare run" does before it starts anything. Prints "KEY VALUE" lines:
+ * experiments, problems, seconds (from reading the files to the finished plan), rss_kib (peak). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "plan/plan.h"
@@ -10,7 +10,8 @@
 
 static bool plan_files(const char *registry_path, const char *settings_path)
 {
-    const struct plan_options options = {.has_seed = true, .seed = 1, .cwd = "/", .path = getenv("PATH")};
+    const struct plan_options options = {
+        .has_seed = true, .seed = 1, .cwd = "/", .path = getenv("PATH")};
     struct registry registry = {0};
     struct settings settings = {0};
     struct problems problems = {0};
@@ -26,8 +27,8 @@ static bool plan_files(const char *registry_path, const char *settings_path)
     }
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
-    printf("experiments %zu\nproblems %zu\nseconds %.4f\nrss_kib %ld\n", plan.count, problems.count, seconds,
-           usage.ru_maxrss);
+    printf("experiments %zu\nproblems %zu\nseconds %.4f\nrss_kib %ld\n", plan.count, problems.count,
+           seconds, usage.ru_maxrss);
     plan_fini(&plan);
     problems_fini(&problems);
     settings_fini(&settings);

@@ -1,6 +1,6 @@
-/* What libtare-cuda.so adds to an allocation and its free: a loop over a stand-in driver, whose own work is next
- * to nothing. usage: bench_preload plain|stream. Prints "nanoseconds N": of processor time, for one allocation and its
- * free, the fastest of several passes. */
+/* What libtare-cuda.so adds to an allocation and its free: a loop over a stand-in driver, whose own
+ * work is next to nothing. usage: bench_preload plain|stream. Prints "nanoseconds N": of processor
+ * time, for one allocation and its free, the fastest of several passes. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

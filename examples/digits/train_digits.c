@@ -1,5 +1,6 @@
-/* train-digits: trains a multi-layer perceptron (64 pixels, one hidden layer with ReLU and dropout, 10 classes) on the UCI
- * handwritten digits by plain mini-batch SGD on the cross-entropy, and prints what it achieved. See README.md. */
+/* train-digits: trains a multi-layer perceptron (64 pixels, one hidden layer with ReLU and dropout,
+ * 10 classes) on the UCI handwritten digits by plain mini-batch SGD on the cross-entropy, and
+ * prints what it achieved. See README.md. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -75,7 +76,8 @@ static double number(const char *text, const char *flag, double low, double high
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !(value >= low && value <= high)) {
-        fprintf(stderr, "train-digits: --%s %s: expected a number from %g to %g\n", flag, text, low, high);
+        fprintf(stderr, "train-digits: --%s %s: expected a number from %g to %g\n", flag, text, low,
+                high);
         exit(2);
     }
     return value;
@@ -196,7 +198,8 @@ static void fill(float *weights, size_t count, size_t inputs)
 
 static struct network network_new(size_t hidden)
 {
-    struct network net = {hidden, floats(hidden * PIXELS), floats(hidden), floats(CLASSES * hidden), floats(CLASSES)};
+    struct network net = {hidden, floats(hidden * PIXELS), floats(hidden), floats(CLASSES * hidden),
+                          floats(CLASSES)};
     fill(net.w1, hidden * PIXELS, PIXELS);
     fill(net.w2, CLASSES * hidden, hidden);
     return net;
@@ -211,14 +214,16 @@ static void network_free(struct network *net)
 }
 
 /* Gives the cross-entropy; scores become the softmax probabilities. dropout 0: as in the test. */
-static double forward(const struct network *net, const struct image *image, double dropout, struct pass *pass)
+static double forward(const struct network *net, const struct image *image, double dropout,
+                      struct pass *pass)
 {
     for (size_t h = 0; h < net->hidden; h++) {
         const float *row = net->w1 + h * PIXELS;
         float sum = net->b1[h];
         for (int p = 0; p < PIXELS; p++)
             sum += row[p] * image->pixels[p];
-        pass->mask[h] = dropout > 0 && random_unit() < dropout ? 0.0f : (float)(1.0 / (1.0 - dropout));
+        pass->mask[h] =
+            dropout > 0 && random_unit() < dropout ? 0.0f : (float)(1.0 / (1.0 - dropout));
         pass->hidden[h] = sum > 0 ? sum * pass->mask[h] : 0.0f;
     }
     float highest = -INFINITY;
@@ -271,7 +276,8 @@ static void step(float *weights, float *grad, size_t count, double lr, double de
     }
 }
 
-static void network_step(struct network *net, struct network *grad, double lr, double decay, size_t batch)
+static void network_step(struct network *net, struct network *grad, double lr, double decay,
+                         size_t batch)
 {
     double rate = lr / (double)batch;
     double shared = decay * (double)batch; /* the penalty is per step, not per image */
@@ -292,8 +298,9 @@ static void shuffle(size_t *order, size_t count)
 }
 
 /* Mean cross-entropy over the training images. */
-static double train_epoch(struct network *net, struct network *grad, const struct images *images, size_t *order,
-                          size_t count, const struct options *options, struct pass *pass)
+static double train_epoch(struct network *net, struct network *grad, const struct images *images,
+                          size_t *order, size_t count, const struct options *options,
+                          struct pass *pass)
 {
     double loss = 0;
     shuffle(order, count);
@@ -311,7 +318,8 @@ static double train_epoch(struct network *net, struct network *grad, const struc
 }
 
 /* Percent of the test images that are named right; *loss: their mean cross-entropy. */
-static double test(const struct network *net, const struct images *images, struct pass *pass, double *loss)
+static double test(const struct network *net, const struct images *images, struct pass *pass,
+                   double *loss)
 {
     size_t right = 0, count = 0;
     *loss = 0;
@@ -343,15 +351,16 @@ int main(int argc, char **argv)
             order[count++] = i;
 
     struct network net = network_new((size_t)options.hidden);
-    struct network grad = {net.hidden, floats(net.hidden * PIXELS), floats(net.hidden), floats(CLASSES * net.hidden),
-                           floats(CLASSES)};
+    struct network grad = {net.hidden, floats(net.hidden * PIXELS), floats(net.hidden),
+                           floats(CLASSES * net.hidden), floats(CLASSES)};
     struct pass pass = {.hidden = floats(net.hidden), .mask = floats(net.hidden)};
 
     double loss, accuracy = test(&net, &images, &pass, &loss);
     for (long epoch = 1; epoch <= options.epochs; epoch++) {
         double train_loss = train_epoch(&net, &grad, &images, order, count, &options, &pass);
         accuracy = test(&net, &images, &pass, &loss);
-        printf("epoch %ld/%ld: train loss %.4f, test accuracy %.2f %%\n", epoch, options.epochs, train_loss, accuracy);
+        printf("epoch %ld/%ld: train loss %.4f, test accuracy %.2f %%\n", epoch, options.epochs,
+               train_loss, accuracy);
         fflush(stdout);
     }
     printf("test loss: %.4f\ntest accuracy: %.2f %%\n", loss, accuracy);

@@ -1,5 +1,6 @@
-/* A program that says where its epochs are: cc -I include -o epochs examples/marks/epochs.c; tare runs it like any training. Each
- * epoch is some arithmetic and a validation, marked by a name of its own. */
+/* A program that says where its epochs are: cc -I include -o epochs examples/marks/epochs.c; tare
+ * runs it like any training. Each epoch is some arithmetic and a validation, marked by a name of
+ * its own. */
 #include <tare/mark.h>
 
 static double work(long steps)

@@ -9,14 +9,14 @@
  *         ...
  *     }
  *
- * Nothing is linked. It never waits, and where no tare runs the program it does nothing. Each call writes one line to
- * the FIFO that $TARE_MARKS names, which is opened by the first call; docs/reference/measuring.md says what a line looks like.
+ * Nothing is linked. It never waits, and where no tare runs the program it does nothing. Each call
+ * writes one line to the FIFO that $TARE_MARKS names, which is opened by the first call;
+ * docs/reference/measuring.md says what a line looks like.
  *
- * name: 1 to 64 letters, digits, '_', '-', '.'; label: NULL or at most 100 bytes of UTF-8 without control characters.
- * Each gives
- *  0  when the mark was written,
- *  1  when there is nobody to tell,
- *  -1 when it cannot be written; errno says why: EINVAL (name or label), EAGAIN (nobody reads fast enough), ... */
+ * name: 1 to 64 letters, digits, '_', '-', '.'; label: NULL or at most 100 bytes of UTF-8 without
+ * control characters. Each gives 0  when the mark was written, 1  when there is nobody to tell, -1
+ * when it cannot be written; errno says why: EINVAL (name or label), EAGAIN (nobody reads fast
+ * enough), ... */
 #ifndef TARE_MARK_H
 #define TARE_MARK_H
 
@@ -87,7 +87,8 @@ static inline int tare_mark_write(const char *slash, const char *name, const cha
     }
 #endif
     snprintf(line, sizeof line, "%s%s %s%s\n", slash, name, label ? label : "", clock_field);
-    return write(fd, line, strlen(line)) < 0 ? -1 : 0; /* less than PIPE_BUF: all of it or nothing */
+    /* less than PIPE_BUF: all of it or nothing */
+    return write(fd, line, strlen(line)) < 0 ? -1 : 0;
 }
 
 /* What the name says begins now; what it said before ends. */
@@ -102,7 +103,8 @@ static inline int tare_mark_step(const char *label)
     return tare_mark_write("", "step", label);
 }
 
-/* A phase of the step begins now, such as "forward"; it lasts until the next one, or until the next step. */
+/* A phase of the step begins now, such as "forward"; it lasts until the next one, or until the next
+ * step. */
 static inline int tare_mark_phase(const char *phase)
 {
     return tare_mark_write("", "phase", phase);

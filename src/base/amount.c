@@ -37,7 +37,8 @@ static double round_at(double value, int place)
 static char *format_at(double value, int place)
 {
     /* Behind the point printf rounds, exactly. */
-    char *text = place < 0 ? mem_printf("%.*f", -place, value) : mem_printf("%.0f", round_at(value, place));
+    char *text =
+        place < 0 ? mem_printf("%.*f", -place, value) : mem_printf("%.0f", round_at(value, place));
     /* What is rounded to 0 has no sign either. */
     if (*text == '-' && strspn(text + 1, "0.") == strlen(text + 1))
         memmove(text, text + 1, strlen(text));
@@ -74,7 +75,8 @@ static int place_for(double value, double half_width, int digits)
     return half_width > 0 ? amount_last_place(half_width) : free_place(value, digits);
 }
 
-/* The smallest prefix with which at most three digits precede the point, as both will be shown: 999.96 ± 0.5 J are 1.0000 ± 0.0005 kJ. */
+/* The smallest prefix with which at most three digits precede the point, as both will be shown:
+ * 999.96 ± 0.5 J are 1.0000 ± 0.0005 kJ. */
 static struct scaled scale(double value, double half_width, int digits, const char *unit)
 {
     if (!has_prefixes(unit) || (value == 0 && half_width == 0))
@@ -88,7 +90,8 @@ static struct scaled scale(double value, double half_width, int digits, const ch
     }
 }
 
-static char *format(struct reading value, double half_width, int digits, const char *unit, const char *end)
+static char *format(struct reading value, double half_width, int digits, const char *unit,
+                    const char *end)
 {
     struct scaled scaled = scale(value.value, half_width, digits, unit);
     int place = place_for(scaled.value, scaled.half_width, digits);
@@ -102,7 +105,8 @@ static char *format(struct reading value, double half_width, int digits, const c
 
 char *amount_format(struct reading value, const char *unit)
 {
-    return value.valid && isfinite(value.value) ? format(value, 0, DIGITS, unit, "") : mem_strdup("");
+    return value.valid && isfinite(value.value) ? format(value, 0, DIGITS, unit, "")
+                                                : mem_strdup("");
 }
 
 char *amount_format_with(struct reading value, struct reading half_width, const char *unit)

@@ -67,7 +67,8 @@ void clock_format_iso_offset(int64_t realtime_ns, int64_t offset_s, char out[40]
 void clock_format_offset(int64_t offset_s, char out[16])
 {
     int64_t minutes = (llabs(offset_s) + 30) / 60;
-    snprintf(out, 16, "%c%02" PRId64 ":%02" PRId64, offset_s < 0 ? '-' : '+', minutes / 60 % 100, minutes % 60);
+    snprintf(out, 16, "%c%02" PRId64 ":%02" PRId64, offset_s < 0 ? '-' : '+', minutes / 60 % 100,
+             minutes % 60);
 }
 
 static int64_t offset_at(int64_t second)
@@ -121,7 +122,8 @@ void clock_zone_here(int64_t realtime_ns, struct clock_zone *out)
         int64_t from = now_s + day * DAY_S, to = from + DAY_S;
         if (offset_at(from) == offset_at(to))
             continue;
-        out->changes[out->count++] = (struct clock_zone_change){find_change(from, to), offset_at(to)};
+        out->changes[out->count++] =
+            (struct clock_zone_change){find_change(from, to), offset_at(to)};
     }
 }
 

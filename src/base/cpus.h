@@ -1,4 +1,5 @@
-/* cpus: a set of the machine's processors, as sched_setaffinity(2) takes it and as the kernel writes it: "0-3,8". */
+/* cpus: a set of the machine's processors, as sched_setaffinity(2) takes it and as the kernel
+ * writes it: "0-3,8". */
 #ifndef TARE_BASE_CPUS_H
 #define TARE_BASE_CPUS_H
 
@@ -24,8 +25,8 @@ void cpus_add_all(struct cpus *cpus, const struct cpus *more);
 void cpus_keep(struct cpus *cpus, const struct cpus *others); /* only those that are in both */
 void cpus_print(const struct cpus *cpus, struct text *out);   /* "0-3,8"; none: nothing */
 
-/* A list as the kernel writes it, in any order, one newline at most behind it; nothing at all is the empty set.
- * False: it is something else, or tells of one from CPUS_MAX on. */
+/* A list as the kernel writes it, in any order, one newline at most behind it; nothing at all is
+ * the empty set. False: it is something else, or tells of one from CPUS_MAX on. */
 bool cpus_parse(const char *bytes, size_t count, struct cpus *out);
 
 /* Those on which this thread may run. False and errno: the kernel does not say. */

@@ -20,7 +20,8 @@ static bool skip_line_end(struct csv_reader *reader)
 {
     if (reader->at == reader->end || (*reader->at != '\n' && *reader->at != '\r'))
         return false;
-    reader->at += *reader->at == '\r' && reader->end - reader->at > 1 && reader->at[1] == '\n' ? 2 : 1;
+    reader->at +=
+        *reader->at == '\r' && reader->end - reader->at > 1 && reader->at[1] == '\n' ? 2 : 1;
     reader->next_line++;
     return true;
 }
@@ -72,7 +73,8 @@ static bool read_cell(struct csv_reader *reader, struct text *cell, struct err *
     return reader->at == reader->end || *reader->at ? true : fail(reader, err, "a NUL byte");
 }
 
-/* Signs and digits alone, as in -1.5e3, +00:00 or -inf: nothing that a spreadsheet could compute. */
+/* Signs and digits alone, as in -1.5e3, +00:00 or -inf: nothing that a spreadsheet could
+ * compute. */
 static bool is_figure(const char *cell)
 {
     cell += *cell == '-' || *cell == '+';
@@ -91,11 +93,13 @@ static bool is_figure(const char *cell)
 }
 
 /* What spreadsheets take for a formula, with any number of apostrophes before it
- * (https://owasp.org/www-community/attacks/CSV_Injection): ASCII's signs and their full-width forms. One apostrophe more is written,
- * and one less is read, so that every cell comes back as it was. */
+ * (https://owasp.org/www-community/attacks/CSV_Injection): ASCII's signs and their full-width
+ * forms. One apostrophe more is written, and one less is read, so that every cell comes back as it
+ * was. */
 static bool is_formula(const char *cell)
 {
-    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d",
+                                       "\xef\xbc\xa0"};
     const char *at = cell + strspn(cell, "'");
     bool begins = *at && strchr("=+-@\t\r\n", *at);
     EACH_OF (item, wide)

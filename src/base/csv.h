@@ -20,14 +20,16 @@ struct csv_reader {
 /* A UTF-8 byte order mark is skipped. */
 void csv_start(struct csv_reader *reader, const char *bytes, size_t count);
 
-/* The next row's cells into row (cleared first); quoted cells may hold commas, quotes and line ends; \n, \r\n and \r end a
- * row; empty lines are skipped. 1: a row, 0: the end, -1: an error (an open quote at the end, text behind a closing quote, a
- * NUL, over 4096 cells) that names the line. */
+/* The next row's cells into row (cleared first); quoted cells may hold commas, quotes and line
+ * ends; \n, \r\n and \r end a row; empty lines are skipped. 1: a row, 0: the end, -1: an error (an
+ * open quote at the end, text behind a closing quote, a NUL, over 4096 cells) that names the
+ * line. */
 int csv_next(struct csv_reader *reader, struct strv *row, struct err *err);
 
-/* One cell, quoted when it must be; the caller puts commas and "\n" between. What a spreadsheet would take for a formula (it begins
- * with = + - @, a TAB or a line end, and is no number) gets an apostrophe before it, as does what has such an apostrophe already:
- * csv_next takes one away. csv_add_exact: none is added. */
+/* One cell, quoted when it must be; the caller puts commas and "\n" between. What a spreadsheet
+ * would take for a formula (it begins with = + - @, a TAB or a line end, and is no number) gets an
+ * apostrophe before it, as does what has such an apostrophe already: csv_next takes one away.
+ * csv_add_exact: none is added. */
 void csv_add_cell(struct text *out, const char *cell);
 void csv_add_exact(struct text *out, const char *cell);
 

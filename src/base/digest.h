@@ -22,11 +22,13 @@ bool digest_equal(const struct digest *a, const struct digest *b);
 void digest_print(const struct digest *digest, char out[DIGEST_HEX + 1]);
 bool digest_parse(const char *hex, struct digest *out); /* NULL: false */
 
-/* Piece by piece: SHA256Init, digest_add, digest_end; the latter leaves it as it was, so that more can be added. */
+/* Piece by piece: SHA256Init, digest_add, digest_end; the latter leaves it as it was, so that more
+ * can be added. */
 void digest_add(SHA2_CTX *state, const void *bytes, size_t count);
 struct digest digest_end(const SHA2_CTX *state);
 
-/* Of the whole regular file of that name in a folder, which may be no link nor longer than limit. */
+/* Of the whole regular file of that name in a folder, which may be no link nor longer than
+ * limit. */
 bool digest_of_file(int dir, const char *name, off_t limit, struct digest *out);
 
 #endif

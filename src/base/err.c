@@ -46,7 +46,8 @@ bool err_wrap(struct err *err, const char *format, ...)
     char *end = before + used;
     if (used + 2 < sizeof before) {
         end = stpcpy(end, ": ");
-        *stpncpy(end, err->text, (size_t)(before + sizeof before - 1 - end)) = '\0'; /* cut where it is too long */
+        *stpncpy(end, err->text, (size_t)(before + sizeof before - 1 - end)) =
+            '\0'; /* cut where it is too long */
     }
     strcpy(err->text, before);
     return false;

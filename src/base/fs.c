@@ -48,11 +48,12 @@ int fs_open_beneath(int dir, const char *path, int flags, mode_t mode)
     flags |= O_CLOEXEC | O_NOFOLLOW;
     if (dir == AT_FDCWD)
         return openat(dir, path, flags, mode);
-    struct how how = {
-        .flags = (uint64_t)(unsigned)flags, .mode = flags & O_CREAT ? mode : 0, .resolve = NO_SYMLINKS | BENEATH};
+    struct how how = {.flags = (uint64_t)(unsigned)flags,
+                      .mode = flags & O_CREAT ? mode : 0,
+                      .resolve = NO_SYMLINKS | BENEATH};
     int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-    /* EPERM: what containers' filters made of system calls that they did not know. EAGAIN: something was renamed
-     * meanwhile. */
+    /* EPERM: what containers' filters made of system calls that they did not know. EAGAIN:
+     * something was renamed meanwhile. */
     if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
         return open_step_by_step(dir, path, flags, mode);
     return fd;
@@ -116,7 +117,8 @@ static int open_regular(int dir, const char *name, int flags, struct err *err)
 {
     /* O_NONBLOCK: a named pipe must not hold us until somebody writes. */
     const int how = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags;
-    AUTO_CLOSE int fd = flags & O_NOFOLLOW ? fs_open_beneath(dir, name, how, 0) : openat(dir, name, how);
+    AUTO_CLOSE int fd =
+        flags & O_NOFOLLOW ? fs_open_beneath(dir, name, how, 0) : openat(dir, name, how);
     struct stat status;
     bool regular = false;
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
@@ -153,7 +155,8 @@ int fs_create_at(int dir, const char *name, struct err *err)
     return -1;
 }
 
-static bool read_regular(int dir, const char *name, int flags, size_t limit, struct text *out, struct err *err)
+static bool read_regular(int dir, const char *name, int flags, size_t limit, struct text *out,
+                         struct err *err)
 {
     text_clear(out);
     AUTO_CLOSE int fd = open_regular(dir, name, flags, err);
@@ -224,7 +227,8 @@ void fs_unfinished_drop(struct fs_unfinished *file)
     unlinkat(file->dir, file->name, 0);
 }
 
-static bool close_and_rename(struct fs_unfinished *file, const char *name, bool sync, struct err *err)
+static bool close_and_rename(struct fs_unfinished *file, const char *name, bool sync,
+                             struct err *err)
 {
     if (sync && fsync(file->fd) != 0)
         return err_sys(err, "fsync");
@@ -246,22 +250,27 @@ bool fs_unfinished_publish(struct fs_unfinished *file, const char *name, bool sy
 }
 
 /* In the open folder: the file under a temporary name, then under its own. */
-static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
+static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count,
+                             bool sync, struct err *err)
 {
     AUTO(fs_unfinished_drop) struct fs_unfinished file;
     return fs_unfinished_begin(folder, &file, err) && fs_write_all(file.fd, bytes, count, err) &&
            fs_unfinished_publish(&file, name, sync, err);
 }
 
-static bool write_at(int dir, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
+static bool write_at(int dir, const char *name, const char *bytes, size_t count, bool sync,
+                     struct err *err)
 {
     AUTO_FREE char *folder_name = fs_dirname(name);
     AUTO_FREE char *last = fs_basename(name);
-    AUTO_CLOSE int folder = dir == AT_FDCWD ? openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                                            : fs_open_folder_beneath(dir, folder_name);
+    AUTO_CLOSE int folder = dir == AT_FDCWD
+                                ? openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                : fs_open_folder_beneath(dir, folder_name);
     if (folder < 0)
         return err_sys(err, "write %s: open its folder", name);
-    return write_and_rename(folder, last, bytes, count, sync, err) ? true : err_wrap(err, "write %s", name);
+    return write_and_rename(folder, last, bytes, count, sync, err)
+               ? true
+               : err_wrap(err, "write %s", name);
 }
 
 bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err)
@@ -274,7 +283,8 @@ bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t coun
     return write_at(dir, name, bytes, count, false, err);
 }
 
-/* The folder in which the last step of a path lies: opened, or dir itself. owned is what is to be closed. */
+/* The folder in which the last step of a path lies: opened, or dir itself. owned is what is to be
+ * closed. */
 static int open_above(int dir, const char *path, int *owned)
 {
     *owned = -1;
@@ -297,7 +307,8 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
     AUTO_FREE char *last = dir == AT_FDCWD ? mem_strdup(plain) : fs_basename(plain);
     AUTO_CLOSE int owned = -1;
     int above = open_above(dir, plain, &owned);
-    if ((above < 0 && above != AT_FDCWD) || (mkdirat(above, last, mode & not_others) != 0 && errno != EEXIST)) {
+    if ((above < 0 && above != AT_FDCWD) ||
+        (mkdirat(above, last, mode & not_others) != 0 && errno != EEXIST)) {
         err_sys(err, "make folder %s", plain);
         return -1;
     }

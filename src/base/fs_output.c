@@ -54,7 +54,8 @@ static bool is_on_proc(const char *path)
 static char *read_link(const char *path, struct err *err)
 {
     char target[PATH_MAX];
-    /* The kernel refuses to follow another user's link in a folder that all may write, and so do we. */
+    /* The kernel refuses to follow another user's link in a folder that all may write, and so do
+     * we. */
     AUTO_CLOSE int allowed = open(path, O_PATH | O_CLOEXEC);
     ssize_t length = allowed < 0 && errno != ENOENT ? -1 : readlink(path, target, sizeof target);
     if (length < 0 || length == sizeof target) {
@@ -83,7 +84,8 @@ static bool look(struct place *place, struct err *err)
     place->kind = S_ISREG(place->status.st_mode) ? PLACE_REGULAR : PLACE_OTHER;
     if (!S_ISDIR(place->status.st_mode))
         return true;
-    err_set(err, "it is a folder: name a file in it, such as %s%sout", path, path[length - 1] == '/' ? "" : "/");
+    err_set(err, "it is a folder: name a file in it, such as %s%sout", path,
+            path[length - 1] == '/' ? "" : "/");
     if (err)
         err->code = EISDIR;
     return false;
@@ -131,7 +133,8 @@ static bool take_status(int fd, const struct stat *old)
     struct stat now;
     if (fstat(fd, &now) != 0)
         return false;
-    if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0)
+    if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) &&
+        fchown(fd, old->st_uid, old->st_gid) != 0)
         return false;
     return fchmod(fd, old->st_mode & 0777) == 0;
 }
@@ -164,7 +167,8 @@ bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
     AUTO(place_fini) struct place place;
     *out = (struct fs_output){.file = {.dir = -1, .fd = -1}, .path = mem_strdup(path)};
     bool ok = find(path, &place, err);
-    bool beside = place.kind == PLACE_FREE || (place.kind == PLACE_REGULAR && !is_on_proc(place.path));
+    bool beside =
+        place.kind == PLACE_FREE || (place.kind == PLACE_REGULAR && !is_on_proc(place.path));
     ok = ok && (beside ? open_beside(&place, out, err) : open_in_place(&place, out, err));
     if (ok) {
         out->last = fs_basename(place.path);
@@ -177,7 +181,8 @@ bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
 
 bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err)
 {
-    return fs_write_all(output->file.fd, bytes, count, err) || err_wrap(err, "write %s", output->path);
+    return fs_write_all(output->file.fd, bytes, count, err) ||
+           err_wrap(err, "write %s", output->path);
 }
 
 static bool finish(struct fs_output *output, struct err *err)
@@ -232,7 +237,8 @@ bool fs_may_write_output(const char *path, struct err *err)
     if (place.kind == PLACE_OWN_FD)
         return fcntl(place.fd, F_GETFD) >= 0 || err_sys(err, "write %s", path);
     AUTO_FREE char *folder = fs_dirname(place.path);
-    return faccessat(AT_FDCWD, place.kind == PLACE_FREE ? folder : place.path, W_OK, AT_EACCESS) == 0 ||
+    return faccessat(AT_FDCWD, place.kind == PLACE_FREE ? folder : place.path, W_OK, AT_EACCESS) ==
+               0 ||
            err_sys(err, "write %s", path);
 }
 
@@ -252,12 +258,14 @@ bool fs_is_unfinished_name(const char *name)
     if (strncmp(name, prefix, sizeof prefix - 1) != 0)
         return false;
     const char *digits = name + sizeof prefix - 1;
-    return strspn(digits, "0123456789abcdef") == FS_UNFINISHED_DIGITS && digits[FS_UNFINISHED_DIGITS] == '\0';
+    return strspn(digits, "0123456789abcdef") == FS_UNFINISHED_DIGITS &&
+           digits[FS_UNFINISHED_DIGITS] == '\0';
 }
 
 int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err)
 {
-    snprintf(out, FS_UNFINISHED_SIZE, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
+    snprintf(out, FS_UNFINISHED_SIZE, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS,
+             rng_fresh_seed());
     int fd = openat(folder, out, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         err_sys(err, "create a file beside it");
@@ -268,8 +276,8 @@ int fs_open_nameless(struct err *err)
 {
     const char *set = getenv("TMPDIR"), *folder = set && *set ? set : P_tmpdir;
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag opens a folder
-     * for writing. */
+    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag
+     * opens a folder for writing. */
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
         fd = memfd_create("nameless", MFD_CLOEXEC);
     if (fd < 0)

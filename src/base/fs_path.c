@@ -57,7 +57,8 @@ static void add_steps(struct text *out, const char *path)
 static void add_working_folder(struct text *out)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
-    /* A working folder that was deleted has no name; this one stands for it and nothing can be made in it. */
+    /* A working folder that was deleted has no name; this one stands for it and nothing can be made
+     * in it. */
     add_steps(out, cwd ? cwd : "/proc/self/cwd");
 }
 

@@ -14,21 +14,24 @@ const char *const goal_names[] = {"minimize", "maximize", NULL};
 static const char *const losses[] = {"loss", "losses", "error", "errors", "err", NULL};
 
 static const char *const less[] = {
-    "wer", "cer",   "mer",   "ter",   "der", "eer", "mse",  "rmse",   "nmse",       "nrmse",   "msle",         "rmsle",
-    "mae", "mape",  "smape", "mpjpe", "epe", "nll", "ppl",  "bpb",    "bpc",        "bpd",     "xent",         "fid",
-    "kid", "lpips", "ece",   "brier", "fpr", "fnr", "hter", "regret", "perplexity", "logloss", "crossentropy", NULL};
+    "wer",   "cer",  "mer",   "ter",  "der",    "eer",        "mse",     "rmse",         "nmse",
+    "nrmse", "msle", "rmsle", "mae",  "mape",   "smape",      "mpjpe",   "epe",          "nll",
+    "ppl",   "bpb",  "bpc",   "bpd",  "xent",   "fid",        "kid",     "lpips",        "ece",
+    "brier", "fpr",  "fnr",   "hter", "regret", "perplexity", "logloss", "crossentropy", NULL};
 
 static const char *const more[] = {
-    "accuracy", "accuracies", "acc",    "macc",  "auc",         "auroc",       "auprc",  "aupr",   "ap",
-    "map",      "iou",        "miou",   "giou",  "dice",        "psnr",        "ssim",   "msssim", "bleu",
-    "chrf",     "rouge",      "meteor", "cider", "recall",      "precision",   "ndcg",   "mrr",    "mcc",
-    "tpr",      "tnr",        "f1",     "r2",    "sensitivity", "specificity", "fscore", "reward", NULL};
+    "accuracy",    "accuracies", "acc",    "macc",  "auc",    "auroc", "auprc",  "aupr",
+    "ap",          "map",        "iou",    "miou",  "giou",   "dice",  "psnr",   "ssim",
+    "msssim",      "bleu",       "chrf",   "rouge", "meteor", "cider", "recall", "precision",
+    "ndcg",        "mrr",        "mcc",    "tpr",   "tnr",    "f1",    "r2",     "sensitivity",
+    "specificity", "fscore",     "reward", NULL};
 
 /* Those of them that lie between 0 and 1, or 0 and 100 %. */
-static const char *const shares[] = {"accuracy", "accuracies",  "acc",         "macc",   "auc",  "auroc", "auprc",
-                                     "aupr",     "ap",          "map",         "iou",    "miou", "dice",  "recall",
-                                     "f1",       "precision",   "ndcg",        "mrr",    "tpr",  "tnr",   "fpr",
-                                     "fnr",      "sensitivity", "specificity", "fscore", NULL};
+static const char *const shares[] = {
+    "accuracy", "accuracies",  "acc",         "macc",   "auc",  "auroc", "auprc",
+    "aupr",     "ap",          "map",         "iou",    "miou", "dice",  "recall",
+    "f1",       "precision",   "ndcg",        "mrr",    "tpr",  "tnr",   "fpr",
+    "fnr",      "sensitivity", "specificity", "fscore", NULL};
 
 /* A word that says it with a number behind it: top1, rank-5, hits@10. */
 static const char *const more_numbered[] = {"top", "rank", "hit", "hits", NULL};
@@ -108,7 +111,8 @@ static size_t split(const char *metric, struct word *words)
     return count;
 }
 
-/* What words[at ..] say together: up to three of one part ("m" "AP", "m" "Io" "U"), or a word and a number. */
+/* What words[at ..] say together: up to three of one part ("m" "AP", "m" "Io" "U"), or a word and a
+ * number. */
 static bool says(const struct word *words, size_t count, size_t at, const char *const *list)
 {
     char joined[JOINED * MOST_LETTERS] = "";
@@ -133,8 +137,8 @@ enum goal goal_of_name(const char *metric)
             return GOAL_UNKNOWN;
         is_loss |= says(words, count, i, losses);
         is_less |= says(words, count, i, less);
-        is_more |= says(words, count, i, more) ||
-                   (i + 1 < count && words[i + 1].number && listed(words[i].letters, more_numbered));
+        is_more |= says(words, count, i, more) || (i + 1 < count && words[i + 1].number &&
+                                                   listed(words[i].letters, more_numbered));
     }
     if (is_loss)
         return GOAL_MINIMIZE;
@@ -149,8 +153,8 @@ bool goal_is_share(const char *metric)
     for (size_t i = 0; i < count; i++) {
         if (listed(words[i].letters, turned) || says(words, count, i, losses))
             return false;
-        is_share |= says(words, count, i, shares) ||
-                    (i + 1 < count && words[i + 1].number && listed(words[i].letters, more_numbered));
+        is_share |= says(words, count, i, shares) || (i + 1 < count && words[i + 1].number &&
+                                                      listed(words[i].letters, more_numbered));
     }
     return is_share;
 }

@@ -21,7 +21,8 @@ static bool refuse_nul(const struct json_doc *doc, struct err *err)
         return true;
     struct json_place place = json_place_at(doc, nul);
     const unsigned char *first = (const unsigned char *)doc->text;
-    bool utf16 = doc->length >= 2 && ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff));
+    bool utf16 = doc->length >= 2 &&
+                 ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff));
     if (utf16 || (size_t)(nul - doc->text) < 2)
         return err_set(err, "%s:1:1: it is UTF-16; save it as UTF-8", doc->file);
     return err_set(err, "%s:%zu:%zu: a NUL byte", doc->file, place.line, place.column);
@@ -43,14 +44,15 @@ json_t *json_load_bounded(const char *text, size_t length, size_t flags, json_er
         return json_loadb(text, length, flags, error);
     if (error) {
         *error = (json_error_t){.line = -1, .column = -1};
-        snprintf(error->text, sizeof error->text, "it holds more than %zu values, which no file of its kind does",
-                 most);
+        snprintf(error->text, sizeof error->text,
+                 "it holds more than %zu values, which no file of its kind does", most);
     }
     return NULL;
 }
 
 /* Takes text. */
-static bool parse_owned(const char *file, char *text, size_t length, struct json_doc *out, struct err *err)
+static bool parse_owned(const char *file, char *text, size_t length, struct json_doc *out,
+                        struct err *err)
 {
     *out = (struct json_doc){.file = mem_strdup(file), .text = text, .length = length};
     if (!refuse_nul(out, err)) {
@@ -70,9 +72,10 @@ static bool parse_owned(const char *file, char *text, size_t length, struct json
         return false;
     }
     const char *hint = json_hint(text + mark, length - mark, &error);
-    utf8_make_printable(error.text, ""); /* jansson quotes bytes of the text, and a message is one line */
-    err_set(err, "%s:%d:%d: %s%s%s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
-            error.text, hint ? ": " : "", hint ? hint : "");
+    /* jansson quotes bytes of the text, and a message is one line */
+    utf8_make_printable(error.text, "");
+    err_set(err, "%s:%d:%d: %s%s%s", file, error.line > 0 ? error.line : 1,
+            error.column > 0 ? error.column : 1, error.text, hint ? ": " : "", hint ? hint : "");
     json_doc_fini(out);
     return false;
 }
@@ -87,7 +90,8 @@ bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct 
     return parse_owned(path, text_take(&text), length, out, err);
 }
 
-static bool parse_yaml(const char *path, const struct text *yaml, struct json_doc *out, struct err *err)
+static bool parse_yaml(const char *path, const struct text *yaml, struct json_doc *out,
+                       struct err *err)
 {
     struct text json = {0};
     struct json_mark *marks;
@@ -104,8 +108,8 @@ static bool parse_yaml(const char *path, const struct text *yaml, struct json_do
     return true;
 }
 
-/* JSON with comments and trailing commas: both become blanks, byte for byte, so that what is left is JSON in which
- * everything is where it was. */
+/* JSON with comments and trailing commas: both become blanks, byte for byte, so that what is left
+ * is JSON in which everything is where it was. */
 
 static void blank(char *text, size_t from, size_t to)
 {
@@ -138,8 +142,10 @@ static size_t comment_end(const char *text, size_t length, size_t at)
 
 const char *jsonc_blank(char *text, size_t length)
 {
-    size_t comma = SIZE_MAX; /* the last one, while nothing but blanks and comments came behind it */
-    bool value = false;      /* a value came before what is next: a comma behind it may be left over */
+    /* the last one, while nothing but blanks and comments came behind it */
+    size_t comma = SIZE_MAX;
+    /* a value came before what is next: a comma behind it may be left over */
+    bool value = false;
     for (size_t at = 0; at < length;) {
         char c = text[at];
         if (c == '/' && at + 1 < length && (text[at + 1] == '/' || text[at + 1] == '*')) {
@@ -164,7 +170,8 @@ const char *jsonc_blank(char *text, size_t length)
     return NULL;
 }
 
-static bool parse_jsonc(const char *path, const struct text *text, struct json_doc *out, struct err *err)
+static bool parse_jsonc(const char *path, const struct text *text, struct json_doc *out,
+                        struct err *err)
 {
     char *blanked = mem_strndup(text_get(text), text->length);
     const char *open = jsonc_blank(blanked, text->length);
@@ -172,7 +179,8 @@ static bool parse_jsonc(const char *path, const struct text *text, struct json_d
         const struct json_doc doc = {.text = blanked, .length = text->length};
         struct json_place place = json_place_at(&doc, open);
         free(blanked);
-        return err_set(err, "%s:%zu:%zu: this comment is not closed by */", path, place.line, place.column);
+        return err_set(err, "%s:%zu:%zu: this comment is not closed by */", path, place.line,
+                       place.column);
     }
     if (!parse_owned(path, blanked, text->length, out, err))
         return false;
@@ -187,10 +195,12 @@ bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, 
         return json_doc_read(path, limit, out, err);
     AUTO_TEXT struct text text = {0};
     *out = (struct json_doc){0};
-    return fs_read(path, limit, &text, err) && (yaml ? parse_yaml : parse_jsonc)(path, &text, out, err);
+    return fs_read(path, limit, &text, err) &&
+           (yaml ? parse_yaml : parse_jsonc)(path, &text, out, err);
 }
 
-bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err)
+bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out,
+                    struct err *err)
 {
     char *copy = mem_alloc(length + 1);
     if (length)
@@ -228,15 +238,16 @@ bool json_to_reading(const json_t *json, double *out)
 {
     if (json_is_number(json))
         *out = json_number_value(json);
-    return json_is_number(json) || (json_is_string(json) && number_named(json_string_value(json), out));
+    return json_is_number(json) ||
+           (json_is_string(json) && number_named(json_string_value(json), out));
 }
 
 json_t *json_from_zone(const struct clock_zone *zone)
 {
     json_t *out = json_object(), *offsets = json_array();
     for (size_t i = 0; i < zone->count; i++)
-        json_array_append_new(
-            offsets, json_pack("[I, I]", (json_int_t)zone->changes[i].from_s, (json_int_t)zone->changes[i].offset_s));
+        json_array_append_new(offsets, json_pack("[I, I]", (json_int_t)zone->changes[i].from_s,
+                                                 (json_int_t)zone->changes[i].offset_s));
     json_object_set_new(out, "name", json_filled_or_null(zone->name));
     json_object_set_new(out, "offsets", offsets);
     return out;
@@ -252,7 +263,8 @@ void json_to_zone(const json_t *json, struct clock_zone *out)
     for (size_t i = 0; i < json_array_size(offsets) && out->count < CLOCK_ZONE_CHANGES; i++) {
         const json_t *from = json_array_get(json_array_get(offsets, i), 0);
         const json_t *offset = json_array_get(json_array_get(offsets, i), 1);
-        if (json_is_integer(from) && json_is_integer(offset) && llabs(json_integer_value(offset)) <= MOST_OFFSET_S)
+        if (json_is_integer(from) && json_is_integer(offset) &&
+            llabs(json_integer_value(offset)) <= MOST_OFFSET_S)
             out->changes[out->count++] =
                 (struct clock_zone_change){json_integer_value(from), json_integer_value(offset)};
     }

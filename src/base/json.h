@@ -26,59 +26,74 @@ struct json_doc {
     char *file; /* the name shown to people */
     char *text; /* JSON: what the file holds, or what was made of it */
     size_t length;
-    char *written;           /* JSON with comments: the file, byte for byte as long as text; else NULL */
+    /* JSON with comments: the file, byte for byte as long as text; else NULL */
+    char *written;
     struct json_mark *marks; /* YAML: of each value and key, by offset; else NULL */
     size_t mark_count;
     json_t *root;
-    json_t *repeats; /* path -> [byte of the first key, of the last]; NULL: no object has a key twice */
+    /* path -> [byte of the first key, of the last]; NULL: no object has a key twice */
+    json_t *repeats;
     json_t *overrides; /* path -> true: set over what the text says; NULL: nothing is */
 };
 
-/* A value takes up to 250 bytes of memory where it has three of text: so many values may be as short as they like, each further one
- * needs so many bytes of text (a plan's takes 23). NULL beyond it: error says it. flags: jansson's. */
+/* A value takes up to 250 bytes of memory where it has three of text: so many values may be as
+ * short as they like, each further one needs so many bytes of text (a plan's takes 23). NULL beyond
+ * it: error says it. flags: jansson's. */
 enum { JSON_VALUES_MAX = 1 << 20, JSON_BYTES_PER_VALUE = 16 };
 json_t *json_load_bounded(const char *text, size_t length, size_t flags, json_error_t *error);
 
-/* Reads at most limit bytes of JSON (NULs are refused, depth is bounded by jansson, a UTF-8 byte order mark is skipped). Of
- * a key that an object has twice the last value counts, as in Python; json_doc_repeated tells. The error names
- * file:line:column. json_doc_parse copies text. */
+/* Reads at most limit bytes of JSON (NULs are refused, depth is bounded by jansson, a UTF-8 byte
+ * order mark is skipped). Of a key that an object has twice the last value counts, as in Python;
+ * json_doc_repeated tells. The error names file:line:column. json_doc_parse copies text. */
 bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
-bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
-/* By the file's name YAML (.yaml, .yml), JSON with comments and trailing commas (.jsonc), or JSON. */
+bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out,
+                    struct err *err);
+/* By the file's name YAML (.yaml, .yml), JSON with comments and trailing commas (.jsonc), or
+ * JSON. */
 bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);
 
-/* Whether the object that this path leads through has its last key more than once; where the first and the last are. */
-bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first, struct json_place *last);
+/* Whether the object that this path leads through has its last key more than once; where the first
+ * and the last are. */
+bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first,
+                       struct json_place *last);
 
-/* Notes that the value at path was set over the text: it has no place. Is the one at path, or one that holds it? */
+/* Notes that the value at path was set over the text: it has no place. Is the one at path, or one
+ * that holds it? */
 void json_doc_override(struct json_doc *doc, const char *path);
 bool json_doc_overridden(const struct json_doc *doc, const char *path);
 
-/* For files of which every key counts: false when an object has a key twice; the error names both places. */
+/* For files of which every key counts: false when an object has a key twice; the error names both
+ * places. */
 bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err);
 
-/* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is no identifier (letters,
- * digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one; the caller frees. */
+/* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is
+ * no identifier (letters, digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one;
+ * the caller frees. */
 char *json_path_key(const char *path, const char *key);
 char *json_path_index(const char *path, size_t index);
 
-/* Where the value at path begins (of repeated keys the last); the place of its key when at_key (the root and elements of arrays have none: their own
- * place); {0, 0} when there is no such value. Costs a scan of the text: for messages only. */
+/* Where the value at path begins (of repeated keys the last); the place of its key when at_key (the
+ * root and elements of arrays have none: their own place); {0, 0} when there is no such value.
+ * Costs a scan of the text: for messages only. */
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
 
-/* One line of JSON without spaces, keys in the order they were set; doubles in shortest form with number_shortest (whole
- * ones with .0, NaN and infinities as null). json_print_pretty: indented by two, final newline. */
+/* One line of JSON without spaces, keys in the order they were set; doubles in shortest form with
+ * number_shortest (whole ones with .0, NaN and infinities as null). json_print_pretty: indented by
+ * two, final newline. */
 void json_print(const json_t *json, struct text *out);
 void json_print_pretty(const json_t *json, struct text *out);
 /* Pretty, as it is indented within so many others, and without a final newline. */
 void json_print_nested(const json_t *json, int depth, struct text *out);
-void json_print_taken(json_t *json, struct text *out); /* json_print_pretty, and the reference is taken */
+/* json_print_pretty, and the reference is taken */
+void json_print_taken(json_t *json, struct text *out);
 
-/* null for what is not finite: jansson's json_real gives NULL there, with which a key is silently left out. */
+/* null for what is not finite: jansson's json_real gives NULL there, with which a key is silently
+ * left out. */
 json_t *json_finite(double value);
 
-/* Of what a program measured: a number, or the text "nan", "inf" or "-inf", which JSON has no numbers for. */
+/* Of what a program measured: a number, or the text "nan", "inf" or "-inf", which JSON has no
+ * numbers for. */
 json_t *json_from_reading(double reading);
 bool json_to_reading(const json_t *json, double *out); /* false: neither */
 
@@ -90,8 +105,8 @@ void json_to_zone(const json_t *json, struct clock_zone *out);
 json_t *json_text_or_null(const char *text);
 json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
 
-json_t *
-json_texts(const char *const *texts); /* a list of them; NULL-terminated, or NULL: none. What is no UTF-8 is left out */
+/* a list of them; NULL-terminated, or NULL: none. What is no UTF-8 is left out */
+json_t *json_texts(const char *const *texts);
 
 /* As json_from_reading; null where it is not valid. */
 json_t *json_reading_or_null(struct reading reading);
@@ -108,7 +123,9 @@ const json_t *json_get(const json_t *object, const char *key);
 const char *json_get_text(const json_t *object, const char *key);
 bool json_get_int(const json_t *object, const char *key, json_int_t *out);
 bool json_get_number(const json_t *object, const char *key, double *out);
-struct reading json_get_reading(const json_t *object, const char *key); /* a number; not valid: it is none */
-bool json_says(const json_t *object, const char *key, const char *text); /* this very text; never where it is NULL */
+/* a number; not valid: it is none */
+struct reading json_get_reading(const json_t *object, const char *key);
+/* this very text; never where it is NULL */
+bool json_says(const json_t *object, const char *key, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* Paths to values, and a scan for the place of one. The text scanned is one that jansson accepted, so it is well
- * formed; every step is checked against the end all the same. */
+/* Paths to values, and a scan for the place of one. The text scanned is one that jansson accepted,
+ * so it is well formed; every step is checked against the end all the same. */
 #include "base/json_place.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -153,7 +153,8 @@ bool json_doc_overridden(const struct json_doc *doc, const char *path)
     json_object_foreach(doc->overrides, set, value)
     {
         size_t length = strlen(set);
-        if (strncmp(path, set, length) == 0 && (!path[length] || path[length] == '.' || path[length] == '['))
+        if (strncmp(path, set, length) == 0 &&
+            (!path[length] || path[length] == '.' || path[length] == '['))
             return true;
     }
     return false;
@@ -165,7 +166,8 @@ struct open_value {
     json_t *seen; /* an object's keys -> byte of the first one; NULL: nobody asks */
     size_t index;
     char *key;
-    const char *path; /* how the path that is looked for goes on from here; NULL: it leads elsewhere */
+    /* how the path that is looked for goes on from here; NULL: it leads elsewhere */
+    const char *path;
     const char *next; /* and from the element that is being read */
 };
 
@@ -183,8 +185,8 @@ static void open_value(struct walk *walk, bool is_object, bool note, const char 
 {
     if (walk->count)
         path = walk->items[walk->count - 1].next;
-    MEM_ADD(walk->items, walk->count) =
-        (struct open_value){.is_object = is_object, .seen = note && is_object ? json_object() : NULL, .path = path};
+    MEM_ADD(walk->items, walk->count) = (struct open_value){
+        .is_object = is_object, .seen = note && is_object ? json_object() : NULL, .path = path};
 }
 
 static void close_value(struct walk *walk)
@@ -194,8 +196,10 @@ static void close_value(struct walk *walk)
     free(last->key);
 }
 
-/* Calls visit where each element and each key begins, until it says false. note: keys are to be remembered. */
-static void walk_all(struct walk *walk, bool note, const char *path, bool (*visit)(struct walk *, struct open_value *))
+/* Calls visit where each element and each key begins, until it says false. note: keys are to be
+ * remembered. */
+static void walk_all(struct walk *walk, bool note, const char *path,
+                     bool (*visit)(struct walk *, struct open_value *))
 {
     struct scan *scan = &walk->scan;
     bool more = true;
@@ -221,19 +225,24 @@ static void walk_all(struct walk *walk, bool note, const char *path, bool (*visi
     free(walk->items);
 }
 
-/* The length of the path's next step if that leads to the element or key that begins here, else 0. */
+/* The length of the path's next step if that leads to the element or key that begins here, else
+ * 0. */
 static size_t step_length(struct walk *walk, struct open_value *in)
 {
     char *end;
     if (!in->is_object)
-        return in->path[0] == '[' && is_digit(in->path[1]) && strtoull(in->path + 1, &end, 10) == in->index &&
-                       *end == ']'
+        return in->path[0] == '[' && is_digit(in->path[1]) &&
+                       strtoull(in->path + 1, &end, 10) == in->index && *end == ']'
                    ? (size_t)(end + 1 - in->path)
                    : 0;
     AUTO_FREE char *key = take_key(&walk->scan);
-    AUTO_FREE char *step = !key ? NULL : in->path[0] == '[' ? quoted_step("", key) : json_path_key("", key);
+    AUTO_FREE char *step = !key                 ? NULL
+                           : in->path[0] == '[' ? quoted_step("", key)
+                                                : json_path_key("", key);
     size_t length = step ? strlen(step) : 0;
-    return length && strncmp(in->path, step, length) == 0 && !is_name_char(in->path[length]) ? length : 0;
+    return length && strncmp(in->path, step, length) == 0 && !is_name_char(in->path[length])
+               ? length
+               : 0;
 }
 
 /* Of keys that are there twice the last one counts. */
@@ -269,7 +278,8 @@ static char *path_of(const struct walk *walk)
     char *path = mem_strdup("$");
     EACH (item, walk->items, walk->count) {
         AUTO_FREE char *above = path;
-        path = item->is_object ? json_path_key(above, item->key) : json_path_index(above, item->index);
+        path =
+            item->is_object ? json_path_key(above, item->key) : json_path_index(above, item->index);
     }
     return path;
 }
@@ -290,9 +300,11 @@ static bool visit_key(struct walk *walk, struct open_value *in)
         json_object_set_new(in->seen, in->key, json_integer(at));
         return true;
     }
-    /* An object of the same path that came earlier, under a key that is repeated itself, does not count. */
+    /* An object of the same path that came earlier, under a key that is repeated itself, does not
+     * count. */
     AUTO_FREE char *path = path_of(walk);
-    json_object_set_new(walk->doc->repeats, path, json_pack("[I, I]", json_integer_value(first), at));
+    json_object_set_new(walk->doc->repeats, path,
+                        json_pack("[I, I]", json_integer_value(first), at));
     walk->kept += strlen(path);
     return walk->kept <= PATHS_MAX_BYTES;
 }
@@ -302,15 +314,18 @@ bool json_find_repeats(struct json_doc *doc, struct err *err)
     struct walk walk = {.doc = doc, .scan = scan_all(doc)};
     doc->repeats = json_object();
     walk_all(&walk, true, NULL, visit_key);
-    return walk.kept <= PATHS_MAX_BYTES || err_set(err, "%s: too many keys are in their object twice", doc->file);
+    return walk.kept <= PATHS_MAX_BYTES ||
+           err_set(err, "%s: too many keys are in their object twice", doc->file);
 }
 
-static struct json_place place_of_offset(const struct json_doc *doc, const json_t *places, size_t which)
+static struct json_place place_of_offset(const struct json_doc *doc, const json_t *places,
+                                         size_t which)
 {
     return json_place_at(doc, doc->text + json_integer_value(json_array_get(places, which)));
 }
 
-bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first, struct json_place *last)
+bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first,
+                       struct json_place *last)
 {
     const json_t *places = doc->repeats ? json_object_get(doc->repeats, path) : NULL;
     if (!places)
@@ -327,8 +342,10 @@ bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err)
         return true;
     const json_t *places = json_object_iter_value(first);
     struct json_place from = place_of_offset(doc, places, 0), to = place_of_offset(doc, places, 1);
-    return err_set(err, "%s:%zu:%zu: the key of %s is in its object twice, at %zu:%zu already: keep one of them",
-                   doc->file, to.line, to.column, json_object_iter_key(first), from.line, from.column);
+    return err_set(
+        err,
+        "%s:%zu:%zu: the key of %s is in its object twice, at %zu:%zu already: keep one of them",
+        doc->file, to.line, to.column, json_object_iter_key(first), from.line, from.column);
 }
 
 static bool begins(const char *text, const char *with)
@@ -346,7 +363,8 @@ static char before(const char *text, size_t place)
 
 static const char *hint_of_end(const char *text, size_t length)
 {
-    return before(text, length) ? "not everything that was opened by '{' or '[' is closed" : "it is empty";
+    return before(text, length) ? "not everything that was opened by '{' or '[' is closed"
+                                : "it is empty";
 }
 
 static const char *hint_of_word(const char *word)
@@ -371,16 +389,19 @@ const char *json_hint(const char *text, size_t length, const json_error_t *error
     if (!token || error->position < 1 || (size_t)error->position > length)
         return NULL;
     token += strlen(near);
-    bool close_expected = begins(error->text, "'}' expected") || begins(error->text, "']' expected");
+    bool close_expected =
+        begins(error->text, "'}' expected") || begins(error->text, "']' expected");
     switch (*token) {
     case '\'':
         return "strings and keys need double quotes";
     case '/':
     case '#':
-        return "JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them";
+        return "JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may "
+               "have them";
     case '}':
     case ']':
-        return before(text, (size_t)error->position - 1) == ',' ? "remove the comma before it" : NULL;
+        return before(text, (size_t)error->position - 1) == ',' ? "remove the comma before it"
+                                                                : NULL;
     case ':':
         return NULL;
     default:

@@ -13,14 +13,14 @@ size_t json_mark_length(const struct json_doc *doc);
 /* The place of a byte of the text. */
 struct json_place json_place_at(const struct json_doc *doc, const char *at);
 
-/* What is not JSON becomes blanks: comments, and the comma before a closing bracket. A block comment that is not closed is
- * given; else NULL. */
+/* What is not JSON becomes blanks: comments, and the comma before a closing bracket. A block
+ * comment that is not closed is given; else NULL. */
 const char *jsonc_blank(char *text, size_t length);
 
-/* YAML in JSON, indented; the caller frees json and marks. The error names file:line:column. Aliases are copied, so
- * what comes out is bounded besides. (yaml.c) */
-bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json, struct json_mark **marks,
-                  size_t *mark_count, struct err *err);
+/* YAML in JSON, indented; the caller frees json and marks. The error names file:line:column.
+ * Aliases are copied, so what comes out is bounded besides. (yaml.c) */
+bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json,
+                  struct json_mark **marks, size_t *mark_count, struct err *err);
 
 /* Fills doc->repeats. False: there are more than anybody wrote. */
 bool json_find_repeats(struct json_doc *doc, struct err *err);

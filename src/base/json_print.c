@@ -18,7 +18,8 @@ static void print_string(const char *s, size_t length, struct text *out)
             text_add_char(out, "bfnrt\"\\"[found - plain]);
             continue;
         }
-        /* What must be escaped, and what a terminal would obey: the value is the same. jansson's strings are UTF-8. */
+        /* What must be escaped, and what a terminal would obey: the value is the same. jansson's
+         * strings are UTF-8. */
         struct utf8_step step = utf8_step(s + i, length - i);
         if (step.shown || step.code > 0xFFFF)
             text_add_bytes(out, s + i, step.length);
@@ -66,7 +67,8 @@ static void print_array(const json_t *json, int depth, struct text *out)
 static void print_object(const json_t *json, int depth, struct text *out)
 {
     int inner = depth == COMPACT ? COMPACT : depth + 1;
-    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterators want it unconst, and do not change it */
+    /* jansson's iterators want it unconst, and do not change it */
+    json_t *object = (json_t *)(uintptr_t)json;
     bool first = true;
     text_add_char(out, '{');
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {

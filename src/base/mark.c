@@ -7,9 +7,11 @@ static const char *const source_names[] = {[MARK_LOG] = "log", [MARK_FIFO] = "fi
 
 bool mark_name_is_valid(const char *name)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     size_t length = strspn(name, letters);
-    return length >= 1 && length <= MARK_NAME_MAX && name[length] == '\0' && name[0] != '-' && name[0] != '.';
+    return length >= 1 && length <= MARK_NAME_MAX && name[length] == '\0' && name[0] != '-' &&
+           name[0] != '.';
 }
 
 const char *mark_source_name(enum mark_source source)

@@ -18,7 +18,8 @@ struct decimal {
     int point;
 };
 
-/* The nearest decimal of count digits. The radix character, which depends on the locale, is left out. */
+/* The nearest decimal of count digits. The radix character, which depends on the locale, is left
+ * out. */
 static void decimal_make(double magnitude, int count, struct decimal *out)
 {
     char printed[64];
@@ -66,8 +67,9 @@ static bool decimal_suffices(double magnitude, int count, struct decimal *out)
     decimal_make(magnitude, count, out);
     if (decimal_read(out) == magnitude)
         return true;
-    /* Below a power of two the doubles lie twice as dense as above it: there the nearest decimal may read as the double
-     * below while the one above it, a little farther off, still reads back. */
+    /* Below a power of two the doubles lie twice as dense as above it: there the nearest decimal
+     * may read as the double below while the one above it, a little farther off, still reads
+     * back. */
     int exponent;
     if (frexp(magnitude, &exponent) != 0.5)
         return false;
@@ -77,8 +79,8 @@ static bool decimal_suffices(double magnitude, int count, struct decimal *out)
 
 static void decimal_shortest(double magnitude, struct decimal *out)
 {
-    /* A decimal of up to 15 digits survives the way through a normal double, so 15 finds every shorter one too (with
-     * zeros behind it); the subnormal ones hold fewer digits. */
+    /* A decimal of up to 15 digits survives the way through a normal double, so 15 finds every
+     * shorter one too (with zeros behind it); the subnormal ones hold fewer digits. */
     int count = magnitude < 0x1p-1022 ? 1 : 15;
     while (count < MOST_DIGITS && !decimal_suffices(magnitude, count, out))
         count++;
@@ -167,8 +169,8 @@ bool number_parse(const char *text, double *out)
     const char *exponent = s + whole + (fraction ? fraction + 1 : 0);
     if (exponent[span_exponent(exponent)])
         return false;
-    /* strtod knows the locale's radix character only: the point is taken out and counted in the exponent. An exponent
-     * that does not fit is far out of every double's range. */
+    /* strtod knows the locale's radix character only: the point is taken out and counted in the
+     * exponent. An exponent that does not fit is far out of every double's range. */
     long long power = 0;
     if (*exponent) {
         errno = 0;
@@ -176,8 +178,9 @@ bool number_parse(const char *text, double *out)
         if (errno)
             power = power < 0 ? -(1LL << 50) : 1LL << 50;
     }
-    AUTO_FREE char *plain = mem_printf("%.*s%.*s%.*se%lld", (int)(s - text), text, (int)whole, s, (int)fraction,
-                                       s + whole + (fraction ? 1 : 0), power - (long long)fraction);
+    AUTO_FREE char *plain =
+        mem_printf("%.*s%.*s%.*se%lld", (int)(s - text), text, (int)whole, s, (int)fraction,
+                   s + whole + (fraction ? 1 : 0), power - (long long)fraction);
     double number = strtod(plain, NULL);
     if (isinf(number))
         return false;
@@ -186,7 +189,8 @@ bool number_parse(const char *text, double *out)
 }
 
 static const double ln2 = 0.69314718055994531;
-static const double ln2_high = 0x1.62e42feep-1; /* its last bits are 0: a small whole number times it is exact */
+/* its last bits are 0: a small whole number times it is exact */
+static const double ln2_high = 0x1.62e42feep-1;
 static const double ln2_low = 0x1.a39ef35793c76p-33;
 
 double number_log(double x)

@@ -38,7 +38,8 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
     return true;
 }
 
-/* The next number of a list separated by blanks; a negative one counts as 0 (tty_nr and tpgid may be). */
+/* The next number of a list separated by blanks; a negative one counts as 0 (tty_nr and tpgid may
+ * be). */
 static bool number_next(const char **at, const char *end, uint64_t *out)
 {
     while (*at < end && (**at == ' ' || **at == '\t'))
@@ -76,7 +77,8 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out)
     const char *end = bytes + count;
     const char *open = memchr(bytes, '(', count), *close = memrchr(bytes, ')', count);
     uint64_t pid = 0;
-    if (!open || !close || close < open || open == bytes || open[-1] != ' ' || end - close < 4 || close[1] != ' ')
+    if (!open || !close || close < open || open == bytes || open[-1] != ' ' || end - close < 4 ||
+        close[1] != ' ')
         return false;
     if (!proc_number_parse(bytes, (size_t)(open - bytes) - 1, INT_MAX, &pid))
         return false;
@@ -92,7 +94,8 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out)
         out->cpu_ticks += fields[i];
     out->threads = fields[16];
     out->start_time = fields[18];
-    return pid_from(fields[0], &out->ppid) && pid_from(fields[1], &out->pgrp) && pid_from(fields[2], &out->session);
+    return pid_from(fields[0], &out->ppid) && pid_from(fields[1], &out->pgrp) &&
+           pid_from(fields[2], &out->session);
 }
 
 bool proc_stat_alive(const struct proc_stat *stat)
@@ -101,7 +104,8 @@ bool proc_stat_alive(const struct proc_stat *stat)
 }
 
 /* "6:freezer:/a", "0::/b". */
-static bool cgroup_line(const char *line, const char *end, const char *controller, const char **path)
+static bool cgroup_line(const char *line, const char *end, const char *controller,
+                        const char **path)
 {
     const char *first = memchr(line, ':', (size_t)(end - line));
     const char *second = first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
@@ -121,7 +125,8 @@ static bool cgroup_line(const char *line, const char *end, const char *controlle
     return false;
 }
 
-bool proc_cgroup_path(const char *bytes, size_t count, const char *controller, char *out, size_t size)
+bool proc_cgroup_path(const char *bytes, size_t count, const char *controller, char *out,
+                      size_t size)
 {
     const char *end = bytes + count;
     for (const char *line = bytes; line < end;) {
@@ -288,7 +293,8 @@ bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat)
 bool proc_adopts(int proc_fd, pid_t parent)
 {
     struct proc_stat stat;
-    return parent == 1 || (proc_stat_read(proc_fd, parent, &stat) && proc_is_user_manager(proc_fd, &stat));
+    return parent == 1 ||
+           (proc_stat_read(proc_fd, parent, &stat) && proc_is_user_manager(proc_fd, &stat));
 }
 
 ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max)
@@ -317,7 +323,9 @@ static dev_t device_of(int fd, dev_t otherwise)
     AUTO_FREE char *path = mem_printf("/proc/self/fdinfo/%d", fd);
     unsigned major_number, minor_number;
     int mount, id;
-    const char *at = fs_read_kernel(AT_FDCWD, path, SMALL_MAX, &info, NULL) ? strstr(text_get(&info), "mnt_id:") : NULL;
+    const char *at = fs_read_kernel(AT_FDCWD, path, SMALL_MAX, &info, NULL)
+                         ? strstr(text_get(&info), "mnt_id:")
+                         : NULL;
     if (!at || sscanf(at, "mnt_id: %d", &mount) != 1 ||
         !fs_read_kernel(AT_FDCWD, "/proc/self/mountinfo", TABLE_MAX, &mounts, NULL))
         return otherwise;
@@ -327,14 +335,16 @@ static dev_t device_of(int fd, dev_t otherwise)
     return otherwise;
 }
 
-/* "3: FLOCK  ADVISORY  WRITE 28401 fe:00:11068451 0 EOF"; one with "->" behind the number only waits. */
+/* "3: FLOCK  ADVISORY  WRITE 28401 fe:00:11068451 0 EOF"; one with "->" behind the number only
+ * waits. */
 static pid_t find_in(const char *table, dev_t device, ino_t inode)
 {
     for (const char *at = table; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
         unsigned major_number, minor_number;
         unsigned long number;
         int pid;
-        if (sscanf(at, "%*d: %*[A-Z] %*s %*s %d %x:%x:%lu", &pid, &major_number, &minor_number, &number) == 4 &&
+        if (sscanf(at, "%*d: %*[A-Z] %*s %*s %d %x:%x:%lu", &pid, &major_number, &minor_number,
+                   &number) == 4 &&
             number == inode && makedev(major_number, minor_number) == device)
             return pid;
     }
@@ -343,19 +353,22 @@ static pid_t find_in(const char *table, dev_t device, ino_t inode)
 
 enum seen { SEEN_LOCKED, SEEN_NOT_LOCKED, SEEN_NOTHING };
 
-/* Whether the process has the file open by a descriptor whose lock it is. SEEN_NOTHING: it may not be looked into. */
+/* Whether the process has the file open by a descriptor whose lock it is. SEEN_NOTHING: it may not
+ * be looked into. */
 static enum seen look_into(pid_t pid, const struct stat *file)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/fd", (int)pid);
     DIR *listing = opendir(path);
     enum seen seen = listing ? SEEN_NOT_LOCKED : SEEN_NOTHING;
-    for (const struct dirent *entry; listing && seen != SEEN_LOCKED && (entry = readdir(listing));) {
+    for (const struct dirent *entry;
+         listing && seen != SEEN_LOCKED && (entry = readdir(listing));) {
         struct stat status;
         AUTO_TEXT struct text info = {0};
         AUTO_FREE char *info_path = mem_printf("/proc/%d/fdinfo/%s", (int)pid, entry->d_name);
         if (entry->d_name[0] != '.' && fstatat(dirfd(listing), entry->d_name, &status, 0) == 0 &&
             status.st_dev == file->st_dev && status.st_ino == file->st_ino &&
-            fs_read_kernel(AT_FDCWD, info_path, SMALL_MAX, &info, NULL) && strstr(text_get(&info), "\nlock:"))
+            fs_read_kernel(AT_FDCWD, info_path, SMALL_MAX, &info, NULL) &&
+            strstr(text_get(&info), "\nlock:"))
             seen = SEEN_LOCKED;
     }
     if (listing)
@@ -430,7 +443,8 @@ bool file_lock_owner(pid_t pid, struct file_lock_owner *out)
     utf8_copy_legible(who, strlen(who), out->user, sizeof out->user);
     if (!fs_read_kernel(AT_FDCWD, line, TABLE_MAX, &command, NULL) || command.length == 0)
         fs_read_kernel(AT_FDCWD, name, SMALL_MAX, &command, NULL);
-    while (command.length > 0 && (!command.data[command.length - 1] || command.data[command.length - 1] == '\n'))
+    while (command.length > 0 &&
+           (!command.data[command.length - 1] || command.data[command.length - 1] == '\n'))
         command.length--;
     EACH (item, command.data, command.length)
         if (!*item)

@@ -25,10 +25,12 @@ static void hand_over(posix_spawn_file_actions_t *files, int fd, int as)
     if (fd >= 0)
         posix_spawn_file_actions_adddup2(files, fd, as);
     else
-        posix_spawn_file_actions_addopen(files, as, "/dev/null", as == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+        posix_spawn_file_actions_addopen(files, as, "/dev/null",
+                                         as == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
 }
 
-int query_spawn(const char *program, char *const *argv, char *const *env, int input, int output, int errors, pid_t *pid)
+int query_spawn(const char *program, char *const *argv, char *const *env, int input, int output,
+                int errors, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -40,7 +42,8 @@ int query_spawn(const char *program, char *const *argv, char *const *env, int in
     hand_over(&files, output, STDOUT_FILENO);
     hand_over(&files, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     int code = posix_spawnp(pid, program, &files, &attributes, argv, env);
@@ -52,7 +55,8 @@ int query_spawn(const char *program, char *const *argv, char *const *env, int in
 int query_input(const struct text *text, struct err *err)
 {
     AUTO_CLOSE int fd = memfd_create("input", MFD_CLOEXEC);
-    if (fd >= 0 && fs_write_all(fd, text_get(text), text->length, NULL) && lseek(fd, 0, SEEK_SET) == 0)
+    if (fd >= 0 && fs_write_all(fd, text_get(text), text->length, NULL) &&
+        lseek(fd, 0, SEEK_SET) == 0)
         return steal_fd(&fd);
     err_sys(err, "keep what a program is to read");
     return -1;
@@ -81,7 +85,8 @@ static bool read_answer(int fd, size_t limit, int64_t deadline_ns, struct text *
     }
 }
 
-/* Whether it has ended. It is not reaped, so that its number, which is its group's too, stays its own. */
+/* Whether it has ended. It is not reaped, so that its number, which is its group's too, stays its
+ * own. */
 static bool wait_end(pid_t pid, int64_t deadline_ns)
 {
     for (;;) {
@@ -96,8 +101,8 @@ static bool wait_end(pid_t pid, int64_t deadline_ns)
     }
 }
 
-bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, bool with_errors,
-                   struct text *out, int *status)
+bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
+                   bool with_errors, struct text *out, int *status)
 {
     int ends[2], ignored;
     status = status ? status : &ignored;
@@ -107,7 +112,8 @@ bool query_program(const struct strv *argv, const struct strv *env, size_t limit
         return false;
     AUTO_CLOSE int read_end = ends[0];
     pid_t pid = 0;
-    int code = query_spawn(argv->items[0], argv->items, env->items, -1, ends[1], with_errors ? ends[1] : -1, &pid);
+    int code = query_spawn(argv->items[0], argv->items, env->items, -1, ends[1],
+                           with_errors ? ends[1] : -1, &pid);
     close(ends[1]);
     if (code != 0)
         return false;

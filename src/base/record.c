@@ -46,7 +46,8 @@ static json_t *field_json(const struct record_field *field, const char *record)
         return record_json(field->fields, at);
     case RECORD_LIST:
         return record_list_json(field->fields, *(const void *const *)at,
-                                *(const size_t *)(const void *)(record + field->count_at), field->size);
+                                *(const size_t *)(const void *)(record + field->count_at),
+                                field->size);
     }
     return json_null();
 }
@@ -64,7 +65,8 @@ json_t *record_json(const struct record_field *fields, const void *record)
     return out;
 }
 
-json_t *record_list_json(const struct record_field *fields, const void *records, size_t count, size_t size)
+json_t *record_list_json(const struct record_field *fields, const void *records, size_t count,
+                         size_t size)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < count; i++)

@@ -51,7 +51,8 @@ uint64_t rng_next(struct rng *rng)
 
 uint64_t rng_below(struct rng *rng, uint64_t bound)
 {
-    /* 2^64 modulo bound: leaving out that many numbers, each remainder is as likely as any other. */
+    /* 2^64 modulo bound: leaving out that many numbers, each remainder is as likely as any
+     * other. */
     uint64_t left_out = -bound % bound;
     uint64_t drawn;
     do
@@ -67,7 +68,9 @@ double rng_unit(struct rng *rng)
 
 double rng_normal(struct rng *rng)
 {
-    double u, v, s; /* Marsaglia's polar method; the second number is let go, so that a generator has no more state */
+    /* Marsaglia's polar method; the second number is let go, so that a generator has no more
+     * state */
+    double u, v, s;
     do {
         u = 2 * rng_unit(rng) - 1;
         v = 2 * rng_unit(rng) - 1;

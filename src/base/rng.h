@@ -1,5 +1,5 @@
-/* rng: random numbers that are the same on every machine for one seed: xoshiro256** (Blackman and Vigna 2018) filled from
- * SplitMix64. Not for secrets. */
+/* rng: random numbers that are the same on every machine for one seed: xoshiro256** (Blackman and
+ * Vigna 2018) filled from SplitMix64. Not for secrets. */
 #ifndef TARE_BASE_RNG_H
 #define TARE_BASE_RNG_H
 
@@ -11,7 +11,8 @@ struct rng {
 
 void rng_seed(struct rng *rng, uint64_t seed);
 
-/* A generator of its own for one named part of a plan, so that an entry's draws do not depend on the entries before it. */
+/* A generator of its own for one named part of a plan, so that an entry's draws do not depend on
+ * the entries before it. */
 void rng_seed_named(struct rng *rng, uint64_t seed, const char *name);
 
 uint64_t rng_next(struct rng *rng);
@@ -19,7 +20,8 @@ uint64_t rng_below(struct rng *rng, uint64_t bound); /* 0 .. bound-1 without bia
 double rng_unit(struct rng *rng);                    /* [0, 1), 53 bits */
 double rng_normal(struct rng *rng);                  /* mean 0, deviation 1 */
 
-/* A seed from the kernel, for plans that name none (it is then recorded). Fits in 53 bits, so JSON keeps it. */
+/* A seed from the kernel, for plans that name none (it is then recorded). Fits in 53 bits, so JSON
+ * keeps it. */
 uint64_t rng_fresh_seed(void);
 
 #endif

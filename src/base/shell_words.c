@@ -6,7 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The word that is being read. A byte of mask for each of its bytes: 'q' where quoted, 'p' where plain. */
+/* The word that is being read. A byte of mask for each of its bytes: 'q' where quoted, 'p' where
+ * plain. */
 struct splitter {
     const char *command, *at;
     struct text word, mask;
@@ -17,17 +18,19 @@ struct splitter {
     struct err *err;
 };
 
-static const char mend[] = "write sh -c '...' around the command, or quote it to pass it on as it is";
+static const char mend[] =
+    "write sh -c '...' around the command, or quote it to pass it on as it is";
 
 static size_t place_of(const struct splitter *splitter, const char *at)
 {
     return 1 + utf8_count(splitter->command, (size_t)(at - splitter->command));
 }
 
-static bool needs_shell(const struct splitter *splitter, const char *at, size_t length, const char *what)
+static bool needs_shell(const struct splitter *splitter, const char *at, size_t length,
+                        const char *what)
 {
-    return err_set(splitter->err, "'%.*s' at character %zu: %s needs a shell, and none is run; %s", (int)length, at,
-                   place_of(splitter, at), what, mend);
+    return err_set(splitter->err, "'%.*s' at character %zu: %s needs a shell, and none is run; %s",
+                   (int)length, at, place_of(splitter, at), what, mend);
 }
 
 static void add(struct splitter *splitter, char c, bool quoted)
@@ -41,7 +44,8 @@ static void add(struct splitter *splitter, char c, bool quoted)
 
 static bool is_plain(const struct splitter *splitter, size_t i, char c)
 {
-    return i < splitter->word.length && splitter->word.data[i] == c && splitter->mask.data[i] == 'p';
+    return i < splitter->word.length && splitter->word.data[i] == c &&
+           splitter->mask.data[i] == 'p';
 }
 
 static size_t find_plain(const struct splitter *splitter, size_t from, char c)
@@ -72,7 +76,8 @@ static bool has_braces(const struct splitter *splitter)
     if (close == splitter->word.length)
         return false;
     for (size_t i = open; i < close; i++)
-        if (is_plain(splitter, i, ',') || (is_plain(splitter, i, '.') && is_plain(splitter, i + 1, '.')))
+        if (is_plain(splitter, i, ',') ||
+            (is_plain(splitter, i, '.') && is_plain(splitter, i + 1, '.')))
             return true;
     return false;
 }
@@ -92,9 +97,10 @@ static bool check_word(const struct splitter *splitter)
     if (splitter->word.length == 0)
         return true;
     if (splitter->out->count == 0 && is_assignment(splitter))
-        return err_set(splitter->err,
-                       "'%.*s' sets a variable, which needs a shell, and none is run; write env %.*s ...", (int)length,
-                       begin, (int)length, begin);
+        return err_set(
+            splitter->err,
+            "'%.*s' sets a variable, which needs a shell, and none is run; write env %.*s ...",
+            (int)length, begin, (int)length, begin);
     if (is_plain(splitter, 0, '~'))
         return needs_shell(splitter, begin, length, "a home folder");
     if (has_pattern(splitter))
@@ -128,15 +134,16 @@ static bool check_dollar(const struct splitter *splitter, bool quoted)
         return needs_shell(splitter, at, length, "such a quote");
     if (!at[1] || !(isalnum((unsigned char)at[1]) || strchr("_{[?#!@*-$", at[1])))
         return true;
-    while (isalnum((unsigned char)at[1]) && (isalnum((unsigned char)at[length]) || at[length] == '_'))
+    while (isalnum((unsigned char)at[1]) &&
+           (isalnum((unsigned char)at[length]) || at[length] == '_'))
         length++;
     return needs_shell(splitter, at, length, "a variable");
 }
 
 static bool not_closed(const struct splitter *splitter, const char *open)
 {
-    return err_set(splitter->err, "the %s quote at character %zu is not closed", *open == '"' ? "double" : "single",
-                   place_of(splitter, open));
+    return err_set(splitter->err, "the %s quote at character %zu is not closed",
+                   *open == '"' ? "double" : "single", place_of(splitter, open));
 }
 
 static void begin_quoted(struct splitter *splitter)
@@ -279,7 +286,8 @@ static void add_quoted(const char *word, struct text *out)
 
 void shell_words_quote(const char *word, struct text *out)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
     if (*word && strspn(word, plain) == strlen(word))
         text_add(out, word);
     else

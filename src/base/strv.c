@@ -112,7 +112,8 @@ static size_t env_index(const struct strv *env, const char *name)
 {
     size_t length = strlen(name);
     size_t i = 0;
-    while (i < env->count && !(strncmp(env->items[i], name, length) == 0 && env->items[i][length] == '='))
+    while (i < env->count &&
+           !(strncmp(env->items[i], name, length) == 0 && env->items[i][length] == '='))
         i++;
     return i;
 }

@@ -26,9 +26,11 @@ void strv_fini(struct strv *list);
  * No string of it may be freed or replaced from outside until something is added. */
 void strv_pack(struct strv *list);
 
-/* An environment is a strv of NAME=VALUE. set replaces or adds; get gives the value inside the list, or NULL. */
+/* An environment is a strv of NAME=VALUE. set replaces or adds; get gives the value inside the
+ * list, or NULL. */
 void strv_env_set(struct strv *env, const char *name, const char *value);
-void strv_env_set_all(struct strv *env, const struct strv *more); /* each; what has no = is left out */
+/* each; what has no = is left out */
+void strv_env_set_all(struct strv *env, const struct strv *more);
 const char *strv_env_get(const struct strv *env, const char *name);
 
 #define AUTO_STRV AUTO(strv_fini)

@@ -17,12 +17,14 @@ void text_add(struct text *text, const char *s);
 void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_add_char(struct text *text, char c);
 void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_clear(struct text *text);       /* empty again, the memory kept */
+void text_clear(struct text *text);            /* empty again, the memory kept */
 const char *text_get(const struct text *text); /* "" while nothing was added */
-char *text_take(struct text *text);       /* the bytes become the caller's, never NULL; text is empty again */
+/* the bytes become the caller's, never NULL; text is empty again */
+char *text_take(struct text *text);
 void text_fini(struct text *text);
 
-/* Words broken into lines of at most width columns, each after indent blanks; ends with a newline. */
+/* Words broken into lines of at most width columns, each after indent blanks; ends with a
+ * newline. */
 void text_wrap(struct text *text, const char *words, size_t indent, size_t width);
 
 /* Whether s ends with end, and is more than that. */

@@ -75,18 +75,21 @@ struct range {
     uint32_t first, last;
 };
 
-/* Unicode 15: East Asian Width W and F, in coarse blocks; and what is drawn over the character before it. */
+/* Unicode 15: East Asian Width W and F, in coarse blocks; and what is drawn over the character
+ * before it. */
 static const struct range wide[] = {
-    {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xA960, 0xA97C},
-    {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
-    {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
+    {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},
+    {0xA960, 0xA97C},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},
+    {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
+    {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
 };
 static const struct range combining[] = {
-    {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x1AB0, 0x1AFF},   {0x1DC0, 0x1DFF},
-    {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF},
+    {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD},   {0x064B, 0x065F},
+    {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F},   {0x20D0, 0x20FF},
+    {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF},
 };
-/* C0; DEL and C1; Arabic letter mark; what has no width; marks, line ends and embeddings, isolates of direction; the
- * byte order mark. */
+/* C0; DEL and C1; Arabic letter mark; what has no width; marks, line ends and embeddings, isolates
+ * of direction; the byte order mark. */
 static const struct range never_shown[] = {
     {0x0000, 0x001F}, {0x007F, 0x009F}, {0x061C, 0x061C}, {0x200B, 0x200B},
     {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF},
@@ -114,8 +117,9 @@ struct utf8_step utf8_step(const char *at, size_t left)
 }
 
 /* step: each in turn, at bytes + i. */
-#define EACH_STEP(step, bytes, i, count)                                                                               \
-    for (size_t i = 0; i < (count) && (step = utf8_step((bytes) + i, (count)-i)).length; i += step.length)
+#define EACH_STEP(step, bytes, i, count)                                                 \
+    for (size_t i = 0; i < (count) && (step = utf8_step((bytes) + i, (count)-i)).length; \
+         i += step.length)
 
 bool utf8_is_printable(const char *bytes, size_t count)
 {

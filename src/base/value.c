@@ -146,7 +146,8 @@ static char *float_key(double number)
     double magnitude = fabs(number);
     if (magnitude >= SIX_DIGITS && magnitude < INTEGERS_END)
         return mem_printf("%.0f", number);
-    number_shortest(magnitude < SIX_DIGITS ? number_round(number, 6) + 0.0 : number, written); /* + 0.0: -0.0 is 0 */
+    /* + 0.0: -0.0 is 0 */
+    number_shortest(magnitude < SIX_DIGITS ? number_round(number, 6) + 0.0 : number, written);
     size_t length = strlen(written);
     if (length > 2 && strcmp(written + length - 2, ".0") == 0)
         written[length - 2] = '\0'; /* the text "32" and the number 32 are one on a command line */

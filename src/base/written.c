@@ -10,7 +10,8 @@
 
 enum { RECORD_MAX_BYTES = 1 << 20 };
 
-/* FNV-1a of 64 bits (RFC 9923): against accidents, not against malice. An empty text: it cannot be read. */
+/* FNV-1a of 64 bits (RFC 9923): against accidents, not against malice. An empty text: it cannot be
+ * read. */
 static void print_hash(int fd, struct text *out)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -57,7 +58,8 @@ static json_t *read_record(const char *folder)
         json_is_object(json_object_get(doc.root, "files")))
         return json_incref(doc.root);
     json_t *record = json_object();
-    json_set_text(record, "comment", "what tare wrote into this folder and may replace; harmless to delete");
+    json_set_text(record, "comment",
+                  "what tare wrote into this folder and may replace; harmless to delete");
     json_object_set_new(record, "files", json_object());
     return record;
 }
@@ -73,14 +75,16 @@ bool written_may_replace(const char *folder, const char *name, struct err *err)
     json_decref(record);
     json_decref(now);
     return ours || err_set(err,
-                           "%s is there already and is not, or no longer, what was written by this program: nothing "
+                           "%s is there already and is not, or no longer, what was written by this "
+                           "program: nothing "
                            "was written; move it away, or replace it with --force",
                            path);
 }
 
 bool written_record(const char *folder, const char *name, struct err *err)
 {
-    AUTO_FREE char *path = mem_printf("%s/%s", folder, name), *file = mem_printf("%s/" WRITTEN_RECORD, folder);
+    AUTO_FREE char *path = mem_printf("%s/%s", folder, name),
+                   *file = mem_printf("%s/" WRITTEN_RECORD, folder);
     AUTO_TEXT struct text text = {0};
     json_t *record = read_record(folder), *facts = facts_of(path);
     if (facts)
@@ -90,9 +94,10 @@ bool written_record(const char *folder, const char *name, struct err *err)
     return !facts || fs_write_atomic(AT_FDCWD, file, text_get(&text), text.length, err);
 }
 
-bool written_write(const char *folder, const char *name, const char *bytes, size_t count, bool force, struct err *err)
+bool written_write(const char *folder, const char *name, const char *bytes, size_t count,
+                   bool force, struct err *err)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
-    return (force || written_may_replace(folder, name, err)) && fs_write_atomic(AT_FDCWD, path, bytes, count, err) &&
-           written_record(folder, name, err);
+    return (force || written_may_replace(folder, name, err)) &&
+           fs_write_atomic(AT_FDCWD, path, bytes, count, err) && written_record(folder, name, err);
 }

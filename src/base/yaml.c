@@ -1,5 +1,6 @@
-/* YAML to JSON, with the place of each token, by libyaml's events. Plain scalars are read by the core schema of YAML 1.2 ("no" is a
- * string, 1e-3 a number), as the specification's chapter 10.3.2 has it. */
+/* YAML to JSON, with the place of each token, by libyaml's events. Plain scalars are read by the
+ * core schema of YAML 1.2 ("no" is a string, 1e-3 a number), as the specification's chapter 10.3.2
+ * has it. */
 #include "base/json_place.h"
 
 #include "base/cleanup.h"
@@ -106,7 +107,8 @@ static bool radix_to_json(const char *text, struct text *out)
     return true;
 }
 
-static bool string_to_json(const struct reader *reader, const yaml_mark_t *at, const char *text, struct text *out)
+static bool string_to_json(const struct reader *reader, const yaml_mark_t *at, const char *text,
+                           struct text *out)
 {
     json_t *string = json_string(text);
     if (!string)
@@ -116,7 +118,8 @@ static bool string_to_json(const struct reader *reader, const yaml_mark_t *at, c
     return true;
 }
 
-static bool plain_to_json(const struct reader *reader, const yaml_mark_t *at, const char *text, struct text *out)
+static bool plain_to_json(const struct reader *reader, const yaml_mark_t *at, const char *text,
+                          struct text *out)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const trues[] = {"true", "True", "TRUE", NULL};
@@ -150,7 +153,8 @@ static bool begin_node(struct reader *reader, const yaml_mark_t *at, bool scalar
 {
     *key = false;
     if (reader->mark_count >= MOST_NODES || reader->json.length > MOST_JSON_BYTES)
-        return refuse(reader, at, "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
+        return refuse(reader, at,
+                      "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
     struct level *level = reader->depth ? &reader->levels[reader->depth - 1] : NULL;
     if (!level)
         return true;
@@ -182,16 +186,19 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
     const char *text = (const char *)event->data.scalar.value;
     bool key, plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (event->data.scalar.tag)
-        return refuse(reader, at, "tags (such as !!str) are not supported: quote what must be a string");
+        return refuse(reader, at,
+                      "tags (such as !!str) are not supported: quote what must be a string");
     if (strlen(text) != event->data.scalar.length)
         return refuse(reader, at, "a NUL character");
     if (reader->depth == 0)
-        return refuse(reader, at, *text ? "expected keys and values, not a single value" : "it is empty");
+        return refuse(reader, at,
+                      *text ? "expected keys and values, not a single value" : "it is empty");
     if (!begin_node(reader, at, true, &key))
         return false;
     if (key && plain && strcmp(text, "<<") == 0)
         return refuse(reader, at,
-                      "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
+                      "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias "
+                      "for a whole value");
     size_t from = reader->json.length, first_mark = reader->mark_count;
     add_mark(reader, at);
     if (!(plain && !key ? plain_to_json : string_to_json)(reader, at, text, &reader->json))
@@ -202,8 +209,8 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
     return true;
 }
 
-static bool open_level(struct reader *reader, const yaml_event_t *event, bool is_mapping, const yaml_char_t *anchor,
-                       const yaml_char_t *tag)
+static bool open_level(struct reader *reader, const yaml_event_t *event, bool is_mapping,
+                       const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     bool key;
     const yaml_mark_t *at = &event->start_mark;
@@ -248,9 +255,11 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
     bool key;
     if (!begin_node(reader, at, reader->json.data[piece.from] == '"', &key))
         return false;
-    size_t to = reader->json.length, length = piece.to - piece.from, nodes = piece.end_mark - piece.first_mark;
+    size_t to = reader->json.length, length = piece.to - piece.from,
+           nodes = piece.end_mark - piece.first_mark;
     if (reader->mark_count + nodes > MOST_NODES || to + length > MOST_JSON_BYTES)
-        return refuse(reader, at, "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
+        return refuse(reader, at,
+                      "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
     add_mark(reader, at);
     for (size_t k = piece.first_mark + 1; k < piece.end_mark; k++) {
         reader->marks = mem_room(reader->marks, reader->mark_count, sizeof *reader->marks);
@@ -277,9 +286,11 @@ static bool take_event(struct reader *reader, const yaml_event_t *event, size_t 
     case YAML_ALIAS_EVENT:
         return add_alias(reader, event);
     case YAML_SEQUENCE_START_EVENT:
-        return open_level(reader, event, false, event->data.sequence_start.anchor, event->data.sequence_start.tag);
+        return open_level(reader, event, false, event->data.sequence_start.anchor,
+                          event->data.sequence_start.tag);
     case YAML_MAPPING_START_EVENT:
-        return open_level(reader, event, true, event->data.mapping_start.anchor, event->data.mapping_start.tag);
+        return open_level(reader, event, true, event->data.mapping_start.anchor,
+                          event->data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         close_level(reader);
@@ -293,11 +304,12 @@ static bool refuse_syntax(const struct reader *reader, const yaml_parser_t *pars
 {
     AUTO_FREE char *what = utf8_line(parser->problem ? parser->problem : "it cannot be read");
     if (parser->error == YAML_READER_ERROR || parser->error == YAML_MEMORY_ERROR)
-        return err_set(reader->err, "%s:1:1: no YAML: %s (at byte %zu)", reader->file, what, parser->problem_offset);
+        return err_set(reader->err, "%s:1:1: no YAML: %s (at byte %zu)", reader->file, what,
+                       parser->problem_offset);
     bool tab = strstr(what, "cannot start any token") != NULL;
-    AUTO_FREE char *why =
-        mem_printf("%s%s%s%s", what, parser->context ? ", " : "", parser->context ? parser->context : "",
-                   tab ? " (YAML is indented by spaces, not tabs, and @ ` % need quotes)" : "");
+    AUTO_FREE char *why = mem_printf(
+        "%s%s%s%s", what, parser->context ? ", " : "", parser->context ? parser->context : "",
+        tab ? " (YAML is indented by spaces, not tabs, and @ ` % need quotes)" : "");
     return refuse(reader, &parser->problem_mark, why);
 }
 
@@ -323,8 +335,8 @@ static bool read_all(struct reader *reader, const char *text, size_t length)
     return good && (documents > 0 || refuse(reader, &(yaml_mark_t){0}, "it is empty"));
 }
 
-bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json, struct json_mark **marks,
-                  size_t *mark_count, struct err *err)
+bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json,
+                  struct json_mark **marks, size_t *mark_count, struct err *err)
 {
     struct reader reader = {.file = file, .by_name = json_object(), .err = err};
     bool good = read_all(&reader, text, length);

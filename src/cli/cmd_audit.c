@@ -37,22 +37,25 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON: what audit.json holds"),
-    [OPTION_WRITE] =
-        FLAG_ROW("-w", "--write", "write audit.json and, for each folder, " AUDIT_SAFE_CSV " and " AUDIT_AFFECTED_CSV),
-    [OPTION_OUTPUT] =
-        VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "with --write: there, instead of beside what was read"),
-    [OPTION_SPLIT] = VALUE_ROW(
-        NULL, "--split-at", "TIME", CLI_TEXT,
-        "compare success before and after this local time (2025-11-25 01:20:48), or the moment of change that the data "
-        "itself shows (auto); with --write, what did not end before it is affected"),
+    [OPTION_WRITE] = FLAG_ROW("-w", "--write",
+                              "write audit.json and, for each folder, " AUDIT_SAFE_CSV
+                              " and " AUDIT_AFFECTED_CSV),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+                                "with --write: there, instead of beside what was read"),
+    [OPTION_SPLIT] =
+        VALUE_ROW(NULL, "--split-at", "TIME", CLI_TEXT,
+                  "compare success before and after this local time (2025-11-25 01:20:48), or the "
+                  "moment of change that the data "
+                  "itself shows (auto); with --write, what did not end before it is affected"),
     [OPTION_EXPECT] = OPTION_ROW_EXPECT,
-    [OPTION_REPEAT] =
-        VALUE_ROW(NULL, "--repeat", "FILE", CLI_FILE,
-                  "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
-    [OPTION_REGISTRY] =
-        VALUE_ROW(NULL, "--registry", "FILE", CLI_FILE,
-                  "compare trainings with the defaults of this registry, where a hyperparameter is blank"),
-    [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
+    [OPTION_REPEAT] = VALUE_ROW(
+        NULL, "--repeat", "FILE", CLI_FILE,
+        "write settings for 'run' that do again what is not clean, with the same hyperparameters"),
+    [OPTION_REGISTRY] = VALUE_ROW(
+        NULL, "--registry", "FILE", CLI_FILE,
+        "compare trainings with the defaults of this registry, where a hyperparameter is blank"),
+    [OPTION_FORCE] = FLAG_ROW(
+        NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
@@ -90,7 +93,8 @@ static struct text *outputs_add(struct outputs *outputs, const char *folder, cha
 
 /* By what the experiments of a folder are affected, and how many by each: "started after
  * 2025-11-25 01:20:48 (31), ...". */
-static char *count_reasons(const struct dataset *dataset, const struct account *account, size_t folder)
+static char *count_reasons(const struct dataset *dataset, const struct account *account,
+                           size_t folder)
 {
     AUTO_STRV struct strv names = {0};
     AUTO_TEXT struct text text = {0};
@@ -102,7 +106,8 @@ static char *count_reasons(const struct dataset *dataset, const struct account *
             continue;
         const char *end = strstr(reason, ": "), *next = strstr(reason, "; ");
         end = next && (!end || next < end) ? next : end;
-        AUTO_FREE char *name = end ? mem_strndup(reason, (size_t)(end - reason)) : mem_strdup(reason);
+        AUTO_FREE char *name =
+            end ? mem_strndup(reason, (size_t)(end - reason)) : mem_strdup(reason);
         strv_add_once(&names, name);
         for (size_t k = 0; k < names.count; k++)
             counts[k] += strcmp(names.items[k], name) == 0;
@@ -119,19 +124,23 @@ static void note_empty(const struct dataset *dataset, const struct account *acco
     const char *path = dataset->folders[folder].path;
     AUTO_FREE char *reasons = count_reasons(dataset, account, folder);
     if (tables->safe_rows + tables->affected_rows == 0)
-        strv_add_owned(&out->notes, mem_printf("%s: both tables are empty, as summary.csv has no rows", path));
+        strv_add_owned(&out->notes,
+                       mem_printf("%s: both tables are empty, as summary.csv has no rows", path));
     else if (tables->safe_rows == 0)
-        strv_add_owned(&out->notes, mem_printf("%s: " AUDIT_SAFE_CSV " is empty, as all %zu rows are affected: %s",
+        strv_add_owned(&out->notes, mem_printf("%s: " AUDIT_SAFE_CSV
+                                               " is empty, as all %zu rows are affected: %s",
                                                path, tables->affected_rows, reasons));
     else if (tables->affected_rows == 0)
-        strv_add_owned(&out->notes, mem_printf("%s: " AUDIT_AFFECTED_CSV
-                                               " is empty, as %snothing speaks against any of the %zu rows",
-                                               path, account->split.found ? "all ended before the moment and " : "",
-                                               tables->safe_rows));
+        strv_add_owned(&out->notes,
+                       mem_printf("%s: " AUDIT_AFFECTED_CSV
+                                  " is empty, as %snothing speaks against any of the %zu rows",
+                                  path,
+                                  account->split.found ? "all ended before the moment and " : "",
+                                  tables->safe_rows));
 }
 
-static bool make_tables(const struct dataset *dataset, const struct account *account, size_t folder, const char *output,
-                        struct outputs *out, struct err *err)
+static bool make_tables(const struct dataset *dataset, const struct account *account, size_t folder,
+                        const char *output, struct outputs *out, struct err *err)
 {
     const struct dataset_folder *from = &dataset->folders[folder];
     if (from->layout != DATASET_TARE && !from->has_summary) {
@@ -144,9 +153,10 @@ static bool make_tables(const struct dataset *dataset, const struct account *acc
     AUTO_FREE char *base = fs_basename(from->path);
     bool named = output && dataset->folder_count > 1;
     const char *where = output ? output : from->path;
-    struct text *safe = outputs_add(out, where, mem_printf("%s%s" AUDIT_SAFE_CSV, named ? base : "", named ? "_" : ""));
-    struct text *affected =
-        outputs_add(out, where, mem_printf("%s%s" AUDIT_AFFECTED_CSV, named ? base : "", named ? "_" : ""));
+    struct text *safe = outputs_add(
+        out, where, mem_printf("%s%s" AUDIT_SAFE_CSV, named ? base : "", named ? "_" : ""));
+    struct text *affected = outputs_add(
+        out, where, mem_printf("%s%s" AUDIT_AFFECTED_CSV, named ? base : "", named ? "_" : ""));
     note_empty(dataset, account, folder, &tables, out);
     *safe = tables.safe;
     *affected = tables.affected;
@@ -154,17 +164,19 @@ static bool make_tables(const struct dataset *dataset, const struct account *acc
     return true;
 }
 
-/* audit.json of several folders goes beside the first. Where one file may not be replaced none is written. */
-static bool write_all(const struct dataset *dataset, const struct account *account, const json_t *json,
-                      const char *output, bool force, struct err *err)
+/* audit.json of several folders goes beside the first. Where one file may not be replaced none is
+ * written. */
+static bool write_all(const struct dataset *dataset, const struct account *account,
+                      const json_t *json, const char *output, bool force, struct err *err)
 {
     AUTO(outputs_fini)
-    struct outputs outputs = {.items = mem_array(2 * dataset->folder_count + 1, sizeof(struct output))};
+    struct outputs outputs = {.items =
+                                  mem_array(2 * dataset->folder_count + 1, sizeof(struct output))};
     AUTO_CLOSE int made = output ? fs_make_path(output, 0777, err) : -1;
     if (output && made < 0)
         return false;
-    json_print_pretty(json,
-                      outputs_add(&outputs, output ? output : dataset->folders[0].path, mem_strdup("audit.json")));
+    json_print_pretty(json, outputs_add(&outputs, output ? output : dataset->folders[0].path,
+                                        mem_strdup("audit.json")));
     for (size_t i = 0; i < dataset->folder_count; i++)
         if (!make_tables(dataset, account, i, output, &outputs, err))
             return false;
@@ -172,25 +184,28 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
         if (!written_may_replace(outputs.items[i].folder, outputs.items[i].name, err))
             return false;
     EACH (file, outputs.items, outputs.count) {
-        if (!written_write(file->folder, file->name, text_get(&file->text), file->text.length, true, err))
+        if (!written_write(file->folder, file->name, text_get(&file->text), file->text.length, true,
+                           err))
             return false;
         cli_note("%s/%s", file->folder, file->name);
     }
     if (account->split.asked && !account->split.found)
-        cli_warning("nothing was split, as the data shows no moment of change: the tables are made by the verdicts "
+        cli_warning("nothing was split, as the data shows no moment of change: the tables are made "
+                    "by the verdicts "
                     "alone. If you know the moment: --split-at '2025-11-25 01:20:48'");
     EACH (item, outputs.notes.items, outputs.notes.count)
         cli_note("%s", *item);
     return true;
 }
 
-static bool print(const struct cli_value *values, const struct dataset *dataset, const struct account *account,
-                  const json_t *json)
+static bool print(const struct cli_value *values, const struct dataset *dataset,
+                  const struct account *account, const json_t *json)
 {
     AUTO_TEXT struct text text = {0};
-    struct audit_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-                                     .colour = message_colour(STDOUT_FILENO),
-                                     .all = values[OPTION_ALL].given};
+    struct audit_text_options how = {
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+        .all = values[OPTION_ALL].given};
     if (values[OPTION_JSON].given)
         json_print_pretty(json, &text);
     else
@@ -206,14 +221,18 @@ static bool may_replace(const struct dataset *dataset, const char *file, struct 
         AUTO_FREE char *folder = realpath(dataset->folders[i].path, NULL);
         size_t length = folder ? strlen(folder) : 0;
         if (length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/')
-            return err_set(err, "--repeat: %s is a file of what was judged; name another, or replace it with --force",
+            return err_set(err,
+                           "--repeat: %s is a file of what was judged; name another, or replace it "
+                           "with --force",
                            file);
     }
     return true;
 }
 
-/* A run of this program is better repeated in its own folder, by run --rerun-contaminated; the study's have no plan. */
-static bool write_repeat(const struct dataset *dataset, const char *file, bool force, struct err *err)
+/* A run of this program is better repeated in its own folder, by run --rerun-contaminated; the
+ * study's have no plan. */
+static bool write_repeat(const struct dataset *dataset, const char *file, bool force,
+                         struct err *err)
 {
     size_t count;
     AUTO_STRV struct strv left_out = {0};
@@ -231,12 +250,13 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
     if (!fs_write_output(file, text_get(&text), text.length, err))
         return false;
     AUTO_FREE char *typed = shell_words_path(file);
-    cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count, count == 1 ? "" : "s", TARE_NAME,
-             typed);
+    cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count,
+             count == 1 ? "" : "s", TARE_NAME, typed);
     return true;
 }
 
-static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations)
+static int audit(const struct cli_value *values, const struct dataset *dataset,
+                 const struct criteria *expectations)
 {
     struct err err = {0};
     AUTO(account_fini) struct account account = {0};
@@ -251,9 +271,11 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     }
     if (!print(values, dataset, &account, json))
         code = CLI_BROKEN;
-    if (values[OPTION_WRITE].given && !write_all(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
+    if (values[OPTION_WRITE].given &&
+        !write_all(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
         code = cli_failed(CLI_BROKEN, &err);
-    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
+    if (values[OPTION_REPEAT].given &&
+        !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
         code = cli_failed(CLI_BROKEN, &err);
     json_decref(held);
     json_decref(json);
@@ -268,9 +290,11 @@ static int run(const struct cli_call *call)
     AUTO(criteria_fini) struct criteria expectations = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
-    if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
+    if (values[OPTION_EXPECT].given &&
+        !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    int read = reading_folders(call->operands.items, call->operands.count, values[OPTION_REGISTRY].text, &dataset);
+    int read = reading_folders(call->operands.items, call->operands.count,
+                               values[OPTION_REGISTRY].text, &dataset);
     if (read != CLI_OK)
         return read;
     if (!criteria_match(&expectations, &dataset, &err))
@@ -281,12 +305,15 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"audit DIR... [options]", NULL};
 
 static const char *const description[] = {
-    "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: clean, "
-    "unverified, suspect or contaminated, with the evidence. GPU energy is computed anew from the time-stamps of the "
+    "Reads results folders, of this program or in the study's layout, and gives each experiment a "
+    "verdict: clean, "
+    "unverified, suspect or contaminated, with the evidence. GPU energy is computed anew from the "
+    "time-stamps of the "
     "samples, with its uncertainty, beside the recorded sum.",
     "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in "
     "docs/reference/judging.md.",
-    "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
+    "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; "
+    "--repeat writes settings "
     "that do it for other results, whose registry 'run' then needs.",
     CRITERIA_HELP, NULL};
 

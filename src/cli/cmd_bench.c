@@ -55,61 +55,75 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT, "how often each command runs: once in each block",
-                              .low = 1, .high = 100000, .default_text = "10"),
-    [OPTION_UNTIL] = VALUE_ROW(
-        NULL, "--until", "PERCENT", CLI_TEXT,
-        "more blocks until each ratio (of times; --of) is known to ± so much: 1%; --runs is then the most, 1000 "
-        "where it is not given"),
-    [OPTION_UNTIL_DECIDED] =
-        FLAG_ROW(NULL, "--until-decided",
-                 "more blocks until it is known which command is faster; with --until: whichever comes first"),
-    [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE, "whose ratios --until and --until-decided go by",
+    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
+                              "how often each command runs: once in each block", .low = 1,
+                              .high = 100000, .default_text = "10"),
+    [OPTION_UNTIL] = VALUE_ROW(NULL, "--until", "PERCENT", CLI_TEXT,
+                               "more blocks until each ratio (of times; --of) is known to ± so "
+                               "much: 1%; --runs is then the most, 1000 "
+                               "where it is not given"),
+    [OPTION_UNTIL_DECIDED] = FLAG_ROW(NULL, "--until-decided",
+                                      "more blocks until it is known which command is faster; with "
+                                      "--until: whichever comes first"),
+    [OPTION_OF] = VALUE_ROW(NULL, "--of", "QUANTITY", CLI_CHOICE,
+                            "whose ratios --until and --until-decided go by",
                             .choices = until_quantities, .default_text = "time"),
-    [OPTION_WARMUP] =
-        VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT, "runs of each command before all others, which do not count",
-                  .low = 0, .high = 100000, .default_text = "0"),
-    [OPTION_PREPARE] = VALUE_ROW("-p", "--prepare", "COMMAND", CLI_TEXT,
-                                 "run before each run, and not counted: given once for all commands, or once for each",
-                                 .repeats = true),
-    [OPTION_CONCLUDE] = VALUE_ROW(NULL, "--conclude", "COMMAND", CLI_TEXT, "the same behind each run", .repeats = true),
-    [OPTION_NAME] = VALUE_ROW(NULL, "--command-name", "NAME", CLI_TEXT,
-                              "a name for the first command, given again for the second, ...; else they are A, B, C",
-                              .repeats = true),
+    [OPTION_WARMUP] = VALUE_ROW("-w", "--warmup", "RUNS", CLI_INT,
+                                "runs of each command before all others, which do not count",
+                                .low = 0, .high = 100000, .default_text = "0"),
+    [OPTION_PREPARE] = VALUE_ROW(
+        "-p", "--prepare", "COMMAND", CLI_TEXT,
+        "run before each run, and not counted: given once for all commands, or once for each",
+        .repeats = true),
+    [OPTION_CONCLUDE] = VALUE_ROW(NULL, "--conclude", "COMMAND", CLI_TEXT,
+                                  "the same behind each run", .repeats = true),
+    [OPTION_NAME] = VALUE_ROW(
+        NULL, "--command-name", "NAME", CLI_TEXT,
+        "a name for the first command, given again for the second, ...; else they are A, B, C",
+        .repeats = true),
     [OPTION_REFERENCE] =
         VALUE_ROW(NULL, "--reference", "NAME", CLI_TEXT,
-                  "what the others are compared with: a command's name, first or fastest", .default_text = "first"),
-    [OPTION_IGNORE_FAILURE] =
-        FLAG_ROW("-i", "--ignore-failure", "go on when a command fails; runs with any exit code count"),
-    [OPTION_PAUSE] = VALUE_ROW(NULL, "--pause", "TIME", CLI_DURATION, "the pause between two runs", .low = 0,
-                               .high = 86400, .default_text = "1", .unit = "seconds"),
-    [OPTION_COOLDOWN] =
-        VALUE_ROW(NULL, "--cooldown", "MODE", CLI_CHOICE,
-                  "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 minutes",
-                  .choices = cooldown_modes, .default_text = "fixed"),
+                  "what the others are compared with: a command's name, first or fastest",
+                  .default_text = "first"),
+    [OPTION_IGNORE_FAILURE] = FLAG_ROW("-i", "--ignore-failure",
+                                       "go on when a command fails; runs with any exit code count"),
+    [OPTION_PAUSE] = VALUE_ROW(NULL, "--pause", "TIME", CLI_DURATION, "the pause between two runs",
+                               .low = 0, .high = 86400, .default_text = "1", .unit = "seconds"),
+    [OPTION_COOLDOWN] = VALUE_ROW(
+        NULL, "--cooldown", "MODE", CLI_CHOICE,
+        "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 minutes",
+        .choices = cooldown_modes, .default_text = "fixed"),
     [OPTION_PREFLIGHT] = VALUE_ROW(NULL, "--preflight", "POLICY", CLI_CHOICE,
                                    "when a GPU is not free, empty, idle and cool before a run",
                                    .choices = preflight_policies, .default_text = "wait"),
-    [OPTION_TIMEOUT] = VALUE_ROW(NULL, "--timeout", "TIME", CLI_DURATION,
-                                 "the longest time of one run, which then has failed; 0: no limit", .low = 0,
-                                 .high = 31622400, .default_text = "0", .unit = "seconds"),
-    [OPTION_GOVERNOR] =
-        VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT, "the CPU frequency governor that is set meanwhile"),
-    [OPTION_SEED] = OPTION_ROW_SEED("the seed of the order within the blocks; not given: a fresh one, which is said"),
-    [OPTION_VERDICTS] =
-        OPTION_ROW_VERDICTS("which runs count: those with a clean verdict, those not contaminated, or all"),
+    [OPTION_TIMEOUT] =
+        VALUE_ROW(NULL, "--timeout", "TIME", CLI_DURATION,
+                  "the longest time of one run, which then has failed; 0: no limit", .low = 0,
+                  .high = 31622400, .default_text = "0", .unit = "seconds"),
+    [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
+                                  "the CPU frequency governor that is set meanwhile"),
+    [OPTION_SEED] = OPTION_ROW_SEED(
+        "the seed of the order within the blocks; not given: a fresh one, which is said"),
+    [OPTION_VERDICTS] = OPTION_ROW_VERDICTS(
+        "which runs count: those with a clean verdict, those not contaminated, or all"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the bench gets its own"),
-    [OPTION_EXPORT_JSON] = VALUE_ROW(NULL, "--export-json", "FILE", CLI_FILE, "what --json prints, into a file"),
-    [OPTION_EXPORT_CSV] =
-        VALUE_ROW(NULL, "--export-csv", "FILE", CLI_FILE, "a row for each quantity of each command, into a file"),
-    [OPTION_EXPORT_MARKDOWN] = VALUE_ROW(NULL, "--export-markdown", "FILE", CLI_FILE,
-                                         "a table of the commands, as a README or a comment takes it, into a file"),
+    [OPTION_EXPORT_JSON] =
+        VALUE_ROW(NULL, "--export-json", "FILE", CLI_FILE, "what --json prints, into a file"),
+    [OPTION_EXPORT_CSV] = VALUE_ROW(NULL, "--export-csv", "FILE", CLI_FILE,
+                                    "a row for each quantity of each command, into a file"),
+    [OPTION_EXPORT_MARKDOWN] =
+        VALUE_ROW(NULL, "--export-markdown", "FILE", CLI_FILE,
+                  "a table of the commands, as a README or a comment takes it, into a file"),
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the tables at the end, and errors"),
-    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "all of it as JSON on standard output, and nothing else there"),
-    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
-    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the commands will see"),
+    [OPTION_JSON] =
+        FLAG_ROW(NULL, "--json", "all of it as JSON on standard output, and nothing else there"),
+    [OPTION_CONTAINMENT] =
+        OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
+    [OPTION_GPU_LOCK] =
+        OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the commands will see"),
     [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static bool is_until(const struct cli_value *values)
@@ -128,18 +142,22 @@ static size_t find_quantity(const char *choice)
 }
 
 /* "1%", "0.5%". */
-static bool parse_until(const struct cli_value *values, size_t commands, struct bench_until_options *out,
-                        struct err *err)
+static bool parse_until(const struct cli_value *values, size_t commands,
+                        struct bench_until_options *out, struct err *err)
 {
     const char *text = values[OPTION_UNTIL].text;
     *out = (struct bench_until_options){.decided = values[OPTION_UNTIL_DECIDED].given};
     if (is_until(values) && commands < 2)
-        return err_set(err, "--until and --until-decided are about one command against another: name two or more");
+        return err_set(
+            err,
+            "--until and --until-decided are about one command against another: name two or more");
     if (values[OPTION_OF].given && !is_until(values))
-        return err_set(err, "--of is what --until and --until-decided go by: give one of them, too");
+        return err_set(err,
+                       "--of is what --until and --until-decided go by: give one of them, too");
     out->quantity = find_quantity(values[OPTION_OF].text);
     if (out->quantity && strcmp(values[OPTION_REFERENCE].text, "fastest") == 0)
-        return err_set(err, "--reference fastest is by time: with --of %s name a command", values[OPTION_OF].text);
+        return err_set(err, "--reference fastest is by time: with --of %s name a command",
+                       values[OPTION_OF].text);
     if (!text)
         return true;
     size_t length = strlen(text);
@@ -160,9 +178,11 @@ static struct bench_input_options make_options(const struct cli_call *call)
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
-        .runs = is_until(values) && !values[OPTION_RUNS].given ? RUNS_UNTIL : values[OPTION_RUNS].integer,
+        .runs = is_until(values) && !values[OPTION_RUNS].given ? RUNS_UNTIL
+                                                               : values[OPTION_RUNS].integer,
         .warmup = values[OPTION_WARMUP].integer,
-        .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : rng_fresh_seed(),
+        .seed =
+            values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : rng_fresh_seed(),
         .pause_s = values[OPTION_PAUSE].seconds,
         .timeout_s = values[OPTION_TIMEOUT].seconds,
         .preflight = values[OPTION_PREFLIGHT].text,
@@ -176,7 +196,8 @@ static struct bench_input_options make_options(const struct cli_call *call)
 static bool check(const struct cli_value *values, const struct bench_input *input, struct err *err)
 {
     const char *reference = values[OPTION_REFERENCE].text;
-    if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
+    if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 &&
+        !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
     static const int files[] = {OPTION_EXPORT_JSON, OPTION_EXPORT_CSV, OPTION_EXPORT_MARKDOWN};
     EACH_OF (file, files)
@@ -191,11 +212,12 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
         return;
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", how->commands->count,
-              how->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", how->runs,
-              how->runs == 1 ? "" : "s");
+              how->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "",
+              how->runs, how->runs == 1 ? "" : "s");
     if (how->warmup)
         text_addf(&text, " after %" PRId64 " to warm up", how->warmup);
-    text_addf(&text, "%s; seed %" PRIu64 "\n", how->commands->count > 1 ? ", in random blocks" : "", how->seed);
+    text_addf(&text, "%s; seed %" PRIu64 "\n", how->commands->count > 1 ? ", in random blocks" : "",
+              how->seed);
     message_print(&text);
 }
 
@@ -222,15 +244,17 @@ static int run_session_of(const struct cli_call *call, struct run_resources *mea
     return run_session(&session);
 }
 
-static int run_and_show(const struct cli_call *call, struct run_resources *means, const struct bench_input_options *how,
-                        const struct bench_input *input, const struct bench_until_options *until)
+static int run_and_show(const struct cli_call *call, struct run_resources *means,
+                        const struct bench_input_options *how, const struct bench_input *input,
+                        const struct bench_until_options *until)
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
     say_start(call, how);
     AUTO(bench_watch_fini) struct bench_watch watch = {0};
     if (until)
-        bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text, until);
+        bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text,
+                         until);
     int code = run_session_of(call, means, how, input, until ? &watch.listener : NULL, &dir);
     struct bench_end end = {
         .options = how,
@@ -249,8 +273,9 @@ static int run_and_show(const struct cli_call *call, struct run_resources *means
         return code;
     int shown = bench_end(&end);
     if (watch.unmeasured) {
-        cli_error("--of %s: it was not measured in any run of the first block, so the bench broke off",
-                  values[OPTION_OF].text);
+        cli_error(
+            "--of %s: it was not measured in any run of the first block, so the bench broke off",
+            values[OPTION_OF].text);
         return CLI_BROKEN;
     }
     return code == CLI_OK ? shown : code;
@@ -261,14 +286,15 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
     AUTO(bench_input_fini) struct bench_input input = {0};
-    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text,
+                                   call->values[OPTION_AS_ROOT].given,
                                    call->values[OPTION_QUIET].given, &means);
     if (code != 0)
         return code;
     struct bench_input_options how = make_options(call);
     struct bench_until_options until;
-    if (!parse_until(call->values, call->operands.count, &until, &err) || !bench_input_make(&how, &input, &err) ||
-        !check(call->values, &input, &err))
+    if (!parse_until(call->values, call->operands.count, &until, &err) ||
+        !bench_input_make(&how, &input, &err) || !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
     return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
 }
@@ -276,27 +302,41 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
 
 static const char *const description[] = {
-    "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
-    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also "
-    "the ratio of each to the first (--reference), with its interval, or that there is no significant difference. No "
+    "Runs each command so many times and says how long it takes and how much energy it uses: mean, "
+    "deviation, 95 % "
+    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of "
+    "several commands also "
+    "the ratio of each to the first (--reference), with its interval, or that there is no "
+    "significant difference. No "
     "settings file is needed.",
-    "The runs are made in blocks: each block runs every command once, in an order drawn by the seed, and the commands "
-    "are compared block by block. What warms up or slows down meanwhile then meets all of them alike.",
-    "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
-    "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write "
+    "The runs are made in blocks: each block runs every command once, in an order drawn by the "
+    "seed, and the commands "
+    "are compared block by block. What warms up or slows down meanwhile then meets all of them "
+    "alike.",
+    "A command is one operand, in quotes, split into words as a shell does; but no shell is run, "
+    "so that none is "
+    "measured. Pipes, redirections, variables and patterns for file names are refused; where they "
+    "are needed, write "
     "sh -c '...' around the command.",
-    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
-    "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A command "
+    "Each run is held together, measured and judged as an experiment of 'run' is: before it the "
+    "GPUs are checked, "
+    "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are "
+    "named. A command "
     "that fails ends the bench, unless --ignore-failure is given.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
     NULL};
 
 static const char *const exits[] = {
-    "0",   "every run succeeded",
-    "1",   "a command failed",
-    "2",   "a mistake in the options or a command: nothing was run",
-    "3",   "the bench broke off: journal, disk, processes not ended, --of not measured; or a GPU is held",
-    "130", "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
+    "0",
+    "every run succeeded",
+    "1",
+    "a command failed",
+    "2",
+    "a mistake in the options or a command: nothing was run",
+    "3",
+    "the bench broke off: journal, disk, processes not ended, --of not measured; or a GPU is held",
+    "130",
+    "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
     NULL,
 };
 
@@ -315,7 +355,8 @@ const struct cli_command cmd_bench = {
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
-    .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
+    .unknown_option_hint = "a command is one operand: quote it with its own options, as in "
+                           "'python3 train.py --lr 0.1'",
     .keeps_root = true,
     COMMAND_TABLES,
 };

@@ -23,16 +23,19 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_KILL] = FLAG_ROW("-k", "--kill", "end what " TARE_NAME " left behind"),
-    [OPTION_ALL_USERS] = FLAG_ROW(NULL, "--all-users", "with --kill, as root: what the dead runs of all users left"),
-    [OPTION_PID] = VALUE_ROW(NULL, "--pid", "PID", CLI_INT, "end this one of the processes listed, after a question",
-                             .low = 1, .high = INT_MAX),
+    [OPTION_ALL_USERS] =
+        FLAG_ROW(NULL, "--all-users", "with --kill, as root: what the dead runs of all users left"),
+    [OPTION_PID] = VALUE_ROW(NULL, "--pid", "PID", CLI_INT,
+                             "end this one of the processes listed, after a question", .low = 1,
+                             .high = INT_MAX),
     [OPTION_START_TIME] = VALUE_ROW(NULL, "--start-time", "TICKS", CLI_INT,
-                                    "with --pid: only if its start time is this, as --json gave it", .low = 1,
-                                    .high = 9007199254740991.0),
+                                    "with --pid: only if its start time is this, as --json gave it",
+                                    .low = 1, .high = 9007199254740991.0),
     [OPTION_YES] = FLAG_ROW("-y", "--yes", "with --pid: do not ask"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     /* Where GPUs' device files are looked for; the tests have their own. */
-    [OPTION_DEV] = VALUE_ROW(NULL, "--dev", "DIR", CLI_FOLDER, "folder of the device files", .hidden = true),
+    [OPTION_DEV] =
+        VALUE_ROW(NULL, "--dev", "DIR", CLI_FOLDER, "folder of the device files", .hidden = true),
 };
 
 /* Without it, dead runs are not known, but tags and GPUs are. */
@@ -65,8 +68,8 @@ static void say_limits(const struct clean_view *view)
     const struct leftovers *leftovers = &view->leftovers;
     for (size_t i = 0; i < leftovers->foreign_count; i++)
         cli_note("%s (pid %d) carries the tag of a job but belongs to %s: left alone",
-                 leftovers->foreign[i].process->stat.comm, (int)leftovers->foreign[i].process->stat.pid,
-                 leftovers->foreign[i].owner);
+                 leftovers->foreign[i].process->stat.comm,
+                 (int)leftovers->foreign[i].process->stat.pid, leftovers->foreign[i].owner);
     EACH (item, leftovers->kept.items, leftovers->kept.count)
         cli_note("left alone in the state folder: %s", *item);
     /* To root, who sees what everybody has open, it matters only where there is something. */
@@ -76,10 +79,13 @@ static void say_limits(const struct clean_view *view)
         cli_note("who holds how much GPU memory is not known: %s's driver is not there",
                  vendor_in_use(leftovers)->name);
     if (view->memory.failed > 0)
-        cli_note("%zu GPU%s did not tell who holds memory", view->memory.failed, view->memory.failed == 1 ? "" : "s");
+        cli_note("%zu GPU%s did not tell who holds memory", view->memory.failed,
+                 view->memory.failed == 1 ? "" : "s");
     if (geteuid() != 0 && leftovers->census.closed > 0)
-        cli_note("%zu processes of other users could not be looked into: what they have open, only root sees%s",
-                 leftovers->census.closed, view->has_memory ? "; memory that they hold is listed" : "");
+        cli_note("%zu processes of other users could not be looked into: what they have open, only "
+                 "root sees%s",
+                 leftovers->census.closed,
+                 view->has_memory ? "; memory that they hold is listed" : "");
 }
 
 /* The exit code: whether something of ours is left. */
@@ -99,7 +105,8 @@ static int list(const struct clean *clean, bool json)
         say_limits(&view);
     if (!json && view.governor)
         cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
-    int code = leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
+    int code =
+        leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
     return written ? code : CLI_BROKEN;
 }
 
@@ -110,8 +117,9 @@ static int clean_and_list(const struct cli_value *values, const struct clean *cl
     if (values[OPTION_KILL].given && !clean_end_own(clean, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (values[OPTION_PID].given)
-        ended = clean_end_one(clean, (pid_t)values[OPTION_PID].integer, (uint64_t)values[OPTION_START_TIME].integer,
-                              values[OPTION_YES].given);
+        ended =
+            clean_end_one(clean, (pid_t)values[OPTION_PID].integer,
+                          (uint64_t)values[OPTION_START_TIME].integer, values[OPTION_YES].given);
     if (ended == CLI_USAGE || ended == CLI_BROKEN)
         return ended;
     int left = list(clean, values[OPTION_JSON].given);
@@ -141,14 +149,20 @@ static const char *const usage[] = {"clean [--kill [--all-users]] [--json]",
                                     "clean --pid PID [--yes] [--start-time TICKS]", NULL};
 
 static const char *const description[] = {
-    "Lists what dead runs of this user left behind: processes of their jobs that still live, and processes that carry "
-    "the tag of a job (TARE_JOB in the environment) of no live run and are nobody else's; who only carries it is "
-    "named and left alone. Then all other processes that have a GPU open or hold its memory: whose they are, how old, "
+    "Lists what dead runs of this user left behind: processes of their jobs that still live, and "
+    "processes that carry "
+    "the tag of a job (TARE_JOB in the environment) of no live run and are nobody else's; who only "
+    "carries it is "
+    "named and left alone. Then all other processes that have a GPU open or hold its memory: whose "
+    "they are, how old, "
     "who started them, how much they hold.",
-    "Nothing is ended without --kill, which ends what is listed first, and nothing else. Any other process of the "
+    "Nothing is ended without --kill, which ends what is listed first, and nothing else. Any other "
+    "process of the "
     "list is ended only by its --pid, after a question: TERM, and KILL after ten seconds.",
-    "Commands that run jobs end what dead runs left before they start; this command is there to look, and for what is "
-    "left when nothing more is to be run. Root sees the processes of all users, and ends what root's own dead runs "
+    "Commands that run jobs end what dead runs left before they start; this command is there to "
+    "look, and for what is "
+    "left when nothing more is to be run. Root sees the processes of all users, and ends what "
+    "root's own dead runs "
     "and, under sudo, the caller's left; those of others with --all-users.",
     NULL};
 
@@ -159,7 +173,8 @@ static const char *const exits[] = {"0", "nothing of this program's is left",
                                     NULL};
 
 static const char *const examples[] = {
-    "clean", "list what dead runs left and who has a GPU open; end nothing", "clean --kill", "end what dead runs left",
+    "clean",        "list what dead runs left and who has a GPU open; end nothing",
+    "clean --kill", "end what dead runs left",
     NULL,
 };
 

@@ -20,7 +20,8 @@ enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static bool is_complete(const struct collected *collected)
@@ -67,8 +68,9 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
         json_print_taken(json, &text);
     } else {
         const struct results results = {.lanes = lanes};
-        const struct closing_options how = {.run_dir = run_dir,
-                                            .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0};
+        const struct closing_options how = {
+            .run_dir = run_dir,
+            .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0};
         collected_text(collected, run_dir, &text);
         closing_add_lanes(&results, &how, &of_lanes);
         add_legible_lines(&of_lanes, &text);
@@ -113,15 +115,20 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
 
 static const char *const description[] = {
-    "Makes run.db, summary.csv, events.jsonl, the experiments' folders and report.html of a run that was submitted, "
-    "from what its tasks recorded so far, and names what is missing, why (as far as Slurm's queue, its accounting or "
-    "the tasks' logs tell), and the machines that took part. It may be done while tasks run, and again: the result is "
+    "Makes run.db, summary.csv, events.jsonl, the experiments' folders and report.html of a run "
+    "that was submitted, "
+    "from what its tasks recorded so far, and names what is missing, why (as far as Slurm's queue, "
+    "its accounting or "
+    "the tasks' logs tell), and the machines that took part. It may be done while tasks run, and "
+    "again: the result is "
     "the same.",
     NULL};
 
 static const char *const exits[] = {
-    "0", "every experiment is done",      "1", "something is missing",
-    "2", "a mistake on the command line", "3", "the folder is none of a submitted run, or cannot be written",
+    "0", "every experiment is done",
+    "1", "something is missing",
+    "2", "a mistake on the command line",
+    "3", "the folder is none of a submitted run, or cannot be written",
     NULL};
 
 static const char *const examples[] = {

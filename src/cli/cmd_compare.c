@@ -15,7 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_OF, OPTION_COLUMNS, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_JSON,
+    OPTION_OF,
+    OPTION_COLUMNS,
+    OPTION_EXPECT,
+    OPTION_SAMPLE_SIZE,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 /* --expect: beside the program's own exit codes. */
 enum { EXIT_OPEN = 4 };
@@ -24,12 +32,13 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_OF] = OPTION_ROW_OF,
     [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
-    [OPTION_EXPECT] = VALUE_ROW(
-        NULL, "--expect", "CLAIMS", CLI_TEXT,
-        "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
-        "by its interval; exit code 0, 1 or 4"),
-    [OPTION_SAMPLE_SIZE] = VALUE_ROW(NULL, "--sample-size", "PERCENT", CLI_TEXT,
-                                     "say how many experiments a side needs to find a difference of so many percent"),
+    [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CLAIMS", CLI_TEXT,
+                                "claims about B / A with commas between, as "
+                                "gpu_energy_j<0.95,duration_s<+2%: each is held, refuted or open "
+                                "by its interval; exit code 0, 1 or 4"),
+    [OPTION_SAMPLE_SIZE] =
+        VALUE_ROW(NULL, "--sample-size", "PERCENT", CLI_TEXT,
+                  "say how many experiments a side needs to find a difference of so many percent"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -49,25 +58,28 @@ static json_t *needs_json(size_t needs)
     return needs ? json_integer((json_int_t)needs) : json_null();
 }
 
-static void answer_json(const struct comparison *comparison, const struct questions *questions, json_t *out)
+static void answer_json(const struct comparison *comparison, const struct questions *questions,
+                        json_t *out)
 {
     json_auto_t *claims = json_array(), *sizes = json_object();
     EACH (claim, questions->claims.items, questions->claims.count)
-        json_array_append_new(claims, json_pack("{s:o, s:o, s:s, s:o}", "claim", json_text_or_null(claim->text),
-                                                "bound", json_finite(claim->bound), "outcome",
-                                                comparison_outcome_name(comparison_claim_check(comparison, claim)),
-                                                "needs", needs_json(comparison_claim_needs(comparison, claim))));
+        json_array_append_new(
+            claims, json_pack("{s:o, s:o, s:s, s:o}", "claim", json_text_or_null(claim->text),
+                              "bound", json_finite(claim->bound), "outcome",
+                              comparison_outcome_name(comparison_claim_check(comparison, claim)),
+                              "needs", needs_json(comparison_claim_needs(comparison, claim))));
     for (size_t i = 0; questions->share.valid && i < comparison->quantity_count; i++)
-        json_object_set_new(
-            sizes, comparison->quantities[i].name,
-            needs_json(comparison_sample_size(comparison, &comparison->quantities[i], questions->share.value)));
+        json_object_set_new(sizes, comparison->quantities[i].name,
+                            needs_json(comparison_sample_size(
+                                comparison, &comparison->quantities[i], questions->share.value)));
     if (questions->claims.count)
         json_object_set(out, "expectations", claims);
     if (questions->share.valid)
         json_object_set(out, "sample_size", sizes);
 }
 
-static void answer_text(const struct comparison *comparison, const struct questions *questions, struct text *out)
+static void answer_text(const struct comparison *comparison, const struct questions *questions,
+                        struct text *out)
 {
     const char *what = comparison->by_setting ? "settings" : "experiments";
     EACH (claim, questions->claims.items, questions->claims.count) {
@@ -75,7 +87,9 @@ static void answer_text(const struct comparison *comparison, const struct questi
         size_t needs = comparison_claim_needs(comparison, claim);
         text_addf(out, "%s: %s", claim->text, comparison_outcome_name(outcome));
         if (outcome == COMPARISON_OPEN && needs)
-            text_addf(out, "; were the ratio what it seems, %zu %s a side would decide (power 80 %%)", needs, what);
+            text_addf(out,
+                      "; were the ratio what it seems, %zu %s a side would decide (power 80 %%)",
+                      needs, what);
         else if (outcome == COMPARISON_OPEN)
             text_add(out, "; how many experiments would decide is not known");
         text_add_char(out, '\n');
@@ -85,8 +99,8 @@ static void answer_text(const struct comparison *comparison, const struct questi
         size_t needs = comparison_sample_size(comparison, quantity, questions->share.value);
         AUTO_FREE char *name = audit_text_fit(quantity->name, 0);
         if (needs)
-            text_addf(out, "%s: %zu %s a side find a difference of %.4g %% (power 80 %%)\n", name, needs, what,
-                      100 * questions->share.value);
+            text_addf(out, "%s: %zu %s a side find a difference of %.4g %% (power 80 %%)\n", name,
+                      needs, what, 100 * questions->share.value);
     }
 }
 
@@ -102,7 +116,8 @@ static int outcome_code(const struct comparison *comparison, const struct compar
     return code;
 }
 
-static int compare(const struct cli_value *values, struct comparison *comparison, const struct questions *questions)
+static int compare(const struct cli_value *values, struct comparison *comparison,
+                   const struct questions *questions)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -134,10 +149,11 @@ static bool read_questions(const struct cli_value *values, struct questions *out
         return true;
     AUTO_FREE char *number = mem_strdup(size);
     number[strcspn(number, "%")] = '\0';
-    out->share.valid = number_parse(number, &out->share.value) && out->share.value > 0 && out->share.value <= 1000 &&
-                       strlen(size) <= strlen(number) + 1;
+    out->share.valid = number_parse(number, &out->share.value) && out->share.value > 0 &&
+                       out->share.value <= 1000 && strlen(size) <= strlen(number) + 1;
     out->share.value /= 100;
-    return out->share.valid || err_set(err, "--sample-size: '%s' is not a percentage over 0, as 5%%", size);
+    return out->share.valid ||
+           err_set(err, "--sample-size: '%s' is not a percentage over 0, as 5%%", size);
 }
 
 /* What is printed says which folder "latest" was. */
@@ -179,14 +195,21 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"compare A B [options]", NULL};
 
 static const char *const description[] = {
-    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with a 95 % interval, "
-    "and of each metric a ratio, a ratio of odds (shares) or a difference. A and B are results folders, of this "
-    "program or in the study's layout; behind a colon, what to take of them: results:model=resnet20, "
+    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with "
+    "a 95 % interval, "
+    "and of each metric a ratio, a ratio of odds (shares) or a difference. A and B are results "
+    "folders, of this "
+    "program or in the study's layout; behind a colon, what to take of them: "
+    "results:model=resnet20, "
     "results:batch_size=32,mode=parallel.",
-    "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as "
-    "far as both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too "
-    "much for that are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What "
-    "is mixed in different ways and shares nothing is refused. Contaminated and failed experiments are left out. p "
+    "Experiments are compared within strata: the same repository, model and mode, the same "
+    "hyperparameters and GPU as "
+    "far as both sides share them (but those that A and B are chosen by). Hyperparameters whose "
+    "values differ too "
+    "much for that are adjusted for by a linear model on logarithms; the raw ratio is beside the "
+    "adjusted one. What "
+    "is mixed in different ways and shares nothing is refused. Contaminated and failed experiments "
+    "are left out. p "
     "values are corrected for the number of quantities (Holm).",
     NULL};
 

@@ -23,10 +23,12 @@ enum { WIDTH_MIN = 60, WIDTH_MAX = 100, SETTINGS_MAX = 64 << 20 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_TEST_EVENT] = FLAG_ROW(NULL, "--test-event",
-                                   "instead: send the event \"test\" to the program of on_event, of the settings or of "
-                                   "the user's configuration"),
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: check as root instead of as the caller"),
+    [OPTION_TEST_EVENT] = FLAG_ROW(
+        NULL, "--test-event",
+        "instead: send the event \"test\" to the program of on_event, of the settings or of "
+        "the user's configuration"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: check as root instead of as the caller"),
 };
 
 static size_t page_width(void)
@@ -41,7 +43,8 @@ static int examine(const struct cli_call *call, struct host_meter *host)
     AUTO(containment_fini) struct containment containment = {0};
     AUTO(findings_fini) struct findings findings = {0};
     const struct passwd *user = getpwuid(geteuid());
-    AUTO_FREE char *user_name = user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
+    AUTO_FREE char *user_name =
+        user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
     struct doctor_machine machine = {.root = gpus_root(), .uid = geteuid(), .user = user_name};
     if (!containment_probe(CONTAINMENT_AUTO, &containment, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -121,21 +124,33 @@ static int run(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --test-event [SETTINGS.json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]",
+                                    "doctor --test-event [SETTINGS.json]", NULL};
 
 static const char *const description[] = {
-    "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "
-    "whether the promise that nothing outlives an experiment is kernel-backed or best effort; whether memory limits "
-    "are held; where the state folder is and whether dead runs left something; the GPUs, who holds them, and whether "
-    "each is idle, empty and not slowed down now; the energy sensors of GPUs, CPU and DRAM, with source, rate and "
-    "cost, which are tried for some seconds; kernel, clock, governor, turbo, pressure, and the disk of the results.",
-    "Each check is ok, a warning (figures may wander, or something is missing that a run can do without) or a "
-    "failure: then the machine is not fit to measure now. What has no mark is told for information.",
-    "What is missing has its reason, and the command that fixes it where one is known. Layers are found by doing: a "
-    "job is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it "
-    "is not there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is "
+    "Tells on one page whether this machine is fit to measure: which layers hold a job's processes "
+    "together, and so "
+    "whether the promise that nothing outlives an experiment is kernel-backed or best effort; "
+    "whether memory limits "
+    "are held; where the state folder is and whether dead runs left something; the GPUs, who holds "
+    "them, and whether "
+    "each is idle, empty and not slowed down now; the energy sensors of GPUs, CPU and DRAM, with "
+    "source, rate and "
+    "cost, which are tried for some seconds; kernel, clock, governor, turbo, pressure, and the "
+    "disk of the results.",
+    "Each check is ok, a warning (figures may wander, or something is missing that a run can do "
+    "without) or a "
+    "failure: then the machine is not fit to measure now. What has no mark is told for "
+    "information.",
+    "What is missing has its reason, and the command that fixes it where one is known. Layers are "
+    "found by doing: a "
+    "job is started up to its gate and ended there. On a machine with GPUs the folder of their "
+    "locks is made when it "
+    "is not there; under sudo it becomes root's, so that nobody can take another's locks away. "
+    "Nothing else is "
     "changed.",
-    "--test-event starts the program of on_event, as a run does (docs/howto/notify.md), and prints how it ended.",
+    "--test-event starts the program of on_event, as a run does (docs/howto/notify.md), and prints "
+    "how it ended.",
     "Under sudo it checks as the user who called sudo, as a run does; --as-root checks as root.",
     NULL};
 

@@ -82,7 +82,8 @@ static int run_job(const struct cli_call *call, struct exec_options *how, struct
     how->signals = exec_signals_open();
     how->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
     if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        how->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+        how->timeout_ns =
+            clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
     int code = exec_job_run(how, guardian, request);
     exec_terminal_take_back(group);
     close(how->signals);
@@ -116,12 +117,14 @@ static int run_guarded(const struct cli_call *call, struct job_request *request,
 }
 
 /* The program is found, root given up. */
-static int run_program(const struct cli_call *call, enum containment_mode how, const struct strv *argv,
-                       struct strv *env, const struct energy_meters_options *energy_meters)
+static int run_program(const struct cli_call *call, enum containment_mode how,
+                       const struct strv *argv, struct strv *env,
+                       const struct energy_meters_options *energy_meters)
 {
     struct err err = {0};
     AUTO(exec_energy_fini)
-    struct exec_energy energy = {.energy_meters = energy_meters, .json_path = call->values[OPTION_JSON].text};
+    struct exec_energy energy = {.energy_meters = energy_meters,
+                                 .json_path = call->values[OPTION_JSON].text};
     AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_options(call);
     /* What is there already may be a device or a pipe, which is written in place. */
     if (energy.json_path && !fs_may_write_output(energy.json_path, &err))
@@ -145,12 +148,14 @@ static int run_program(const struct cli_call *call, enum containment_mode how, c
 static bool wants_energy(const struct cli_call *call)
 {
     struct exec_gpu_memory memory = gpu_memory_options(call);
-    return call->values[OPTION_ENERGY].given || (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
+    return call->values[OPTION_ENERGY].given ||
+           (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
 }
 
-/* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
-static int run_measured(const struct cli_call *call, enum containment_mode how, const struct strv *argv,
-                        struct strv *env, struct host_meter *host)
+/* What moves only under load is proven at the end (measuring_finish): the command does not wait for
+ * it. */
+static int run_measured(const struct cli_call *call, enum containment_mode how,
+                        const struct strv *argv, struct strv *env, struct host_meter *host)
 {
     AUTO(meters_fini) struct meters meters = {0};
     bool energy = wants_energy(call);
@@ -178,12 +183,13 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     if (!caller_become_for_jobs(as_root, how, &caller, &err))
         return cli_failed(EXEC_OURS, &err);
     if (caller.became && call->values[OPTION_VERBOSE].given)
-        cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
-                 caller.environment_from);
+        cli_note("under sudo: the command runs as user %u, with %s environment",
+                 (unsigned)caller.uid, caller.environment_from);
     strv_add_all(&argv, &call->operands);
     AUTO_FREE char *study_call = study_call_translate(argv.items, argv.count, true);
     if (study_call)
-        cli_note("mutation.py is the study's script; to run its experiments with checks: %s", study_call);
+        cli_note("mutation.py is the study's script; to run its experiments with checks: %s",
+                 study_call);
     int code = find_program(&argv);
     if (code == 0)
         code = take_gpus(call, &caller.environment, &gpus);
@@ -206,70 +212,85 @@ static int run(const struct cli_call *call)
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_TIMEOUT] =
         VALUE_ROW("-t", "--timeout", "DURATION", CLI_DURATION,
-                  "end the command after this time; the exit code is then 124; 0: never", .low = 0, .high = 31536000),
+                  "end the command after this time; the exit code is then 124; 0: never", .low = 0,
+                  .high = 31536000),
     [OPTION_GRACE] = VALUE_ROW("-g", "--grace", "DURATION", CLI_DURATION,
-                               "from the request to end (TERM) to the end by force (KILL)", .low = 0, .high = 31536000,
-                               .default_text = "10s"),
+                               "from the request to end (TERM) to the end by force (KILL)",
+                               .low = 0, .high = 31536000, .default_text = "10s"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("MODE", "how to hold the processes together"),
-    [OPTION_GPU_LOCK] =
-        OPTION_ROW_GPU_LOCK("off", "take the locks of the GPUs that the command will see, as a run does"),
+    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK(
+        "off", "take the locks of the GPUs that the command will see, as a run does"),
     [OPTION_ENERGY] =
-        FLAG_ROW("-e", "--energy", "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM",
+        FLAG_ROW("-e", "--energy",
+                 "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM",
                  .type = CLI_FLAG),
-    [OPTION_GPU_MEMORY_LIMIT] = VALUE_ROW(
-        NULL, "--gpu-memory-limit", "SIZE", CLI_TEXT,
-        "how much of each GPU's memory the command may hold (8GiB, 50%): the CUDA driver refuses more, and shows a "
-        "GPU of that size"),
-    [OPTION_TRACK_GPU_MEMORY] =
-        FLAG_ROW(NULL, "--track-gpu-memory", "count every byte that it allocates on its GPUs through the CUDA driver",
-                 .type = CLI_FLAG),
-    [OPTION_GPU_MEMORY_TRACE] =
-        VALUE_ROW(NULL, "--gpu-memory-trace", "FILE", CLI_FILE, "append every allocation and every free to this file"),
+    [OPTION_GPU_MEMORY_LIMIT] = VALUE_ROW(NULL, "--gpu-memory-limit", "SIZE", CLI_TEXT,
+                                          "how much of each GPU's memory the command may hold "
+                                          "(8GiB, 50%): the CUDA driver refuses more, and shows a "
+                                          "GPU of that size"),
+    [OPTION_TRACK_GPU_MEMORY] = FLAG_ROW(
+        NULL, "--track-gpu-memory",
+        "count every byte that it allocates on its GPUs through the CUDA driver", .type = CLI_FLAG),
+    [OPTION_GPU_MEMORY_TRACE] = VALUE_ROW(NULL, "--gpu-memory-trace", "FILE", CLI_FILE,
+                                          "append every allocation and every free to this file"),
     [OPTION_JSON] = VALUE_ROW("-j", "--json", "FILE", CLI_FILE,
                               "the same (energy, GPU memory) as JSON into this file, and no table"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root", .type = CLI_FLAG),
     [OPTION_VERBOSE] =
-        FLAG_ROW("-v", "--verbose", "say at the end which layers held and what was left behind", .type = CLI_FLAG),
+        FLAG_ROW("-v", "--verbose", "say at the end which layers held and what was left behind",
+                 .type = CLI_FLAG),
 };
 
 static const char *const usage[] = {"exec [options] [--] COMMAND [ARGUMENT ...]", NULL};
 
 static const char *const description[] = {
-    "Runs one command so that nothing of it is left when it ends, however it ends: processes that the command leaves "
-    "behind are killed, and all of it is killed when this program is. Standard input, output and error are the "
+    "Runs one command so that nothing of it is left when it ends, however it ends: processes that "
+    "the command leaves "
+    "behind are killed, and all of it is killed when this program is. Standard input, output and "
+    "error are the "
     "command's "
     "own; on a terminal Ctrl-C and Ctrl-Z reach it as without this program.",
-    "Processes are held together by a pid namespace and a cgroup where the machine allows them, else by following "
+    "Processes are held together by a pid namespace and a cgroup where the machine allows them, "
+    "else by following "
     "parents, sessions and a tag in the environment, which is best effort. -v says what held.",
-    "With --gpu-lock wait, the command starts when no run holds a GPU that it will see (CUDA_VISIBLE_DEVICES; all when "
+    "With --gpu-lock wait, the command starts when no run holds a GPU that it will see "
+    "(CUDA_VISIBLE_DEVICES; all when "
     "that is not set), and runs wait for it.",
-    "--energy prints a table on standard error when all is over, as 'measure' does. The command starts at once, beside "
-    "the meters; the end is delayed by 2 s at most, for a driver that does not answer. What the command writes to "
+    "--energy prints a table on standard error when all is over, as 'measure' does. The command "
+    "starts at once, beside "
+    "the meters; the end is delayed by 2 s at most, for a driver that does not answer. What the "
+    "command writes to "
     "$TARE_MARKS (see '" TARE_NAME " mark') cuts it into epochs.",
-    "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes (LD_PRELOAD): what "
+    "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes "
+    "(LD_PRELOAD): what "
     "they "
-    "allocate through the CUDA driver is counted byte for byte, with their contexts and what their pools keep. The "
-    "limit holds for all of them together, on each GPU. docs/reference/memory.md says what is counted and what is not.",
-    "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
+    "allocate through the CUDA driver is counted byte for byte, with their contexts and what their "
+    "pools keep. The "
+    "limit holds for all of them together, on each GPU. docs/reference/memory.md says what is "
+    "counted and what is not.",
+    "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a "
+    "second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
-    "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "
+    "Under sudo the command runs as the user who called sudo, with that user's groups and "
+    "environment, as the jobs of "
     "'run' do. --as-root opts out.",
     NULL};
 
-static const char *const exits[] = {"124",
-                                    "the time was over",
-                                    "125",
-                                    "this program failed: a mistake in its options, a GPU held by another "
-                                    "(--gpu-lock refuse), something of the command still alive",
-                                    "126",
-                                    "the command cannot be executed",
-                                    "127",
-                                    "the command was not found",
-                                    "128+n",
-                                    "the command was ended by signal n",
-                                    "else",
-                                    "the command's own",
-                                    NULL};
+static const char *const exits[] = {
+    "124",
+    "the time was over",
+    "125",
+    "this program failed: a mistake in its options, a GPU held by another "
+    "(--gpu-lock refuse), something of the command still alive",
+    "126",
+    "the command cannot be executed",
+    "127",
+    "the command was not found",
+    "128+n",
+    "the command was ended by signal n",
+    "else",
+    "the command's own",
+    NULL};
 
 static const char *const examples[] = {
     "exec --energy -- python3 train.py --epochs 1",

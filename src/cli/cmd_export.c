@@ -21,23 +21,29 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const tables[] = {
-    "experiments", "attempts", "epochs", "hyperparameters", "metrics", "history", "evidence", "samples", "wide", NULL};
+static const char *const tables[] = {"experiments", "attempts", "epochs",   "hyperparameters",
+                                     "metrics",     "history",  "evidence", "samples",
+                                     "wide",        NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] =
-        VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "write every table into this folder, each a file of its own"),
-    [OPTION_TABLE] = VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE, "without --output: the table to print",
-                               .choices = tables, .default_text = "experiments"),
-    [OPTION_FORMAT] = VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE, "CSV, or JSON Lines: an object a line",
-                                .choices = formats, .default_text = "csv"),
-    [OPTION_EXACT] =
-        FLAG_ROW(NULL, "--exact", "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
-    [OPTION_MLFLOW] = VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
-                                "write an MLflow file store: params, metrics and tags of each experiment"),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+                                "write every table into this folder, each a file of its own"),
+    [OPTION_TABLE] =
+        VALUE_ROW(NULL, "--table", "TABLE", CLI_CHOICE, "without --output: the table to print",
+                  .choices = tables, .default_text = "experiments"),
+    [OPTION_FORMAT] =
+        VALUE_ROW(NULL, "--format", "FORMAT", CLI_CHOICE, "CSV, or JSON Lines: an object a line",
+                  .choices = formats, .default_text = "csv"),
+    [OPTION_EXACT] = FLAG_ROW(
+        NULL, "--exact",
+        "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"),
+    [OPTION_MLFLOW] =
+        VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
+                  "write an MLflow file store: params, metrics and tags of each experiment"),
     [OPTION_FORCE] =
-        FLAG_ROW(NULL, "--force", "replace files that this program did not write, or write into a folder of others"),
+        FLAG_ROW(NULL, "--force",
+                 "replace files that this program did not write, or write into a folder of others"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -55,11 +61,12 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
 }
 
 /* A link of that name is replaced, not followed: only the folder is the user's own choice. */
-static bool write_one(const struct dataset *dataset, enum export_table table, int dir, const char *name,
-                      enum export_format format, struct err *err)
+static bool write_one(const struct dataset *dataset, enum export_table table, int dir,
+                      const char *name, enum export_format format, struct err *err)
 {
     struct fs_unfinished file;
-    bool ok = fs_unfinished_begin(dir, &file, err) && export_make(dataset, table, format, flush_to_file, &file, err) &&
+    bool ok = fs_unfinished_begin(dir, &file, err) &&
+              export_make(dataset, table, format, flush_to_file, &file, err) &&
               fs_unfinished_publish(&file, name, true, err);
     fs_unfinished_drop(&file);
     return ok || err_wrap(err, "%s", name);
@@ -72,8 +79,8 @@ static char *file_name(int table, enum export_format format)
 }
 
 /* All or nothing, as far as files that are not ours go. */
-static bool write_all(const struct dataset *dataset, const char *output, enum export_format format, bool force,
-                      struct err *err)
+static bool write_all(const struct dataset *dataset, const char *output, enum export_format format,
+                      bool force, struct err *err)
 {
     AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
     if (dir < 0)
@@ -85,14 +92,16 @@ static bool write_all(const struct dataset *dataset, const char *output, enum ex
     }
     for (int i = 0; i < EXPORT_TABLES; i++) {
         AUTO_FREE char *name = file_name(i, format);
-        if (!write_one(dataset, (enum export_table)i, dir, name, format, err) || !written_record(output, name, err))
+        if (!write_one(dataset, (enum export_table)i, dir, name, format, err) ||
+            !written_record(output, name, err))
             return err_wrap(err, "%s", output);
         cli_note("%s/%s", output, name);
     }
     return true;
 }
 
-static bool print_one(const struct dataset *dataset, const char *name, enum export_format format, struct err *err)
+static bool print_one(const struct dataset *dataset, const char *name, enum export_format format,
+                      struct err *err)
 {
     for (int i = 0; i < EXPORT_TABLES; i++)
         if (strcmp(export_table_name((enum export_table)i), name) == 0)
@@ -100,7 +109,8 @@ static bool print_one(const struct dataset *dataset, const char *name, enum expo
     return err_set(err, "there is no table %s", name);
 }
 
-static bool write_store(const struct dataset *dataset, const struct cli_value *values, struct err *err)
+static bool write_store(const struct dataset *dataset, const struct cli_value *values,
+                        struct err *err)
 {
     const char *folder = values[OPTION_MLFLOW].text;
     size_t written;
@@ -127,7 +137,8 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     AUTO(dataset_fini) struct dataset dataset = {0};
-    bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, exact = values[OPTION_EXACT].given, ok;
+    bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0,
+         exact = values[OPTION_EXACT].given, ok;
     enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (contradiction(call))
         return cli_usage_error(call->command, "%s", contradiction(call));
@@ -138,9 +149,9 @@ static int run(const struct cli_call *call)
     if (values[OPTION_MLFLOW].given)
         ok = write_store(&dataset, values, &err);
     else
-        ok = values[OPTION_OUTPUT].given
-                 ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
-                 : print_one(&dataset, table, format, &err);
+        ok = values[OPTION_OUTPUT].given ? write_all(&dataset, values[OPTION_OUTPUT].text, format,
+                                                     values[OPTION_FORCE].given, &err)
+                                         : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     return ok ? CLI_OK : CLI_BROKEN;
@@ -149,16 +160,22 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"export DIR... [options]", NULL};
 
 static const char *const description[] = {
-    "Prints or writes the tables of results folders, of this program or in the study's layout, for pandas, R and "
-    "others: one row for each experiment, hyperparameter, metric or piece of evidence, to be joined by folder and "
-    "experiment_id, or all of an experiment in one row (wide). What is absent is an empty cell, or null. "
+    "Prints or writes the tables of results folders, of this program or in the study's layout, for "
+    "pandas, R and "
+    "others: one row for each experiment, hyperparameter, metric or piece of evidence, to be "
+    "joined by folder and "
+    "experiment_id, or all of an experiment in one row (wide). What is absent is an empty cell, or "
+    "null. "
     "docs/reference/judging.md lists the columns.",
-    "--mlflow writes all experiments that have ended; the same experiments give the same files again. "
+    "--mlflow writes all experiments that have ended; the same experiments give the same files "
+    "again. "
     "docs/reference/judging.md says what goes where, and reads the tables with pandas and R.",
     NULL};
 
-static const char *const exits[] = {
-    "0", "done", "2", "a mistake in the options", "3", "a folder cannot be read, or a file not be written", NULL};
+static const char *const exits[] = {"0", "done",
+                                    "2", "a mistake in the options",
+                                    "3", "a folder cannot be read, or a file not be written",
+                                    NULL};
 
 static const char *const examples[] = {
     "export results/run_20261121_093000 -o tables",

@@ -1,4 +1,5 @@
-/* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
+/* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then
+ * tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -53,62 +54,74 @@ enum {
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_PREDICT_ONLY] = FLAG_ROW(
-        NULL, "--predict-only", "run each model alone and predict the pairs, but run no pair; --resume does later"),
-    [OPTION_ALL_PAIRS] =
-        FLAG_ROW(NULL, "--all-pairs", "every pair of the models, instead of those that the settings list"),
-    [OPTION_REPEATS] = VALUE_ROW("-n", "--repeats", "RUNS", CLI_INT,
-                                 "how often each model runs alone: how far its peaks lie apart goes into the margin",
-                                 .low = 1, .high = 100, .default_text = "1"),
-    [OPTION_OVERLAP] = VALUE_ROW(NULL, "--overlap", "TIME", CLI_DURATION,
-                                 "a pair is proven when both were seen training at the same time for so long", .low = 1,
-                                 .high = 86400, .default_text = "10s"),
-    [OPTION_PAIR_TIME] =
-        VALUE_ROW(NULL, "--pair-time", "TIME", CLI_DURATION,
-                  "a pair that is not proven is run again until its experiments took so long (0: never)", .low = 0,
-                  .high = 864000, .default_text = "10m"),
-    [OPTION_GPU_MEMORY] =
-        VALUE_ROW(NULL, "--gpu-memory", "SIZE", CLI_TEXT,
-                  "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan needs it"),
+        NULL, "--predict-only",
+        "run each model alone and predict the pairs, but run no pair; --resume does later"),
+    [OPTION_ALL_PAIRS] = FLAG_ROW(
+        NULL, "--all-pairs", "every pair of the models, instead of those that the settings list"),
+    [OPTION_REPEATS] = VALUE_ROW(
+        "-n", "--repeats", "RUNS", CLI_INT,
+        "how often each model runs alone: how far its peaks lie apart goes into the margin",
+        .low = 1, .high = 100, .default_text = "1"),
+    [OPTION_OVERLAP] =
+        VALUE_ROW(NULL, "--overlap", "TIME", CLI_DURATION,
+                  "a pair is proven when both were seen training at the same time for so long",
+                  .low = 1, .high = 86400, .default_text = "10s"),
+    [OPTION_PAIR_TIME] = VALUE_ROW(
+        NULL, "--pair-time", "TIME", CLI_DURATION,
+        "a pair that is not proven is run again until its experiments took so long (0: never)",
+        .low = 0, .high = 864000, .default_text = "10m"),
+    [OPTION_GPU_MEMORY] = VALUE_ROW(NULL, "--gpu-memory", "SIZE", CLI_TEXT,
+                                    "predict for a GPU with so much for trainings (8GiB), instead "
+                                    "of for this one; --plan needs it"),
     [OPTION_ALONE] =
         VALUE_ROW(NULL, "--alone", "DIR", CLI_FOLDER,
-                  "an earlier study's folder: models that it measured are not measured again", .repeats = true),
-    [OPTION_NO_TRACK] = FLAG_ROW(NULL, "--no-track-gpu-memory",
-                                 "alone, too, go by the driver's samples: do not load libtare-cuda into the models"),
-    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "PATH", CLI_FILE,
-                                "the folder in which the study gets its own; with --plan: the file for the settings, "
-                                "instead of standard output",
-                                .default_text = "results"),
-    [OPTION_RESUME] =
-        VALUE_ROW(NULL, "--resume", "DIR", CLI_FOLDER, "go on with a study that was interrupted, or only predicted"),
-    [OPTION_PLAN] =
-        FLAG_ROW(NULL, "--plan",
-                 "run nothing: of all models of a registry that studies have measured, plan which to run in pairs"),
-    [OPTION_CURVES] = VALUE_ROW(
-        NULL, "--curves", "DIR", CLI_FOLDER,
-        "with --plan: a study's folder, more than once for more; not given: the newest in ./results", .repeats = true),
-    [OPTION_SLOWDOWN] = VALUE_ROW(
-        NULL, "--slowdown", "PERCENT", CLI_INT,
-        "with --plan: how long each of two takes beside the other, of its time alone, where neither the pair nor the "
-        "GPU's utilisation was measured",
-        .low = 100, .high = 1000, .default_text = "150"),
+                  "an earlier study's folder: models that it measured are not measured again",
+                  .repeats = true),
+    [OPTION_NO_TRACK] = FLAG_ROW(
+        NULL, "--no-track-gpu-memory",
+        "alone, too, go by the driver's samples: do not load libtare-cuda into the models"),
+    [OPTION_OUTPUT] = VALUE_ROW(
+        "-o", "--output", "PATH", CLI_FILE,
+        "the folder in which the study gets its own; with --plan: the file for the settings, "
+        "instead of standard output",
+        .default_text = "results"),
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "DIR", CLI_FOLDER,
+                                "go on with a study that was interrupted, or only predicted"),
+    [OPTION_PLAN] = FLAG_ROW(NULL, "--plan",
+                             "run nothing: of all models of a registry that studies have measured, "
+                             "plan which to run in pairs"),
+    [OPTION_CURVES] = VALUE_ROW(NULL, "--curves", "DIR", CLI_FOLDER,
+                                "with --plan: a study's folder, more than once for more; not "
+                                "given: the newest in ./results",
+                                .repeats = true),
+    [OPTION_SLOWDOWN] = VALUE_ROW(NULL, "--slowdown", "PERCENT", CLI_INT,
+                                  "with --plan: how long each of two takes beside the other, of "
+                                  "its time alone, where neither the pair nor the "
+                                  "GPU's utilisation was measured",
+                                  .low = 100, .high = 1000, .default_text = "150"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the report at the end, and errors"),
-    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "what feasibility.json holds, and nothing else on standard output"),
+    [OPTION_JSON] = FLAG_ROW(NULL, "--json",
+                             "what feasibility.json holds, and nothing else on standard output"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
-    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
+    [OPTION_GPU_LOCK] =
+        OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
     [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* What a study in progress has asked for already. */
-static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
-                             OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
+static const int asking[] = {OPTION_CONFIG,    OPTION_ALL_PAIRS,  OPTION_REPEATS, OPTION_OVERLAP,
+                             OPTION_PAIR_TIME, OPTION_GPU_MEMORY, OPTION_ALONE,   OPTION_NO_TRACK,
+                             OPTION_OUTPUT,    OPTION_STRICT};
 
 /* Those of --plan alone, and those of a study that it does not take. */
 static const int planning[] = {OPTION_CURVES, OPTION_SLOWDOWN};
-static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS,   OPTION_REPEATS,
-                               OPTION_OVERLAP,     OPTION_PAIR_TIME,    OPTION_ALONE,       OPTION_NO_TRACK,
-                               OPTION_RESUME,      OPTION_STRICT,       OPTION_QUIET,       OPTION_JSON,
+static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_ALL_PAIRS,
+                               OPTION_REPEATS,     OPTION_OVERLAP,      OPTION_PAIR_TIME,
+                               OPTION_ALONE,       OPTION_NO_TRACK,     OPTION_RESUME,
+                               OPTION_STRICT,      OPTION_QUIET,        OPTION_JSON,
                                OPTION_CONTAINMENT, OPTION_GPU_LOCK,     OPTION_NO_CALIBRATE};
 
 static bool is_quiet(const struct cli_call *call)
@@ -130,7 +143,8 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
         .json = call->values[OPTION_JSON].given,
         .predict_only = call->values[OPTION_PREDICT_ONLY].given,
     };
-    run_session_take_options(&steps.session, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
+    run_session_take_options(&steps.session, &call->values[OPTION_CONTAINMENT],
+                             &call->values[OPTION_GPU_LOCK]);
     return steps;
 }
 
@@ -151,7 +165,8 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
     double bytes;
     if (!read_gpu_memory(call, &bytes, err))
         return false;
-    AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
+    AUTO_FREE char *library =
+        call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
     if (missing.text[0] && !is_quiet(call))
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_options){.track = library != NULL,
@@ -218,9 +233,9 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
     if (folders->count == 0) {
         AUTO_FREE char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "feasibility");
         if (!newest)
-            return err_set(err,
-                           "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
-                           "one, --curves names one elsewhere");
+            return err_set(err, "there are no measured curves: no results/feasibility_*; "
+                                "'feasibility SETTINGS.json' makes "
+                                "one, --curves names one elsewhere");
         cli_note("curves of %s", newest);
         return read_study(study, newest, err);
     }
@@ -230,15 +245,16 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
     return true;
 }
 
-/* What is in the registry and was measured; what of the registry was not is said. Gives how many. */
+/* What is in the registry and was measured; what of the registry was not is said. Gives how
+ * many. */
 static size_t choose(const struct feasibility *study, const struct registry *registry, bool *use)
 {
     size_t count = 0;
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         const struct repo *repo = registry_find(registry, model->repo);
-        use[i] = repo && strv_has(&repo->models, model->model) && model->succeeded && model->curve.any &&
-                 model->seconds.valid && count < SCHEDULE_MODELS_MAX;
+        use[i] = repo && strv_has(&repo->models, model->model) && model->succeeded &&
+                 model->curve.any && model->seconds.valid && count < SCHEDULE_MODELS_MAX;
         count += use[i];
     }
     AUTO_STRV struct strv missing = {0};
@@ -258,21 +274,23 @@ static size_t choose(const struct feasibility *study, const struct registry *reg
     return count;
 }
 
-static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file,
-                        const char *registry)
+static int put_settings(const struct feasibility *study, const struct schedule *schedule,
+                        const char *file, const char *registry)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
     json_print_taken(schedule_settings(study, schedule), &text);
     if (!file)
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
-    bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
-                                                   : fs_write_output(file, text_get(&text), text.length, &err);
+    bool written = fs_is_same_file(file, registry)
+                       ? err_set(&err, "%s is the registry itself", file)
+                       : fs_write_output(file, text_get(&text), text.length, &err);
     return written ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
 /* The table goes where the settings do not. */
-static void say_schedule(const struct feasibility *study, const struct schedule *schedule, bool to_stdout)
+static void say_schedule(const struct feasibility *study, const struct schedule *schedule,
+                         bool to_stdout)
 {
     AUTO_TEXT struct text text = {0};
     int fd = to_stdout ? STDOUT_FILENO : STDERR_FILENO;
@@ -285,8 +303,8 @@ static void say_schedule(const struct feasibility *study, const struct schedule 
         message_print_aside(&text);
 }
 
-static int plan_registry(const struct cli_call *call, const struct registry *registry, const char *path,
-                         double gpu_bytes)
+static int plan_registry(const struct cli_call *call, const struct registry *registry,
+                         const char *path, double gpu_bytes)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
@@ -311,7 +329,8 @@ static int plan(const struct cli_call *call)
     double gpu_bytes;
     const char *other = OPTION_GIVEN(call, studying);
     if (other)
-        return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing", other);
+        return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
+                               other);
     if (!call->values[OPTION_GPU_MEMORY].given)
         return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
     if (!read_gpu_memory(call, &gpu_bytes, &err))
@@ -323,7 +342,8 @@ static int plan(const struct cli_call *call)
     AUTO(registry_fini) struct registry registry = {0};
     AUTO(list_options_fini) struct list_options how = {0};
     if (call->operands.count)
-        how.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
+        how.located =
+            (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
     if (!list_read(NULL, NULL, &how, &registry))
         return CLI_USAGE;
     return plan_registry(call, &registry, how.located.path, gpu_bytes);
@@ -338,13 +358,15 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "%s goes with --plan only", of_plan);
     bool resumes = call->values[OPTION_RESUME].given;
     if (resumes && asked)
-        return cli_usage_error(call->command, "%s does not go with --resume: that study has its own", asked);
+        return cli_usage_error(call->command,
+                               "%s does not go with --resume: that study has its own", asked);
     if (resumes == (call->operands.count > 0))
-        return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
-                                                      : "of which settings? Give a file, or --resume");
+        return cli_usage_error(call->command,
+                               resumes ? "--resume takes no settings: that study has its own"
+                                       : "of which settings? Give a file, or --resume");
     AUTO(run_resources_fini) struct run_resources means;
-    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
-                                   is_quiet(call), &means);
+    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text,
+                                   call->values[OPTION_AS_ROOT].given, is_quiet(call), &means);
     return code ? code : resumes ? resume(call, &means) : run_new(call, &means);
 }
 
@@ -356,35 +378,56 @@ static const char *const usage[] = {
 };
 
 static const char *const description[] = {
-    "Says which trainings fit on one GPU together. Each model of the settings, foreground or background, first runs "
-    "alone for one epoch, and the memory it had is kept. From that every pair is predicted: the highest sum of both "
-    "at any time that can come together, and the sum of the peaks, which is safe whatever happens. Then the pairs "
+    "Says which trainings fit on one GPU together. Each model of the settings, foreground or "
+    "background, first runs "
+    "alone for one epoch, and the memory it had is kept. From that every pair is predicted: the "
+    "highest sum of both "
+    "at any time that can come together, and the sum of the peaks, which is safe whatever happens. "
+    "Then the pairs "
     "really run, those with the least risk first, and what was predicted is set beside what was.",
-    "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the highest sum in the "
-    "course of time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and "
+    "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the "
+    "highest sum in the "
+    "course of time does, and of high risk otherwise. The margin is what the runs alone differ by, "
+    "or what comes and "
     "goes between two samples, and at least a hundredth of the peak and 16 MiB for each.",
-    "The report also has the class of each pair by the study's limits (stable below 3000 MB, usable up to 4000 MB), "
-    "the share of pairs that work in each of its tiers of memory (up to 1300, 2700, 4000 MB and above, and the same "
-    "shares of this GPU) beside what it expected (100, 100, 95 and 80 %), and its criteria: 11 of 12 pairs work, each "
+    "The report also has the class of each pair by the study's limits (stable below 3000 MB, "
+    "usable up to 4000 MB), "
+    "the share of pairs that work in each of its tiers of memory (up to 1300, 2700, 4000 MB and "
+    "above, and the same "
+    "shares of this GPU) beside what it expected (100, 100, 95 and 80 %), and its criteria: 11 of "
+    "12 pairs work, each "
     "below 7500 MB. They do not change the exit code.",
-    "The estimated time is printed before anything runs: from --alone, from 'expected_duration' and 'historical_csvs' "
-    "of the settings, and from the runs in DIR; once each model ran alone, that of the pairs again.",
-    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json and .txt, recommended.json "
-    "(settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and pairs/. Nothing "
+    "The estimated time is printed before anything runs: from --alone, from 'expected_duration' "
+    "and 'historical_csvs' "
+    "of the settings, and from the runs in DIR; once each model ran alone, that of the pairs "
+    "again.",
+    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json and .txt, "
+    "recommended.json "
+    "(settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ "
+    "and pairs/. Nothing "
     "is tried again within a study: an out of memory is its result.",
-    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, "
-    "and at their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it "
+    "A pair is proven when experiments whose verdict is clean showed both training at the same "
+    "time for --overlap, "
+    "and at their peaks. One that did not fail and is not proven runs again, with starts that are "
+    "aligned, until it "
     "is or its experiments took --pair-time. Only proven pairs are recommended.",
-    "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
-    "--plan runs nothing. Of all models of the registry that a study has measured it says which to run two at a time, "
+    "An interrupted study is finished by --resume; one that was only predicted then runs its "
+    "pairs.",
+    "--plan runs nothing. Of all models of the registry that a study has measured it says which to "
+    "run two at a time, "
     "to save hours without risk: only pairs whose peaks together, with the "
-    "margin, stay below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The "
+    "margin, stay below 94 % of the GPU, that are proven to go together, and none that failed when "
+    "it was tried. The "
     "longest model left gets the partner that saves most time, for up to 1000 models.",
-    "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
-    "as the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is "
-    "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The "
+    "A training's hours are those of its one epoch times the registry's default of epochs. Two at "
+    "a time take as long "
+    "as the longer of them, which is in front, slowed down as the pair was when it ran; where it "
+    "did not, each is "
+    "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that "
+    "is not known. The "
     "table says which.",
-    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The settings go to "
+    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The "
+    "settings go to "
     "standard output, the table to standard error; with -o the table goes to standard output.",
     NULL};
 
@@ -392,11 +435,13 @@ static const char *const exits[] = {
     "0",
     "every criterion is met: what was predicted to fit is proven to; --plan: planned",
     "1",
-    "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
+    "a model failed alone, a pair predicted to fit failed or is not proven, or more than one "
+    "predicted not to fit does",
     "2",
     "a mistake in options, settings, registry or measurements: nothing was run",
     "3",
-    "the study broke off, or a GPU is held by another run (--gpu-lock refuse); --plan: the settings cannot be written",
+    "the study broke off, or a GPU is held by another run (--gpu-lock refuse); --plan: the "
+    "settings cannot be written",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",
     NULL,

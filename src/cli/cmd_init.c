@@ -21,15 +21,23 @@
 
 enum { SCRIPTS_SHOWN = 20, ANSWER_BYTES = 4096 };
 
-enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_NO_PROBE, OPTION_HELP_TIMEOUT, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_FORCE,
+    OPTION_NO_PROBE,
+    OPTION_HELP_TIMEOUT,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER, "the folder for " REGISTRY " and " SETTINGS,
-                                .default_text = "."),
+    [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "DIR", CLI_FOLDER,
+                                "the folder for " REGISTRY " and " SETTINGS, .default_text = "."),
     [OPTION_FORCE] = FLAG_ROW(NULL, "--force", "replace these two files where they are there"),
     [OPTION_NO_PROBE] = OPTION_ROW_NO_PROBE,
     [OPTION_HELP_TIMEOUT] = OPTION_ROW_HELP_TIMEOUT,
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 /* ---- Questions, on a terminal. */
@@ -60,7 +68,8 @@ static char *ask_script(void)
     for (size_t i = 0; i < scripts.count && i < SCRIPTS_SHOWN; i++)
         text_addf(&list, "  %zu  %s\n", i + 1, scripts.items[i]);
     message_print_aside(&list);
-    if (!ask(scripts.count ? "Which script trains? Its number or its path:" : "Which script trains? Its path:",
+    if (!ask(scripts.count ? "Which script trains? Its number or its path:"
+                           : "Which script trains? Its path:",
              answer) ||
         !*answer)
         return NULL;
@@ -76,22 +85,26 @@ static void show_options(const struct script_help *help)
     for (size_t i = 0; i < help->count; i++) {
         const struct script_option *option = &help->options[i];
         text_addf(&list, "  %-20s %s%s%s%s\n", option->name, option->initial ? "(default " : "",
-                  option->initial ? option->initial : "", option->initial ? ") " : "", option->help);
+                  option->initial ? option->initial : "", option->initial ? ") " : "",
+                  option->help);
     }
     message_print_aside(&list);
 }
 
 /* What is asked for becomes what could stand behind the script. False: nobody answers. */
-static bool ask_values(const struct script_help *help, struct strv *args, int64_t *runs, bool *has_runs)
+static bool ask_values(const struct script_help *help, struct strv *args, int64_t *runs,
+                       bool *has_runs)
 {
     char answer[ANSWER_BYTES];
     show_options(help);
     if (!ask("Which of them to vary? Names with blanks between; nothing for a proposal:", answer))
         return false;
-    for (char *save, *name = strtok_r(answer, " ,\t", &save); name; name = strtok_r(NULL, " ,\t", &save)) {
+    for (char *save, *name = strtok_r(answer, " ,\t", &save); name;
+         name = strtok_r(NULL, " ,\t", &save)) {
         const struct script_option *option = NULL;
         for (size_t i = 0; i < help->count && !option; i++)
-            if (strcmp(help->options[i].name, name) == 0 || strcmp(help->options[i].flag, name) == 0)
+            if (strcmp(help->options[i].name, name) == 0 ||
+                strcmp(help->options[i].flag, name) == 0)
                 option = &help->options[i];
         if (!option) {
             cli_warning("there is no hyperparameter %s: left out", name);
@@ -124,16 +137,20 @@ static bool may_write(const char *folder, bool force, struct err *err)
         AUTO_FREE char *path = fs_resolve(folder, names[i], NULL);
         if (access(path, F_OK) == 0)
             return err_set(err,
-                           "%s%s%s is there: --force replaces it, --output DIR writes elsewhere; nothing was written",
-                           strcmp(folder, ".") == 0 ? "" : folder, strcmp(folder, ".") == 0 ? "" : "/", names[i]);
+                           "%s%s%s is there: --force replaces it, --output DIR writes elsewhere; "
+                           "nothing was written",
+                           strcmp(folder, ".") == 0 ? "" : folder,
+                           strcmp(folder, ".") == 0 ? "" : "/", names[i]);
     }
     return true;
 }
 
 /* What a run would say of them: nothing is written that it would refuse. */
-static bool check_files(const struct text *registry, const struct text *settings, size_t *experiments)
+static bool check_files(const struct text *registry, const struct text *settings,
+                        size_t *experiments)
 {
-    struct run_options how = {.made_registry = text_get(registry), .made_settings = text_get(settings)};
+    struct run_options how = {.made_registry = text_get(registry),
+                              .made_settings = text_get(settings)};
     AUTO(run_input_fini) struct run_input input = {0};
     run_input_read(&how, &input);
     *experiments = input.plan.count;
@@ -146,18 +163,20 @@ static bool check_files(const struct text *registry, const struct text *settings
 
 static void say_next(const char *folder, size_t experiments)
 {
-    AUTO_FREE char *path = strcmp(folder, ".") == 0 ? mem_strdup(SETTINGS) : mem_printf("%s/" SETTINGS, folder);
+    AUTO_FREE char *path =
+        strcmp(folder, ".") == 0 ? mem_strdup(SETTINGS) : mem_printf("%s/" SETTINGS, folder);
     AUTO_FREE char *typed = shell_words_path(path);
     message_printf("wrote %s%s" REGISTRY ": what can be trained, its hyperparameters and metrics\n"
                    "wrote %s: what to run: %zu experiment%s\n"
                    "look:  %s run %s --dry-run\n"
                    "start: %s run %s\n",
-                   strcmp(folder, ".") == 0 ? "" : folder, strcmp(folder, ".") == 0 ? "" : "/", path, experiments,
-                   experiments == 1 ? "" : "s", TARE_NAME, typed, TARE_NAME, typed);
+                   strcmp(folder, ".") == 0 ? "" : folder, strcmp(folder, ".") == 0 ? "" : "/",
+                   path, experiments, experiments == 1 ? "" : "s", TARE_NAME, typed, TARE_NAME,
+                   typed);
 }
 
-static int make_files(const struct cli_call *call, const struct script *script, const struct strv *given,
-                      struct starter *starter)
+static int make_files(const struct cli_call *call, const struct script *script,
+                      const struct strv *given, struct starter *starter)
 {
     struct err err = {0};
     const char *folder = call->values[OPTION_OUTPUT].text;
@@ -166,7 +185,8 @@ static int make_files(const struct cli_call *call, const struct script *script, 
     AUTO_TEXT struct text settings = {0};
     AUTO_TEXT struct text checked = {0};
     size_t experiments;
-    if (!starter_args_parse(given->items, given->count, script->has_help ? &script->help : NULL, &args, &err))
+    if (!starter_args_parse(given->items, given->count, script->has_help ? &script->help : NULL,
+                            &args, &err))
         return cli_usage_error(call->command, "%s", err.text);
     starter->args = &args;
     starter->proposes = args.count == 0;
@@ -175,7 +195,8 @@ static int make_files(const struct cli_call *call, const struct script *script, 
         return CLI_USAGE;
     script_say(script, &args, experiments);
     text_clear(&settings);
-    script_write(script, strcmp(folder, ".") == 0 ? "." : script->folder, starter, &registry, &settings);
+    script_write(script, strcmp(folder, ".") == 0 ? "." : script->folder, starter, &registry,
+                 &settings);
     AUTO_CLOSE int dir = fs_make_path(folder, 0777, &err);
     if (!(dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(&registry), registry.length, &err) &&
           fs_write_atomic(dir, SETTINGS, text_get(&settings), settings.length, &err)))
@@ -195,7 +216,8 @@ static int run(const struct cli_call *call)
     AUTO_FREE char *asked = NULL;
     if (operands->count == 0 && !isatty(STDIN_FILENO))
         return cli_usage_error(call->command,
-                               "which script? " TARE_NAME " init train.py; without one it asks, on a terminal only");
+                               "which script? " TARE_NAME
+                               " init train.py; without one it asks, on a terminal only");
     if (!may_write(call->values[OPTION_OUTPUT].text, call->values[OPTION_FORCE].given, &err))
         return cli_failed(CLI_USAGE, &err);
     if (operands->count == 0 && !(asked = ask_script()))
@@ -212,7 +234,8 @@ static int run(const struct cli_call *call)
         return cli_failed(CLI_USAGE, &err);
     for (size_t i = script.arguments_at; i < words.count; i++)
         strv_add(&args, words.items[i]);
-    if (asked && script.has_help && !ask_values(&script.help, &args, &starter.runs, &starter.has_runs)) {
+    if (asked && script.has_help &&
+        !ask_values(&script.help, &args, &starter.runs, &starter.has_runs)) {
         cli_error("nobody answers; nothing was written");
         return CLI_USAGE;
     }
@@ -226,28 +249,39 @@ static const char *const usage[] = {
 };
 
 static const char *const description[] = {
-    "Writes " REGISTRY " and " SETTINGS
-    " for a training script, ready to run and to edit. The script is started once with --help, to read its options "
-    "(argparse, click, Typer, absl), if its text or that of a local module that it imports uses such a parser; a "
-    "script that is not Python, if it mentions --help or getopts. It then sees no GPU, can write neither in the "
-    "working folder nor in its own, and is ended after --help-timeout. Where the folders cannot be made read-only it "
+    "Writes " REGISTRY " and " SETTINGS " for a training script, ready to run and to edit. The "
+    "script is started once with --help, to read its options "
+    "(argparse, click, Typer, absl), if its text or that of a local module that it imports uses "
+    "such a parser; a "
+    "script that is not Python, if it mentions --help or getopts. It then sees no GPU, can write "
+    "neither in the "
+    "working folder nor in its own, and is ended after --help-timeout. Where the folders cannot be "
+    "made read-only it "
     "is not started. It is never imported.",
-    "Words after the script are its command line, as for run: --lr 0.1,0.01 --seed 1..3. Without a value that is "
-    "named there, init proposes learning rates and seeds where the script has them. The registry lists the other "
-    "options with the script's own defaults as comments; they are left to the script until the settings name them.",
-    "Python is the one that the script's first line names by a path, else that of the active virtual environment, or "
+    "Words after the script are its command line, as for run: --lr 0.1,0.01 --seed 1..3. Without a "
+    "value that is "
+    "named there, init proposes learning rates and seeds where the script has them. The registry "
+    "lists the other "
+    "options with the script's own defaults as comments; they are left to the script until the "
+    "settings name them.",
+    "Python is the one that the script's first line names by a path, else that of the active "
+    "virtual environment, or "
     "of .venv or venv "
     "beside the script, else python3. The metrics, and the marks of epochs, are guesses: "
     "edit them.",
-    "Without a script, init asks for it and for the hyperparameters, on a terminal. It never replaces a file, but with "
+    "Without a script, init asks for it and for the hyperparameters, on a terminal. It never "
+    "replaces a file, but with "
     "--force.",
     NULL,
 };
 
 static const char *const exits[] = {
-    "0",  "written",
-    "2",  "a mistake in the options, no such script, or a file is there already: nothing was written",
-    "3",  "a file cannot be written",
+    "0",
+    "written",
+    "2",
+    "a mistake in the options, no such script, or a file is there already: nothing was written",
+    "3",
+    "a file cannot be written",
     NULL,
 };
 

@@ -22,7 +22,8 @@ static void add_job(const struct job_settings *job, const struct repo *repo, str
         strv_add_once(models, job->model);
 }
 
-static void find_models(const struct list_options *how, const struct repo *repo, struct strv *models)
+static void find_models(const struct list_options *how, const struct repo *repo,
+                        struct strv *models)
 {
     if (!how->has_settings) {
         strv_add_all(models, &repo->models);
@@ -35,7 +36,8 @@ static void find_models(const struct list_options *how, const struct repo *repo,
     }
 }
 
-static bool check_job(const struct registry *registry, const char *path, const struct job_settings *job)
+static bool check_job(const struct registry *registry, const char *path,
+                      const struct job_settings *job)
 {
     const struct repo *repo = list_find_repo(registry, path, job->repo);
     bool has = repo && strv_has(&repo->models, job->model);
@@ -70,7 +72,8 @@ static struct plan_options plan_options(const char *cwd)
     };
 }
 
-static void look(const struct registry *registry, const struct list_options *how, struct needs *needs)
+static void look(const struct registry *registry, const struct list_options *how,
+                 struct needs *needs)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const struct plan_options options = plan_options(cwd);
@@ -112,7 +115,8 @@ enum { OPTION_CONFIG, OPTION_CHECK, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY("the registry to show, instead of the one that is found"),
-    [OPTION_CHECK] = FLAG_ROW(NULL, "--check", "list what is still missing on this machine, and how to get it"),
+    [OPTION_CHECK] =
+        FLAG_ROW(NULL, "--check", "list what is still missing on this machine, and how to get it"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
@@ -122,18 +126,25 @@ static int run(const struct cli_call *call)
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
     const char *config = call->values[OPTION_CONFIG].text;
     bool json = call->values[OPTION_JSON].given;
-    return call->values[OPTION_CHECK].given ? list_check(asked, config, json) : list_registry(asked, config, json);
+    return call->values[OPTION_CHECK].given ? list_check(asked, config, json)
+                                            : list_registry(asked, config, json);
 }
 
 static const char *const usage[] = {"list [REPO | SETTINGS.json | REGISTRY.json] [options]",
-                                    "list --check [SETTINGS.json | REGISTRY.json | REPO] [options]", NULL};
+                                    "list --check [SETTINGS.json | REGISTRY.json | REPO] [options]",
+                                    NULL};
 
 static const char *const description[] = {
-    "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
-    "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that 'run' would take.",
-    "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
-    "modules and their versions, data, room on the disk), and the command or place that fixes it. Of a settings file, "
-    "only the models that it runs are checked. Modules are imported in a child that sees no GPU; nothing is fetched, "
+    "Shows the repositories of a registry with their models and hyperparameters: flag, type, "
+    "range, default and "
+    "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that "
+    "'run' would take.",
+    "With --check: what its models need and this machine lacks (the repository's folder, script, "
+    "interpreter, Python "
+    "modules and their versions, data, room on the disk), and the command or place that fixes it. "
+    "Of a settings file, "
+    "only the models that it runs are checked. Modules are imported in a child that sees no GPU; "
+    "nothing is fetched, "
     "nothing is trained.",
     NULL};
 

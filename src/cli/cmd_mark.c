@@ -63,29 +63,37 @@ static int run(const struct cli_call *call)
     const char *path = getenv("TARE_MARKS");
     char line[MARK_LINE_MAX];
     if (!mark_name_is_valid(name))
-        return cli_usage_error(call->command, "'%s' is no name of a mark: expected " MARK_NAME_RULE, name);
+        return cli_usage_error(call->command, "'%s' is no name of a mark: expected " MARK_NAME_RULE,
+                               name);
     if (!mark_label_is_valid(label, strlen(label)))
-        return cli_usage_error(call->command, "a label is at most %d bytes of UTF-8 without control characters",
+        return cli_usage_error(call->command,
+                               "a label is at most %d bytes of UTF-8 without control characters",
                                MARK_LABEL_MAX);
     if (!path || !*path) {
-        cli_error("TARE_MARKS is not set: marks are for what '%s run' runs, and are made from inside of it", TARE_NAME);
+        cli_error("TARE_MARKS is not set: marks are for what '%s run' runs, and are made from "
+                  "inside of it",
+                  TARE_NAME);
         return CLI_USAGE;
     }
-    snprintf(line, sizeof line, "%s%s %s @%lld\n", call->values[OPTION_END].given ? "/" : "", name, label,
-             (long long)now_ns);
+    snprintf(line, sizeof line, "%s%s %s @%lld\n", call->values[OPTION_END].given ? "/" : "", name,
+             label, (long long)now_ns);
     return send_line(path, line);
 }
 
 static const char *const usage[] = {"mark [--end] NAME [LABEL]", NULL};
 
 static const char *const description[] = {
-    "Called by a training that is being run: what NAME says begins now, such as 'mark epoch 3', and ends when the next "
-    "one of that name begins, or with 'mark --end epoch 3'. The epochs are in experiment.json and energy/marks.csv. "
+    "Called by a training that is being run: what NAME says begins now, such as 'mark epoch 3', "
+    "and ends when the next "
+    "one of that name begins, or with 'mark --end epoch 3'. The epochs are in experiment.json and "
+    "energy/marks.csv. "
     "Never waits.",
     "A shell can do the same with: echo epoch 3 > \"$TARE_MARKS\".", NULL};
 
-static const char *const exits[] = {
-    "0", "marked", "2", "not inside of a run, or a wrong name or label", "3", "it could not be written", NULL};
+static const char *const exits[] = {"0", "marked",
+                                    "2", "not inside of a run, or a wrong name or label",
+                                    "3", "it could not be written",
+                                    NULL};
 
 static const char *const examples[] = {
     "mark epoch 3",

@@ -45,8 +45,8 @@ static bool process_is_gone(const struct watch *watch)
     return !read_process(watch->process.pid, &now) || now.start_time != watch->process.start_time;
 }
 
-/* No right over it is needed; where others' processes are hidden (hidepid) it just has no name. Without pidfds (old
- * kernels, seccomp) its start time tells that it is still the same. */
+/* No right over it is needed; where others' processes are hidden (hidepid) it just has no name.
+ * Without pidfds (old kernels, seccomp) its start time tells that it is still the same. */
 static bool watch_process(struct watch *watch, pid_t pid)
 {
     watch->pidfd = sys_pidfd_open(pid);
@@ -78,7 +78,8 @@ static enum ending turn(const struct watch *watch)
                            {.fd = watch->signals, .events = POLLIN},
                            {.fd = watch->pidfd, .events = POLLIN}};
     int most = measuring_wait_ms(watch->measuring);
-    int64_t left_ms = watch->until_ns ? (watch->until_ns - clock_monotonic_ns()) / NS_PER_MS + 1 : most;
+    int64_t left_ms =
+        watch->until_ns ? (watch->until_ns - clock_monotonic_ns()) / NS_PER_MS + 1 : most;
     poll(fds, sizeof fds / sizeof *fds, left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most);
     measuring_step(watch->measuring);
     return ending(watch);
@@ -99,7 +100,8 @@ static char *until_text(const struct watch *watch, enum ending by)
 {
     switch (by) {
     case ENDED_BY_PROCESS:
-        return mem_printf("until process %d (%s) ended", (int)watch->process.pid, watch->process.comm);
+        return mem_printf("until process %d (%s) ended", (int)watch->process.pid,
+                          watch->process.comm);
     case ENDED_BY_SIGNAL:
         return mem_strdup("until it was interrupted");
     default:
@@ -113,13 +115,15 @@ static json_t *page_json(const struct watch *watch, enum ending by, const struct
     json_t *json = energy_text_json(page);
     json_object_set_new(json, "ended_by", json_string(names[by]));
     json_object_set_new(json, "process",
-                        watch->process.pid == 0 ? json_null()
-                                                : json_pack("{s:i, s:o}", "pid", (int)watch->process.pid, "name",
-                                                            json_text_or_null(watch->process.comm)));
+                        watch->process.pid == 0
+                            ? json_null()
+                            : json_pack("{s:i, s:o}", "pid", (int)watch->process.pid, "name",
+                                        json_text_or_null(watch->process.comm)));
     return json;
 }
 
-static int show(const struct watch *watch, enum ending by, const struct energy_page *page, bool as_json)
+static int show(const struct watch *watch, enum ending by, const struct energy_page *page,
+                bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     if (as_json)
@@ -128,7 +132,8 @@ static int show(const struct watch *watch, enum ending by, const struct energy_p
         energy_text(page, &text);
     if (!message_print(&text))
         return CLI_BROKEN;
-    return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK : CLI_BROKEN;
+    return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK
+                                                                                     : CLI_BROKEN;
 }
 
 /* The reason, of sensors that were tried. */
@@ -138,8 +143,8 @@ static int nothing_answers(const struct watch *watch, const struct meters *meter
     measuring_begin(watch->measuring, &(struct measuring_subject){0});
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
-    AUTO_FREE char *missing =
-        energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
+    AUTO_FREE char *missing = energy_text_missing(
+        &(struct energy_page){.measured = &measured, .options = &meters->options});
     cli_error("nothing can be measured here: %s", missing ? missing : "no sensor answers");
     return CLI_BROKEN;
 }
@@ -174,8 +179,10 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
-    return show(watch, by, &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until},
-                as_json);
+    return show(
+        watch, by,
+        &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until},
+        as_json);
 }
 
 static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)
@@ -206,7 +213,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     struct watch watch = {.pidfd = -1, .signals = -1};
     if (!caller_become(false, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
-    if (call->values[OPTION_PID].given && !watch_process(&watch, (pid_t)call->values[OPTION_PID].integer))
+    if (call->values[OPTION_PID].given &&
+        !watch_process(&watch, (pid_t)call->values[OPTION_PID].integer))
         return CLI_USAGE;
     int code = CLI_OK;
     if (!call->values[OPTION_GPUS].given)
@@ -231,31 +239,42 @@ static int run(const struct cli_call *call)
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_GPUS] = VALUE_ROW(NULL, "--gpus", "LIST", CLI_TEXT,
-                              "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"),
+    [OPTION_GPUS] = VALUE_ROW(
+        NULL, "--gpus", "LIST", CLI_TEXT,
+        "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"),
     [OPTION_PID] =
         VALUE_ROW("-p", "--pid", "PID", CLI_INT,
-                  "until this process has ended; it may be anybody's, and is not touched", .low = 1, .high = INT_MAX),
-    [OPTION_FOR] = VALUE_ROW(NULL, "--for", "DURATION", CLI_DURATION, "so long at most: 60s, 10m, 2h", .low = 0.1,
-                             .high = 31536000),
+                  "until this process has ended; it may be anybody's, and is not touched", .low = 1,
+                  .high = INT_MAX),
+    [OPTION_FOR] = VALUE_ROW(NULL, "--for", "DURATION", CLI_DURATION,
+                             "so long at most: 60s, 10m, 2h", .low = 0.1, .high = 31536000),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
-static const char *const usage[] = {"measure [--gpus LIST] [--pid PID] [--for DURATION] [--json]", NULL};
+static const char *const usage[] = {"measure [--gpus LIST] [--pid PID] [--for DURATION] [--json]",
+                                    NULL};
 
 static const char *const description[] = {
-    "Measures the energy of what runs here already, a notebook or somebody's service, without containing or touching "
-    "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C (or TERM); then "
+    "Measures the energy of what runs here already, a notebook or somebody's service, without "
+    "containing or touching "
+    "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C "
+    "(or TERM); then "
     "prints a table. Without --for and --pid, until Ctrl-C.",
-    "What is measured is the whole device, whoever uses it. --pid says until when, and adds what the process and its "
-    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Energies have a "
-    "± (95 %) of all but the sensor's gain. What cannot be measured here is named with the reason. No file is "
+    "What is measured is the whole device, whoever uses it. --pid says until when, and adds what "
+    "the process and its "
+    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Energies "
+    "have a "
+    "± (95 %) of all but the sensor's gain. What cannot be measured here is named with the reason. "
+    "No file is "
     "written.",
-    "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
+    "Under sudo the CPU's counters are opened as root, everything else is done as the user who "
+    "called sudo.",
+    NULL};
 
-static const char *const exits[] = {
-    "0", "measured, also when Ctrl-C or TERM ended it",  "2", "a mistake in the options, no such GPU, no such process",
-    "3", "nothing can be measured here, or nothing was", NULL};
+static const char *const exits[] = {"0", "measured, also when Ctrl-C or TERM ended it",
+                                    "2", "a mistake in the options, no such GPU, no such process",
+                                    "3", "nothing can be measured here, or nothing was",
+                                    NULL};
 
 static const char *const examples[] = {
     "measure --for 10m",

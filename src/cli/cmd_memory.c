@@ -52,15 +52,17 @@ static uint64_t weight_of(const struct snapshot *snapshot, size_t device)
 }
 
 /* The one that is asked for, or the one that has most to tell. */
-static bool choose_device(const struct cli_call *call, const struct snapshot *snapshot, size_t *out, struct err *err)
+static bool choose_device(const struct cli_call *call, const struct snapshot *snapshot, size_t *out,
+                          struct err *err)
 {
     *out = 0;
     if (snapshot->device_count == 0)
         return err_set(err, "%s: it is empty: no GPU had been used", call->operands.items[0]);
     if (call->values[OPTION_DEVICE].given) {
         *out = (size_t)call->values[OPTION_DEVICE].integer;
-        return *out < snapshot->device_count || err_set(err, "%s: it has no GPU %zu, but 0 to %zu",
-                                                        call->operands.items[0], *out, snapshot->device_count - 1);
+        return *out < snapshot->device_count ||
+               err_set(err, "%s: it has no GPU %zu, but 0 to %zu", call->operands.items[0], *out,
+                       snapshot->device_count - 1);
     }
     for (size_t i = 1; i < snapshot->device_count; i++)
         if (weight_of(snapshot, i) > weight_of(snapshot, *out))
@@ -68,7 +70,8 @@ static bool choose_device(const struct cli_call *call, const struct snapshot *sn
     return true;
 }
 
-static bool write_page(const char *path, const char *snapshot, const struct memory_report *report, struct err *err)
+static bool write_page(const char *path, const char *snapshot, const struct memory_report *report,
+                       struct err *err)
 {
     AUTO_TEXT struct text page = {0};
     if (fs_is_same_file(path, snapshot))
@@ -86,7 +89,8 @@ static int code_of(const struct memory_report *report)
     return CLI_OK;
 }
 
-static int look(const struct cli_call *call, const struct memory_question *question, const struct snapshot *snapshot)
+static int look(const struct cli_call *call, const struct memory_question *question,
+                const struct snapshot *snapshot)
 {
     struct err err = {0};
     AUTO(memory_report_fini) struct memory_report report = {0};
@@ -94,7 +98,8 @@ static int look(const struct cli_call *call, const struct memory_question *quest
     if (!choose_device(call, snapshot, &device, &err))
         return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
-        (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
+        (call->values[OPTION_HTML].given &&
+         !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
         return cli_failed(CLI_BROKEN, &err);
     AUTO_TEXT struct text text = {0};
     if (call->values[OPTION_JSON].given)
@@ -118,40 +123,51 @@ static int run(const struct cli_call *call)
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_WHAT_IF] =
-        VALUE_ROW("-w", "--what-if", "CONF", CLI_TEXT,
-                  "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times", .repeats = true),
-    [OPTION_CAP] =
-        VALUE_ROW(NULL, "--cap", "SIZE", CLI_TEXT, "replay with so much for PyTorch at most: 10GiB, 23000 MiB"),
-    [OPTION_RECOMMEND] = FLAG_ROW(NULL, "--recommend", "search the settings, and the smallest GPU that is enough"),
-    [OPTION_RECORDED_CAP] = VALUE_ROW(NULL, "--recorded-cap", "SIZE", CLI_TEXT,
-                                      "the cap that the training itself ran under; the snapshot does not say"),
-    [OPTION_DEVICE] = VALUE_ROW("-d", "--device", "GPU", CLI_INT,
-                                "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
-    [OPTION_ROWS] =
-        VALUE_ROW(NULL, "--rows", "N", CLI_INT, "rows of each list", .low = 1, .high = 1000000, .default_text = "8"),
-    [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE, "also write a page with a map of the segments"),
+    [OPTION_WHAT_IF] = VALUE_ROW(
+        "-w", "--what-if", "CONF", CLI_TEXT,
+        "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times", .repeats = true),
+    [OPTION_CAP] = VALUE_ROW(NULL, "--cap", "SIZE", CLI_TEXT,
+                             "replay with so much for PyTorch at most: 10GiB, 23000 MiB"),
+    [OPTION_RECOMMEND] =
+        FLAG_ROW(NULL, "--recommend", "search the settings, and the smallest GPU that is enough"),
+    [OPTION_RECORDED_CAP] =
+        VALUE_ROW(NULL, "--recorded-cap", "SIZE", CLI_TEXT,
+                  "the cap that the training itself ran under; the snapshot does not say"),
+    [OPTION_DEVICE] =
+        VALUE_ROW("-d", "--device", "GPU", CLI_INT,
+                  "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
+    [OPTION_ROWS] = VALUE_ROW(NULL, "--rows", "N", CLI_INT, "rows of each list", .low = 1,
+                              .high = 1000000, .default_text = "8"),
+    [OPTION_HTML] =
+        VALUE_ROW(NULL, "--html", "FILE", CLI_FILE, "also write a page with a map of the segments"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
-static const char *const usage[] = {"memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
-                                    "memory SNAPSHOT.pickle --html FILE", NULL};
+static const char *const usage[] = {
+    "memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
+    "memory SNAPSHOT.pickle --html FILE", NULL};
 
 static const char *const description[] = {
-    "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, reserved, "
-    "fragmented, what was alive at the peak and at the end, and whether memory grows. Nothing of the file is executed.",
-    "With --what-if and --cap it replays the recorded requests through a model of PyTorch's allocator: the memory "
-    "they would have reserved, and whether and where they would have run out. Before that it replays the record "
+    "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, "
+    "reserved, "
+    "fragmented, what was alive at the peak and at the end, and whether memory grows. Nothing of "
+    "the file is executed.",
+    "With --what-if and --cap it replays the recorded requests through a model of PyTorch's "
+    "allocator: the memory "
+    "they would have reserved, and whether and where they would have run out. Before that it "
+    "replays the record "
     "itself and says whether the model gave every recorded event.",
-    "A record that begins with the training (torch.cuda.memory._record_memory_history() at its start) is replayed "
+    "A record that begins with the training (torch.cuda.memory._record_memory_history() at its "
+    "start) is replayed "
     "best. Compressed files must be unpacked first.",
     NULL};
 
-static const char *const exits[] = {"0", "told; whatever was tried fits, or may",
-                                    "1", "a setting that was tried runs out of memory",
-                                    "2", "a mistake in the options, or no snapshot that can be read",
-                                    "3", "no trace to replay, or FILE cannot be written",
-                                    NULL};
+static const char *const exits[] = {
+    "0", "told; whatever was tried fits, or may",
+    "1", "a setting that was tried runs out of memory",
+    "2", "a mistake in the options, or no snapshot that can be read",
+    "3", "no trace to replay, or FILE cannot be written",
+    NULL};
 
 static const char *const examples[] = {
     "memory snapshot.pickle",

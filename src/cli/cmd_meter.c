@@ -1,4 +1,5 @@
-/* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so not in the help. */
+/* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so
+ * not in the help. */
 #include "machine/gpu/vendor.h"
 #include "machine/sensors/gpu_process.h"
 #include "machine/sensors/time_scale.h"
@@ -7,14 +8,18 @@
 enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_TIME_SCALE, OPTION_VENDOR, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_DEVICE] = VALUE_ROW(NULL, "--device", "UUID|N", CLI_TEXT, "the GPU, by UUID or by the driver's number"),
-    [OPTION_FD] = VALUE_ROW(NULL, "--fd", "N", CLI_INT, "the descriptor of its end of the socket pair", .low = 3,
-                            .high = 1 << 20),
+    [OPTION_DEVICE] = VALUE_ROW(NULL, "--device", "UUID|N", CLI_TEXT,
+                                "the GPU, by UUID or by the driver's number"),
+    [OPTION_FD] =
+        VALUE_ROW(NULL, "--fd", "N", CLI_INT, "the descriptor of its end of the socket pair",
+                  .low = 3, .high = 1 << 20),
     [OPTION_LIBRARY] = VALUE_ROW(NULL, "--library", "FILE", CLI_FILE,
                                  "the driver's library, instead of the one that the system finds"),
-    [OPTION_TIME_SCALE] = VALUE_ROW(NULL, "--time-scale", "X", CLI_TEXT,
-                                    "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
-    [OPTION_VENDOR] = VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
+    [OPTION_TIME_SCALE] =
+        VALUE_ROW(NULL, "--time-scale", "X", CLI_TEXT,
+                  "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"),
+    [OPTION_VENDOR] =
+        VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
 };
 
 static int run(const struct cli_call *call)
@@ -22,7 +27,8 @@ static int run(const struct cli_call *call)
     const struct cli_value *values = call->values;
     const struct gpu_vendor *vendor = gpu_vendor_by_id(values[OPTION_VENDOR].text);
     if (!vendor)
-        return cli_usage_error(call->command, "--vendor: '%s' is unknown", values[OPTION_VENDOR].text);
+        return cli_usage_error(call->command, "--vendor: '%s' is unknown",
+                               values[OPTION_VENDOR].text);
     if (!values[OPTION_DEVICE].given || !values[OPTION_FD].given)
         return cli_usage_error(call->command, "a meter needs --device and --fd");
     struct err err = {0};

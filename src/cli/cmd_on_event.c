@@ -1,5 +1,6 @@
 /* on-event: runs the program of the key on_event, contained and for a limited time. A run starts it
- * for each event (session/on_event.h), so it is not in the help. It prints why the program failed. */
+ * for each event (session/on_event.h), so it is not in the help. It prints why the program
+ * failed. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -19,11 +20,12 @@ enum { OPTION_SECONDS, OPTION_COUNT };
 enum { ERRORS_MAX = 1 << 20, LINE_BYTES = 300 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "TIME", CLI_DURATION, "how long it may run", .low = 0.001,
-                                 .high = 60, .default_text = "60"),
+    [OPTION_SECONDS] = VALUE_ROW(NULL, "--seconds", "TIME", CLI_DURATION, "how long it may run",
+                                 .low = 0.001, .high = 60, .default_text = "60"),
 };
 
-static void explain(enum job_answer how, const struct job_exit *exit, double seconds, struct text *out)
+static void explain(enum job_answer how, const struct job_exit *exit, double seconds,
+                    struct text *out)
 {
     if (how == JOB_ANSWER_LATE)
         text_addf(out, "still running after %.3g s, so it was ended", seconds);
@@ -73,7 +75,8 @@ static int run(const struct cli_call *call)
     return CLI_SOME_FAILED;
 }
 
-static const char *const usage_lines[] = {"on-event [--seconds TIME] -- PROGRAM [ARGUMENT...]", NULL};
+static const char *const usage_lines[] = {"on-event [--seconds TIME] -- PROGRAM [ARGUMENT...]",
+                                          NULL};
 
 const struct cli_command cmd_on_event = {
     .name = "on-event",

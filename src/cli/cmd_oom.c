@@ -14,8 +14,8 @@ enum { OPTION_CONF, OPTION_JSON, OPTION_COUNT };
 enum { NARROWEST = 60, WIDEST = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONF] =
-        VALUE_ROW(NULL, "--alloc-conf", "CONF", CLI_TEXT, "PYTORCH_CUDA_ALLOC_CONF that the program ran with"),
+    [OPTION_CONF] = VALUE_ROW(NULL, "--alloc-conf", "CONF", CLI_TEXT,
+                              "PYTORCH_CUDA_ALLOC_CONF that the program ran with"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 
@@ -36,7 +36,8 @@ static int show(const struct oom_logs *logs, bool as_json)
     if (!message_print(&text))
         return CLI_BROKEN;
     if (found == 0 && !as_json)
-        cli_note("no out-of-memory message in %s%s", logs->items[0].name, logs->count > 1 ? " and the other logs" : "");
+        cli_note("no out-of-memory message in %s%s", logs->items[0].name,
+                 logs->count > 1 ? " and the other logs" : "");
     return found > 0 ? CLI_OK : CLI_SOME_FAILED;
 }
 
@@ -46,7 +47,8 @@ static int run(const struct cli_call *call)
     AUTO(oom_logs_fini) struct oom_logs logs = {0};
     const char *given = call->operands.count ? call->operands.items[0] : "-";
     if (call->operands.count == 0 && isatty(STDIN_FILENO))
-        return cli_usage_error(call->command, "which log? A file, a folder of results, or - for standard input");
+        return cli_usage_error(call->command,
+                               "which log? A file, a folder of results, or - for standard input");
     if (!oom_logs_read(given, &logs, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_CONF].given) {
@@ -59,11 +61,16 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--json]", NULL};
 
 static const char *const description[] = {
-    "Finds out-of-memory messages of GPUs in a log of any size: of PyTorch (all versions), TensorFlow, JAX, CuPy and "
-    "CUDA itself; broken over lines, as a list, from several ranks, among progress bars and colours. Says for each "
-    "what had the memory, why there was not enough, with the numbers, and what would help, at which cost.",
-    "FOLDER is an experiment's folder or a run's: each attempt's training.log is read, and with it what "
-    "experiment.json knows of allocator setting and memory per epoch. Without an argument, or with -, standard input "
+    "Finds out-of-memory messages of GPUs in a log of any size: of PyTorch (all versions), "
+    "TensorFlow, JAX, CuPy and "
+    "CUDA itself; broken over lines, as a list, from several ranks, among progress bars and "
+    "colours. Says for each "
+    "what had the memory, why there was not enough, with the numbers, and what would help, at "
+    "which cost.",
+    "FOLDER is an experiment's folder or a run's: each attempt's training.log is read, and with it "
+    "what "
+    "experiment.json knows of allocator setting and memory per epoch. Without an argument, or with "
+    "-, standard input "
     "is read.",
     NULL};
 

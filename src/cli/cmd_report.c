@@ -17,22 +17,34 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_SNAPSHOTS, OPTION_FORCE, OPTION_METHODS, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_OUTPUT,
+    OPTION_LANG,
+    OPTION_SNAPSHOTS,
+    OPTION_FORCE,
+    OPTION_METHODS,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 static const char *const languages[] = {"en", "zh", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = VALUE_ROW("-o", "--output", "FILE", CLI_FILE,
                                 "where the page is written, instead of report.html in the folder"),
-    [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
-                              "of the page: en or zh, instead of what LANG asks for", .choices = languages),
+    [OPTION_LANG] =
+        VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
+                  "of the page: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_SNAPSHOTS] = FLAG_ROW(
-        NULL, "--snapshots", "also write the analysis of each memory snapshot beside it, which the page then links"),
-    [OPTION_FORCE] = FLAG_ROW(NULL, "--force",
-                              "in a folder that is no run's: replace a report.html that this program did not write"),
-    [OPTION_METHODS] = FLAG_ROW(NULL, "--methods",
-                                "instead of a page print paragraphs for the methods section of a paper: what the run "
-                                "recorded of how it measured"),
+        NULL, "--snapshots",
+        "also write the analysis of each memory snapshot beside it, which the page then links"),
+    [OPTION_FORCE] = FLAG_ROW(
+        NULL, "--force",
+        "in a folder that is no run's: replace a report.html that this program did not write"),
+    [OPTION_METHODS] = FLAG_ROW(
+        NULL, "--methods",
+        "instead of a page print paragraphs for the methods section of a paper: what the run "
+        "recorded of how it measured"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -84,7 +96,8 @@ static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign
 }
 
 /* Reads the run and writes its page. */
-static bool write_page(const struct cli_call *call, const char *dir, struct report_options *how, struct err *err)
+static bool write_page(const struct cli_call *call, const char *dir, struct report_options *how,
+                       struct err *err)
 {
     AUTO(dataset_fini) struct dataset study = {0};
     enum lock_seen seen = lock_look(dir);
@@ -104,19 +117,22 @@ static int print_methods(const char *dir)
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return cli_failed(CLI_BROKEN,
-                          (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir), &err));
+        return cli_failed(
+            CLI_BROKEN,
+            (err_set(&err, "%s: --methods takes a run of this program: there is no run.db", dir),
+             &err));
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO_STRV struct strv ids = {0};
     if (dataset_read(&dataset, dir, &err))
         dataset_leave_out_contradictions(&dataset, &ids);
     if (ids.count > 0) {
         AUTO_FREE char *list = strv_join(&ids, ", ");
-        return cli_failed(
-            CLI_BROKEN,
-            (err_set(&err, "%s: no methods section: rows and folders disagree ('" TARE_NAME " audit' shows where): %s",
-                     dir, list),
-             &err));
+        return cli_failed(CLI_BROKEN,
+                          (err_set(&err,
+                                   "%s: no methods section: rows and folders disagree ('" TARE_NAME
+                                   " audit' shows where): %s",
+                                   dir, list),
+                           &err));
     }
     json_t *json = results_read_json(dir, &err);
     if (!json || !results_read(dir, &results, &err)) {
@@ -170,16 +186,23 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"report DIR [-o FILE] [options]", "report --methods DIR", NULL};
 
 static const char *const description[] = {
-    "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
-    "the run in time with its power and memory, metrics against hyperparameters, a table to sort and filter, the "
-    "curves, epochs and log's end of each experiment, the spread among runs of a model, energy against quality, and "
-    "what each hyperparameter does to both. DIR is a run of this program, also a live one, or a results folder in the "
-    "study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with --snapshots, the "
+    "Writes a run as one HTML file that needs no network and no other file: how many experiments "
+    "passed all checks, "
+    "the run in time with its power and memory, metrics against hyperparameters, a table to sort "
+    "and filter, the "
+    "curves, epochs and log's end of each experiment, the spread among runs of a model, energy "
+    "against quality, and "
+    "what each hyperparameter does to both. DIR is a run of this program, also a live one, or a "
+    "results folder in the "
+    "study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
+    "--snapshots, the "
     "analyses of memory snapshots, each made by a process of its own with limits).",
     "'run' writes it when it ends.",
-    "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, checks, pauses, "
+    "--methods prints the run in words for a paper: hardware, sensors, uncertainty, containment, "
+    "checks, pauses, "
     "outcomes, verdicts and "
-    "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said to be so.",
+    "energies, each as the run recorded it. A paragraph is one line. What is not recorded is said "
+    "to be so.",
     NULL};
 
 static const char *const exits[] = {"0", "written, or printed",

@@ -59,82 +59,94 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_SETTINGS] = VALUE_ROW("-ec", "--experiment-config", "FILE", CLI_FILE, "the settings: what to run"),
-    [OPTION_REPO] = VALUE_ROW("-r", "--repo", "REPO", CLI_TEXT, "without settings: the repository to train"),
+    [OPTION_SETTINGS] =
+        VALUE_ROW("-ec", "--experiment-config", "FILE", CLI_FILE, "the settings: what to run"),
+    [OPTION_REPO] =
+        VALUE_ROW("-r", "--repo", "REPO", CLI_TEXT, "without settings: the repository to train"),
     [OPTION_MODEL] = VALUE_ROW("-m", "--model", "MODEL", CLI_TEXT, "without settings: its model"),
-    [OPTION_MUTATE] = VALUE_ROW(
-        "-mt", "--mutate", "NAMES", CLI_TEXT,
-        "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each run takes the "
-        "defaults"),
-    [OPTION_RUNS] = VALUE_ROW("-n", "--runs", "RUNS", CLI_INT,
-                              "how many experiments; 1 when not given; with settings: over runs_per_config of the file "
-                              "and of each entry that "
-                              "does not say 0",
-                              .low = 0, .high = 1000000),
+    [OPTION_MUTATE] = VALUE_ROW("-mt", "--mutate", "NAMES", CLI_TEXT,
+                                "without settings: the hyperparameters to mutate, as a,b,c or all; "
+                                "not given: none, each run takes the "
+                                "defaults"),
+    [OPTION_RUNS] = VALUE_ROW(
+        "-n", "--runs", "RUNS", CLI_INT,
+        "how many experiments; 1 when not given; with settings: over runs_per_config of the file "
+        "and of each entry that "
+        "does not say 0",
+        .low = 0, .high = 1000000),
     [OPTION_SET] = OPTION_ROW_SET,
-    [OPTION_GOVERNOR] = VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
-                                  "the CPU frequency governor that is set meanwhile; over what the settings say"),
-    [OPTION_MAX_RETRIES] =
-        VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
-                  "how often a failed experiment is tried again; 2 when not given; over what the settings say",
-                  .low = 0, .high = 1000),
-    [OPTION_COOLDOWN] = VALUE_ROW(
-        NULL, "--cooldown", "MODE", CLI_CHOICE,
-        "pauses between trainings on GPUs: fixed: 60 s, 30 s before a retry, or as the settings say; adaptive: until "
-        "the GPUs are idle and cool, 5 seconds to 5 minutes; over what the settings say",
-        .choices = cooldown_modes),
+    [OPTION_GOVERNOR] =
+        VALUE_ROW("-g", "--governor", "GOVERNOR", CLI_TEXT,
+                  "the CPU frequency governor that is set meanwhile; over what the settings say"),
+    [OPTION_MAX_RETRIES] = VALUE_ROW("-mr", "--max-retries", "MAX_RETRIES", CLI_INT,
+                                     "how often a failed experiment is tried again; 2 when not "
+                                     "given; over what the settings say",
+                                     .low = 0, .high = 1000),
+    [OPTION_COOLDOWN] =
+        VALUE_ROW(NULL, "--cooldown", "MODE", CLI_CHOICE,
+                  "pauses between trainings on GPUs: fixed: 60 s, 30 s before a retry, or as the "
+                  "settings say; adaptive: until "
+                  "the GPUs are idle and cool, 5 seconds to 5 minutes; over what the settings say",
+                  .choices = cooldown_modes),
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_LIST] = FLAG_ROW("-l", "--list", "show what the registry offers, and run nothing"),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
-    [OPTION_DRY_RUN] = FLAG_ROW(
-        NULL, "--dry-run",
-        "show the whole plan with every command line, make every check that a run makes before it begins, and run "
-        "nothing"),
+    [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run",
+                                "show the whole plan with every command line, make every check "
+                                "that a run makes before it begins, and run "
+                                "nothing"),
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own"),
-    [OPTION_RESUME] =
-        VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER, "finish the plan of a run that was interrupted"),
-    [OPTION_RERUN] = VALUE_ROW(
-        NULL, "--rerun", "WHICH", CLI_TEXT,
-        "do again what of a run is failed, unverified, suspect or contaminated, or experiments by their ids, with "
-        "commas between, and no others"),
-    [OPTION_RERUN_UNCLEAN] = VALUE_ROW(NULL, "--rerun-contaminated", "RUN_DIR", CLI_FOLDER,
-                                       "repeat the experiments of a run whose verdict is not clean, and no others"),
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
+                                "finish the plan of a run that was interrupted"),
+    [OPTION_RERUN] = VALUE_ROW(NULL, "--rerun", "WHICH", CLI_TEXT,
+                               "do again what of a run is failed, unverified, suspect or "
+                               "contaminated, or experiments by their ids, with "
+                               "commas between, and no others"),
+    [OPTION_RERUN_UNCLEAN] =
+        VALUE_ROW(NULL, "--rerun-contaminated", "RUN_DIR", CLI_FOLDER,
+                  "repeat the experiments of a run whose verdict is not clean, and no others"),
     [OPTION_TASK] =
         VALUE_ROW(NULL, "--task", "NUMBER", CLI_INT,
-                  "do this experiment of a run that 'submit' made, as a task of Slurm does", .low = 1, .high = 1000000),
+                  "do this experiment of a run that 'submit' made, as a task of Slurm does",
+                  .low = 1, .high = 1000000),
     [OPTION_QUIET] = FLAG_ROW("-q", "--quiet", "only the closing table, and errors"),
-    [OPTION_VERBOSE] = FLAG_ROW(
-        "-v", "--verbose",
-        "on a terminal: say each time that a GPU was free, that its memory came back and how long it cooled, not "
-        "only the first time"),
-    [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each event as a line of JSON on standard output, and nothing else there"),
+    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose",
+                                "on a terminal: say each time that a GPU was free, that its memory "
+                                "came back and how long it cooled, not "
+                                "only the first time"),
+    [OPTION_JSON] = FLAG_ROW(
+        NULL, "--json", "each event as a line of JSON on standard output, and nothing else there"),
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
-    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
+    [OPTION_GPU_LOCK] =
+        OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
     [OPTION_NO_CALIBRATE] = OPTION_ROW_NO_CALIBRATE,
-    [OPTION_GPUS] =
-        VALUE_ROW(NULL, "--gpus", "GPUS", CLI_TEXT,
-                  "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
-    [OPTION_ENERGY_BUDGET] =
-        VALUE_ROW(NULL, "--energy-budget", "ENERGY", CLI_TEXT,
-                  "what all trainings of the run may use together, as '20 kWh'; over what the settings say"),
-    [OPTION_TIME_BUDGET] =
-        VALUE_ROW(NULL, "--time-budget", "DURATION", CLI_DURATION,
-                  "how long all sessions of the run may take together, as 8h; over what the settings say", .low = 1,
-                  .high = 31622400, .unit = "seconds"),
-    [OPTION_METRICS_TEXTFILE] = VALUE_ROW(
-        NULL, "--metrics-textfile", "FILE", CLI_FILE,
-        "keep the run's state and energy in FILE, which ends in .prom, for the textfile collector of Prometheus' "
-        "node_exporter"),
+    [OPTION_GPUS] = VALUE_ROW(
+        NULL, "--gpus", "GPUS", CLI_TEXT,
+        "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"),
+    [OPTION_ENERGY_BUDGET] = VALUE_ROW(
+        NULL, "--energy-budget", "ENERGY", CLI_TEXT,
+        "what all trainings of the run may use together, as '20 kWh'; over what the settings say"),
+    [OPTION_TIME_BUDGET] = VALUE_ROW(
+        NULL, "--time-budget", "DURATION", CLI_DURATION,
+        "how long all sessions of the run may take together, as 8h; over what the settings say",
+        .low = 1, .high = 31622400, .unit = "seconds"),
+    [OPTION_METRICS_TEXTFILE] = VALUE_ROW(NULL, "--metrics-textfile", "FILE", CLI_FILE,
+                                          "keep the run's state and energy in FILE, which ends in "
+                                          ".prom, for the textfile collector of Prometheus' "
+                                          "node_exporter"),
     [OPTION_NO_PROBE] = OPTION_ROW_NO_PROBE,
     [OPTION_HELP_TIMEOUT] = OPTION_ROW_HELP_TIMEOUT,
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
-/* The options that say what to plan: none of them goes with those that go on with an earlier run. */
-static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,     OPTION_MODEL,       OPTION_MUTATE,   OPTION_RUNS,
-                               OPTION_SET,      OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_COOLDOWN, OPTION_CONFIG,
-                               OPTION_SEED,     OPTION_LIST,     OPTION_STRICT,      OPTION_DRY_RUN,  OPTION_OUTPUT};
+/* The options that say what to plan: none of them goes with those that go on with an earlier
+ * run. */
+static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,    OPTION_MODEL,    OPTION_MUTATE,
+                               OPTION_RUNS,     OPTION_SET,     OPTION_GOVERNOR, OPTION_MAX_RETRIES,
+                               OPTION_COOLDOWN, OPTION_CONFIG,  OPTION_SEED,     OPTION_LIST,
+                               OPTION_STRICT,   OPTION_DRY_RUN, OPTION_OUTPUT};
 
 /* Those that go on with an earlier run. */
 static const int going_on[] = {OPTION_RESUME, OPTION_RERUN, OPTION_RERUN_UNCLEAN};
@@ -175,11 +187,13 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
     };
-    AUTO_FREE char *journal = out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
+    AUTO_FREE char *journal =
+        out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
     AUTO_FREE char *typed = out->settings_path ? shell_words_path(out->settings_path) : NULL;
     if (journal && access(journal, F_OK) == 0)
         return err_set(err,
-                       "%s is the folder of a run: --resume %s finishes its plan, --rerun-contaminated %s repeats what "
+                       "%s is the folder of a run: --resume %s finishes its plan, "
+                       "--rerun-contaminated %s repeats what "
                        "is not clean",
                        out->settings_path, typed, typed);
     if (values[OPTION_SET].given && !out->settings_path)
@@ -201,7 +215,8 @@ static bool is_quiet(const struct cli_call *call)
 /* So many bytes of a plan are printed at once. */
 enum { SHOWN_AT_ONCE = 65536 };
 
-static int show_plan(const struct cli_call *call, const struct run_options *how, const struct run_input *input)
+static int show_plan(const struct cli_call *call, const struct run_options *how,
+                     const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *results = fs_resolve(NULL, call->values[OPTION_OUTPUT].text, NULL);
@@ -244,8 +259,9 @@ static bool take_budget(const struct cli_call *call, struct run_budget *out, str
 }
 
 /* 0, or the exit code of a mistake in the options, which was told. */
-static int make_session(const struct cli_call *call, struct run_resources *means, struct run_input *input,
-                        const char *resume_dir, struct session_options *out)
+static int make_session(const struct cli_call *call, struct run_resources *means,
+                        struct run_input *input, const char *resume_dir,
+                        struct session_options *out)
 {
     *out = (struct session_options){
         .input = input,
@@ -271,9 +287,11 @@ static int make_session(const struct cli_call *call, struct run_resources *means
     if (out->metrics_textfile && !metrics_file_check_name(out->metrics_textfile, &err))
         return cli_usage_error(call->command, "--metrics-textfile: %s", err.text);
     if (out->gpus && !settings_gpus_are_list(out->gpus))
-        return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
+        return cli_usage_error(call->command,
+                               "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
                                out->gpus);
-    run_session_take_options(out, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
+    run_session_take_options(out, &call->values[OPTION_CONTAINMENT],
+                             &call->values[OPTION_GPU_LOCK]);
     return 0;
 }
 
@@ -283,13 +301,14 @@ static void say_again(const struct cli_call *call, const char *run_dir)
     AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
     AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
     if (typed && !is_quiet(call) && !call->values[OPTION_JSON].given)
-        message_printf("again: %s run %s (registry.json beside it says how the script is started and which metrics are "
+        message_printf("again: %s run %s (registry.json beside it says how the script is started "
+                       "and which metrics are "
                        "looked for)\n",
                        TARE_NAME, typed);
 }
 
-static int run_session_in(const struct cli_call *call, struct run_resources *means, struct run_input *input,
-                          const char *resume_dir)
+static int run_session_in(const struct cli_call *call, struct run_resources *means,
+                          struct run_input *input, const char *resume_dir)
 {
     struct session_options how;
     int code = make_session(call, means, input, resume_dir, &how);
@@ -303,16 +322,20 @@ static int run_session_in(const struct cli_call *call, struct run_resources *mea
     return code;
 }
 
-static int run_session_of(const struct cli_call *call, struct run_resources *means, struct run_input *input)
+static int run_session_of(const struct cli_call *call, struct run_resources *means,
+                          struct run_input *input)
 {
     const struct cli_value *values = call->values;
-    const char *unclean = values[OPTION_RERUN_UNCLEAN].text, *resumed = unclean ? unclean : values[OPTION_RESUME].text;
-    return run_session_in(call, means, input, values[OPTION_RERUN].given ? call->operands.items[0] : resumed);
+    const char *unclean = values[OPTION_RERUN_UNCLEAN].text,
+               *resumed = unclean ? unclean : values[OPTION_RESUME].text;
+    return run_session_in(call, means, input,
+                          values[OPTION_RERUN].given ? call->operands.items[0] : resumed);
 }
 
-/* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
-static int dry_run(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
-                   struct run_input *input)
+/* The plan is shown also where this machine lacks something, as it may be run on another; the exit
+ * code is the run's. */
+static int dry_run(const struct cli_call *call, struct run_resources *means,
+                   const struct run_options *how, struct run_input *input)
 {
     struct session_options session;
     int code = make_session(call, means, input, NULL, &session);
@@ -327,8 +350,8 @@ static int dry_run(const struct cli_call *call, struct run_resources *means, con
     return !shown ? CLI_BROKEN : code ? code : refused;
 }
 
-static int act_on_input(const struct cli_call *call, struct run_resources *means, const struct run_options *how,
-                        struct run_input *input)
+static int act_on_input(const struct cli_call *call, struct run_resources *means,
+                        const struct run_options *how, struct run_input *input)
 {
     run_input_say(input, is_quiet(call));
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
@@ -364,19 +387,26 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
     const struct cli_value *values = call->values;
     bool operand_is_run = values[OPTION_RERUN].given;
     const char *flag = OPTION_GIVEN(call, planning);
-    const char *other = flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
+    const char *other =
+        flag || operand_is_run || !call->operands.count ? flag : call->operands.items[0];
     if (other)
-        return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other,
+        return cli_usage_error(call->command,
+                               "%s does not go with %s: the plan of that run is finished", other,
                                earlier);
-    if (values[OPTION_RESUME].given + values[OPTION_RERUN].given + values[OPTION_RERUN_UNCLEAN].given > 1)
-        return cli_usage_error(call->command, "--resume, --rerun and --rerun-contaminated do not go together");
+    if (values[OPTION_RESUME].given + values[OPTION_RERUN].given +
+            values[OPTION_RERUN_UNCLEAN].given >
+        1)
+        return cli_usage_error(call->command,
+                               "--resume, --rerun and --rerun-contaminated do not go together");
     if (operand_is_run && !call->operands.count)
-        return cli_usage_error(call->command, "--rerun %s of which run? Give its folder behind it, or latest",
+        return cli_usage_error(call->command,
+                               "--rerun %s of which run? Give its folder behind it, or latest",
                                values[OPTION_RERUN].text);
     return run_session_of(call, means, NULL);
 }
 
-/* A script that has no files yet: its registry and settings are made of its command line, and kept by the run as by any other. */
+/* A script that has no files yet: its registry and settings are made of its command line, and kept
+ * by the run as by any other. */
 struct made {
     struct script script;
     struct starter_args args;
@@ -408,8 +438,9 @@ static void add_own_option_warning(const struct cli_call *call, struct made *mad
     bool off;
     const char *own = find_own_option(call, &made->script);
     if (own && !script_help_find(&made->script.help, own, &off))
-        strv_add_owned(&made->args.warnings,
-                       mem_printf("%s is passed to the script; options of run come before the script", own));
+        strv_add_owned(
+            &made->args.warnings,
+            mem_printf("%s is passed to the script; options of run come before the script", own));
 }
 
 /* Two calls with the same words give the same plan. */
@@ -425,13 +456,15 @@ static uint64_t seed_of(const struct made *made)
 static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made,
                       struct run_options *how)
 {
-    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO, OPTION_MODEL, OPTION_MUTATE, OPTION_CONFIG, OPTION_LIST};
+    static const int beside[] = {OPTION_SETTINGS, OPTION_REPO,   OPTION_MODEL,
+                                 OPTION_MUTATE,   OPTION_CONFIG, OPTION_LIST};
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *flag = OPTION_GIVEN(call, beside);
     struct script *script = &made->script;
     if (flag)
-        return cli_usage_error(call->command, "%s does not go with a script: %s", flag, call->operands.items[0]);
+        return cli_usage_error(call->command, "%s does not go with a script: %s", flag,
+                               call->operands.items[0]);
     struct script_probing probing = {
         .never = values[OPTION_NO_PROBE].given,
         .certain = values[OPTION_DRY_RUN].given,
@@ -440,7 +473,8 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     };
     if (!script_read(&call->operands, &caller->environment, &probing, script, &err))
         return cli_failed(CLI_USAGE, &err);
-    if (!starter_args_parse(call->operands.items + script->arguments_at, call->operands.count - script->arguments_at,
+    if (!starter_args_parse(call->operands.items + script->arguments_at,
+                            call->operands.count - script->arguments_at,
                             script->has_help ? &script->help : NULL, &made->args, &err))
         return cli_usage_error(call->command, "%s", err.text);
     add_own_option_warning(call, made);
@@ -465,9 +499,11 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
     AUTO(made_fini) struct made made = {0};
     struct run_options how;
     AUTO(run_input_fini) struct run_input input = {0};
-    AUTO_FREE char *study_call = study_call_translate(call->operands.items, call->operands.count, true);
+    AUTO_FREE char *study_call =
+        study_call_translate(call->operands.items, call->operands.count, true);
     if (study_call)
-        return cli_usage_error(call->command, "mutation.py is the study's script; use: %s", study_call);
+        return cli_usage_error(call->command, "mutation.py is the study's script; use: %s",
+                               study_call);
     int code = make_files(call, &means->caller, &made, &how);
     if (code != CLI_OK)
         return code;
@@ -502,8 +538,8 @@ static int run(const struct cli_call *call)
 {
     AUTO(run_resources_fini) struct run_resources means = {0};
     bool will_run = !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
-    int code = run_resources_begin(will_run, call->values[OPTION_CONTAINMENT].text, call->values[OPTION_AS_ROOT].given,
-                                   is_quiet(call), &means);
+    int code = run_resources_begin(will_run, call->values[OPTION_CONTAINMENT].text,
+                                   call->values[OPTION_AS_ROOT].given, is_quiet(call), &means);
     return code ? code : run_as_caller(call, &means);
 }
 
@@ -519,52 +555,85 @@ static const char *const usage[] = {
 };
 
 static const char *const description[] = {
-    "Plans the experiments that the settings describe, checks everything, then runs them one after the other, each "
-    "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one folder "
+    "Plans the experiments that the settings describe, checks everything, then runs them one after "
+    "the other, each "
+    "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with "
+    "summary.csv, one folder "
     "per experiment, and the journal run.db.",
-    "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
-    "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
-    "settings, in ./mutation, in the working folder, in ./config, beside a folder called settings that has the "
+    "All mistakes in settings and registry are told at once, before anything runs. The registry is "
+    "the one given by "
+    "--config, or named by the key \"registry\" of the settings, or models_config.json or "
+    "registry.json beside the "
+    "settings, in ./mutation, in the working folder, in ./config, beside a folder called settings "
+    "that has the "
     "settings (in mutation first), or the one that came with the program.",
-    "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed 1..3 runs every "
-    "combination. Options of run come before the script. All words after it are the script's and stay as they are; "
-    "values with commas between, or integers as 1..3, are axes, also in --lr=0.1,0.01 and model.lr=0.1,0.01; \\, is a "
-    "comma within a value. What starts the script may come before it: python3 -m, torchrun, accelerate launch, uv "
-    "run, mpirun, VAR=1 and others. The script is started once with --help (see init) for hints; --no-probe leaves "
-    "that out, and --dry-run does it only where the script cannot train then. Defaults are left to the script. The "
-    "run's folder keeps the registry and settings that were made; run DIR/settings.json repeats it.",
-    "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
-    "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is "
-    "not checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
+    "A training script in place of the settings needs no files: run train.py --lr 0.1,0.01 --seed "
+    "1..3 runs every "
+    "combination. Options of run come before the script. All words after it are the script's and "
+    "stay as they are; "
+    "values with commas between, or integers as 1..3, are axes, also in --lr=0.1,0.01 and "
+    "model.lr=0.1,0.01; \\, is a "
+    "comma within a value. What starts the script may come before it: python3 -m, torchrun, "
+    "accelerate launch, uv "
+    "run, mpirun, VAR=1 and others. The script is started once with --help (see init) for hints; "
+    "--no-probe leaves "
+    "that out, and --dry-run does it only where the script cannot train then. Defaults are left to "
+    "the script. The "
+    "run's folder keeps the registry and settings that were made; run DIR/settings.json repeats "
+    "it.",
+    "--dry-run shows the plan and ends with the code with which the run would be refused: "
+    "mistakes, scripts and "
+    "interpreters that are not there, GPUs, containment, the folder of the results. What only "
+    "doing it can tell is "
+    "not checked: room on the disk, the CPU frequency governor, what each GPU does before an "
+    "experiment, and with "
     "--gpu-lock wait, who holds it.",
-    "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
+    "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops "
+    "at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
-    "Each result gets a verdict from the evidence that was found: clean, unverified, suspect or contaminated; "
-    "summary_safe.csv holds the rows against which nothing speaks, failures too; summary_affected.csv the suspect and "
-    "contaminated ones, with the reason. --rerun-contaminated repeats what is not clean in the same run: each keeps "
+    "Each result gets a verdict from the evidence that was found: clean, unverified, suspect or "
+    "contaminated; "
+    "summary_safe.csv holds the rows against which nothing speaks, failures too; "
+    "summary_affected.csv the suspect and "
+    "contaminated ones, with the reason. --rerun-contaminated repeats what is not clean in the "
+    "same run: each keeps "
     "its "
-    "row until its new result has come, and what it was before stays in its folder as an earlier attempt. "
-    "Interrupted, it is finished by --resume, or by --rerun-contaminated again. --rerun WHICH repeats in the same way "
-    "what is failed, unverified, suspect or contaminated, or the experiments with these ids: --rerun failed,suspect "
+    "row until its new result has come, and what it was before stays in its folder as an earlier "
+    "attempt. "
+    "Interrupted, it is finished by --resume, or by --rerun-contaminated again. --rerun WHICH "
+    "repeats in the same way "
+    "what is failed, unverified, suspect or contaminated, or the experiments with these ids: "
+    "--rerun failed,suspect "
     "or --rerun repo_model_003.",
-    "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is called latest is "
+    "Where a run's folder is asked for, latest is the newest run_* in ./results; a folder that is "
+    "called latest is "
     "./latest.",
     "A run may have budgets (energy_budget, time_budget in the settings, or the options): no "
-    "experiment begins that what is left does not suffice for by the mean of those that succeeded, and when a budget "
-    "is used up, what is under way is ended as interrupted. The exit code is 4; --resume counts what earlier sessions "
+    "experiment begins that what is left does not suffice for by the mean of those that succeeded, "
+    "and when a budget "
+    "is used up, what is under way is ended as interrupted. The exit code is 4; --resume counts "
+    "what earlier sessions "
     "used, and takes a larger budget.",
-    "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is all that its jobs "
-    "see (gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
-    "never more than CUDA_VISIBLE_DEVICES or the Slurm allocation allow. Each of them has processors of its own, near "
+    "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is "
+    "all that its jobs "
+    "see (gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which "
+    "GPUs the run takes; "
+    "never more than CUDA_VISIBLE_DEVICES or the Slurm allocation allow. Each of them has "
+    "processors of its own, near "
     "its GPU (cpu_sets in the settings).",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
-    "(CUDA_VISIBLE_DEVICES; all when that is not set) and keeps them to its end. When somebody else has one, it says "
-    "who, and waits (for a run 7 days at most, for anything else 10 minutes; then it ends with 3); with --gpu-lock "
+    "(CUDA_VISIBLE_DEVICES; all when that is not set) and keeps them to its end. When somebody "
+    "else has one, it says "
+    "who, and waits (for a run 7 days at most, for anything else 10 minutes; then it ends with 3); "
+    "with --gpu-lock "
     "refuse it ends with 3. Without NVIDIA GPUs there is nothing to lock.",
-    "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
-    "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files "
+    "Under sudo, the program and all jobs run as the user who called sudo, with that user's "
+    "groups, home, environment "
+    "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), "
+    "so that all files "
     "are theirs. --as-root opts out.",
-    "Options may be shortened as long as they stay unambiguous, and values may be attached: --runs=5, -n5.",
+    "Options may be shortened as long as they stay unambiguous, and values may be attached: "
+    "--runs=5, -n5.",
     NULL};
 
 static const char *const exits[] = {
@@ -575,10 +644,12 @@ static const char *const exits[] = {
     "2",
     "a mistake in options, settings or registry, or something is not there: nothing was run",
     "3",
-    "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held: by another run "
+    "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held: by "
+    "another run "
     "(--gpu-lock refuse), or by a process that did not go; the message names it",
     "4",
-    "a budget of the run (energy, time) is used up, or not enough for another experiment: --resume goes on "
+    "a budget of the run (energy, time) is used up, or not enough for another experiment: --resume "
+    "goes on "
     "with a larger one",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",

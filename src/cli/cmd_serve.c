@@ -14,14 +14,17 @@ enum { OPTION_PORT, OPTION_SOCKET, OPTION_NEW_TOKEN, OPTION_LANG, OPTION_AS_ROOT
 static const char *const languages[] = {"en", "zh", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_PORT] = VALUE_ROW("-p", "--port", "PORT", CLI_INT,
-                              "where it listens; 0: a free one. Without it 8273, or a free one where that is taken",
-                              .low = 0, .high = 65535),
-    [OPTION_SOCKET] =
-        VALUE_ROW(NULL, "--socket", "PATH", CLI_FILE, "listen at a Unix socket that only its owner may use"),
-    [OPTION_NEW_TOKEN] = FLAG_ROW(NULL, "--new-token", "replace the token of the addresses, which else stays the same"),
-    [OPTION_LANG] = VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
-                              "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
+    [OPTION_PORT] = VALUE_ROW(
+        "-p", "--port", "PORT", CLI_INT,
+        "where it listens; 0: a free one. Without it 8273, or a free one where that is taken",
+        .low = 0, .high = 65535),
+    [OPTION_SOCKET] = VALUE_ROW(NULL, "--socket", "PATH", CLI_FILE,
+                                "listen at a Unix socket that only its owner may use"),
+    [OPTION_NEW_TOKEN] = FLAG_ROW(NULL, "--new-token",
+                                  "replace the token of the addresses, which else stays the same"),
+    [OPTION_LANG] =
+        VALUE_ROW(NULL, "--lang", "LANGUAGE", CLI_CHOICE,
+                  "of the pages: en or zh, instead of what LANG asks for", .choices = languages),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -54,7 +57,8 @@ static int run(const struct cli_call *call)
     const struct cli_value *values = call->values;
     AUTO_STRV struct strv folders = {0};
     AUTO_TEXT struct text url = {0};
-    if (values[OPTION_SOCKET].given && (values[OPTION_PORT].given || values[OPTION_NEW_TOKEN].given))
+    if (values[OPTION_SOCKET].given &&
+        (values[OPTION_PORT].given || values[OPTION_NEW_TOKEN].given))
         return cli_usage_error(call->command, "--socket goes without --port and --new-token");
     if (!name_folders(call, &folders, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -80,19 +84,26 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"serve [RUN | DIR]... [options]", NULL};
 
 static const char *const description[] = {
-    "Shows runs as live pages in a browser: an overview of all runs in DIR (results, unless told otherwise), and for "
-    "each run its GPU slots, power, experiments, sensor curves, events and the ends of logs, as they come. It prints "
+    "Shows runs as live pages in a browser: an overview of all runs in DIR (results, unless told "
+    "otherwise), and for "
+    "each run its GPU slots, power, experiments, sensor curves, events and the ends of logs, as "
+    "they come. It prints "
     "the address to open. The pages work on a telephone. Also at hand: /api/runs and "
     "/api/run/NAME.",
-    "It listens on 127.0.0.1. Every address holds a token, for other users of this machine reach the port as well; the "
-    "next start has the same token. A Unix socket (--socket) has mode 0600 and needs none. From another machine: "
+    "It listens on 127.0.0.1. Every address holds a token, for other users of this machine reach "
+    "the port as well; the "
+    "next start has the same token. A Unix socket (--socket) has mode 0600 and needs none. From "
+    "another machine: "
     "ssh -L 8273:localhost:8273 HOST, then open the address that is printed.",
-    "It only reads, follows no link in the folders, and shows nothing of a run but these pages and its report.html.",
+    "It only reads, follows no link in the folders, and shows nothing of a run but these pages and "
+    "its report.html.",
     NULL};
 
 static const char *const exits[] = {
-    "2",   "a mistake on the command line",  "3", "a folder is not there or cannot be read, or it cannot listen",
-    "130", "ended by Ctrl-C (143: by TERM)", NULL};
+    "2",   "a mistake on the command line",
+    "3",   "a folder is not there or cannot be read, or it cannot listen",
+    "130", "ended by Ctrl-C (143: by TERM)",
+    NULL};
 
 static const char *const examples[] = {
     "serve",

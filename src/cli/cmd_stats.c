@@ -30,16 +30,20 @@ enum {
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
-    [OPTION_CSV] = FLAG_ROW(NULL, "--csv", "as CSV, a row for each quantity of each model and mode"),
-    [OPTION_VERDICTS] =
-        OPTION_ROW_VERDICTS("which experiments count: those with a clean verdict, those not contaminated, or all"),
-    [OPTION_PRECISION] = VALUE_ROW(NULL, "--precision", "PERCENT", CLI_INT,
-                                   "half-width wanted of the mean energy, for the number of repeats", .low = 1,
-                                   .high = 100, .default_text = "5"),
+    [OPTION_CSV] =
+        FLAG_ROW(NULL, "--csv", "as CSV, a row for each quantity of each model and mode"),
+    [OPTION_VERDICTS] = OPTION_ROW_VERDICTS(
+        "which experiments count: those with a clean verdict, those not contaminated, or all"),
+    [OPTION_PRECISION] =
+        VALUE_ROW(NULL, "--precision", "PERCENT", CLI_INT,
+                  "half-width wanted of the mean energy, for the number of repeats", .low = 1,
+                  .high = 100, .default_text = "5"),
     [OPTION_INTERACTIONS] =
-        FLAG_ROW(NULL, "--interactions", "whether the effect of a hyperparameter depends on another, of each two"),
-    [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT, "of the random orders that p values above 9 runs are of",
-                              .low = 0, .high = 9007199254740991.0, .default_text = "1"),
+        FLAG_ROW(NULL, "--interactions",
+                 "whether the effect of a hyperparameter depends on another, of each two"),
+    [OPTION_SEED] = VALUE_ROW(NULL, "--seed", "N", CLI_INT,
+                              "of the random orders that p values above 9 runs are of", .low = 0,
+                              .high = 9007199254740991.0, .default_text = "1"),
     [OPTION_OF] = OPTION_ROW_OF,
     [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_EXPECT] = OPTION_ROW_EXPECT,
@@ -61,20 +65,23 @@ static int run(const struct cli_call *call)
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO(summary_stats_fini) struct summary_stats figures = {0};
     AUTO_TEXT struct text text = {0};
-    struct summary_stats_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
-                                        .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
-                                        .interactions = values[OPTION_INTERACTIONS].given,
-                                        .seed = (uint64_t)values[OPTION_SEED].integer,
-                                        .precision = (double)values[OPTION_PRECISION].integer / 100};
-    struct summary_stats_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-                                               .colour = message_colour(STDOUT_FILENO),
-                                               .precision = how.precision};
+    struct summary_stats_options how = {
+        .clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
+        .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
+        .interactions = values[OPTION_INTERACTIONS].given,
+        .seed = (uint64_t)values[OPTION_SEED].integer,
+        .precision = (double)values[OPTION_PRECISION].integer / 100};
+    struct summary_stats_text_options shown = {
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+        .precision = how.precision};
     AUTO(criteria_fini) struct criteria expectations = {0};
     struct err err = {0};
     AUTO_STRV struct strv only = {0};
     option_names(values[OPTION_OF].text, &only);
     how.only = &only;
-    if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
+    if (values[OPTION_EXPECT].given &&
+        !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
     expectations.clean_only = how.clean_only;
     expectations.all_verdicts = how.all_verdicts;
@@ -94,7 +101,8 @@ static int run(const struct cli_call *call)
     summary_stats_make(&dataset, &how, &figures);
     EACH (name, only.items, only.count)
         if (!has_quantity(&figures, *name))
-            return cli_usage_error(call->command, "--of: no experiment that counts has a '%s'", *name);
+            return cli_usage_error(call->command, "--of: no experiment that counts has a '%s'",
+                                   *name);
     json_t *held = json_array();
     code = expectations_check(&expectations, &dataset, held);
     if (values[OPTION_JSON].given) {
@@ -112,12 +120,17 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"stats DIR... [options]", NULL};
 
 static const char *const description[] = {
-    "For each model and mode of results folders, of this program or in the study's layout: mean and median of energy, "
-    "power, duration and each metric with 95 % intervals, for each setting over its seeds; how far identical runs "
-    "differ; which hyperparameter moves energy, duration or a metric, with the median and its interval at each of its "
-    "values; the runs that no other beats in both; how many repeats would do. Defaults, chosen values and random draws "
+    "For each model and mode of results folders, of this program or in the study's layout: mean "
+    "and median of energy, "
+    "power, duration and each metric with 95 % intervals, for each setting over its seeds; how far "
+    "identical runs "
+    "differ; which hyperparameter moves energy, duration or a metric, with the median and its "
+    "interval at each of its "
+    "values; the runs that no other beats in both; how many repeats would do. Defaults, chosen "
+    "values and random draws "
     "are kept apart.",
-    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). "
+    "Only successful trainings count, and none whose measurement is contaminated ('audit' says "
+    "which). "
     "docs/reference/judging.md "
     "says how each figure is made.",
     CRITERIA_HELP, NULL};

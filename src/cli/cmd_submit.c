@@ -40,16 +40,21 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_SET] = OPTION_ROW_SET,
-    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
-    [OPTION_AT_ONCE] = VALUE_ROW(NULL, "--at-once", "TASKS", CLI_INT, "so many tasks at the same time at most",
-                                 .low = 1, .high = 1000000),
-    [OPTION_DRY_RUN] = FLAG_ROW(NULL, "--dry-run", "print the script for sbatch, and submit nothing"),
-    [OPTION_RESUME] =
-        VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER, "submit what is missing of a submitted run, and no more"),
-    [OPTION_RERUN] = FLAG_ROW(NULL, "--rerun-contaminated",
-                              "with --resume: submit the experiments anew whose verdict is not clean, and no others"),
+    [OPTION_OUTPUT] =
+        OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
+    [OPTION_AT_ONCE] =
+        VALUE_ROW(NULL, "--at-once", "TASKS", CLI_INT, "so many tasks at the same time at most",
+                  .low = 1, .high = 1000000),
+    [OPTION_DRY_RUN] =
+        FLAG_ROW(NULL, "--dry-run", "print the script for sbatch, and submit nothing"),
+    [OPTION_RESUME] = VALUE_ROW(NULL, "--resume", "RUN_DIR", CLI_FOLDER,
+                                "submit what is missing of a submitted run, and no more"),
+    [OPTION_RERUN] = FLAG_ROW(
+        NULL, "--rerun-contaminated",
+        "with --resume: submit the experiments anew whose verdict is not clean, and no others"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "each submitted array as a line of JSON"),
-    [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
+    [OPTION_AS_ROOT] =
+        FLAG_ROW(NULL, "--as-root", "under sudo: stay root instead of becoming the caller"),
 };
 
 static char *absolute_of(const char *path)
@@ -59,17 +64,20 @@ static char *absolute_of(const char *path)
 }
 
 /* What follows "--": what comes before it is ours. */
-static bool sbatch_options(const struct cli_call *call, size_t from, struct strv *out, struct err *err)
+static bool sbatch_options(const struct cli_call *call, size_t from, struct strv *out,
+                           struct err *err)
 {
     for (size_t i = from; i < call->operands.count; i++)
         strv_add(out, call->operands.items[i]);
     if (out->count > 0 && out->items[0][0] != '-')
-        return err_set(err, "unexpected argument '%s'; options of sbatch come behind --, and begin with -",
-                       out->items[0]);
+        return err_set(
+            err, "unexpected argument '%s'; options of sbatch come behind --, and begin with -",
+            out->items[0]);
     return true;
 }
 
-/* A name for the queue, of letters that no program reads anything into, unlike that of any other run. */
+/* A name for the queue, of letters that no program reads anything into, unlike that of any other
+ * run. */
 static char *queue_name(const char *path)
 {
     AUTO_FREE char *base = fs_basename(path);
@@ -79,7 +87,8 @@ static char *queue_name(const char *path)
     return mem_printf("%s-%s-%04x", TARE_NAME, base, (unsigned)(rng_fresh_seed() & 0xffff));
 }
 
-static bool make_run(const struct cli_call *call, const struct run_input *input, struct submitted *out, struct err *err)
+static bool make_run(const struct cli_call *call, const struct run_input *input,
+                     struct submitted *out, struct err *err)
 {
     struct store_head head = {
         .plan = &input->plan,
@@ -88,7 +97,8 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
         .registry_text = input->registry.doc.text,
         .registry_length = input->registry.doc.length,
     };
-    out->dir = run_folder_new(call->values[OPTION_OUTPUT].text, "run", clock_realtime_ns(), &out->path, err);
+    out->dir = run_folder_new(call->values[OPTION_OUTPUT].text, "run", clock_realtime_ns(),
+                              &out->path, err);
     if (out->dir < 0)
         return false;
     out->absolute = absolute_of(out->path);
@@ -103,19 +113,24 @@ static size_t at_once(const struct cli_call *call)
 }
 
 /* only: which of the missing experiments; NULL: all. */
-static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted, const bool *only)
+static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted,
+                  const bool *only)
 {
     struct err err = {0};
-    struct submit_options how = {
-        .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
+    struct submit_options how = {.env = env,
+                                 .at_once = at_once(call),
+                                 .only = only,
+                                 .json = call->values[OPTION_JSON].given};
     AUTO_FREE char *typed = shell_words_path(submitted->path);
     if (!submit_missing(submitted, &how, &err)) {
         cli_error("%s", err.text);
-        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, typed);
+        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME,
+                 typed);
         return CLI_BROKEN;
     }
     if (!how.json)
-        message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, typed);
+        message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path,
+                       TARE_NAME, typed);
     return CLI_OK;
 }
 
@@ -131,9 +146,12 @@ static void warn_of_gpus(const struct plan *plan)
 {
     const char *gpus = plan->pool.gpus;
     if (gpus && strcmp(gpus, "all") != 0 && strcmp(gpus, "none") != 0)
-        cli_warning("'gpus' is \"%s\" in the settings, which is ignored: Slurm says which GPUs a task gets", gpus);
+        cli_warning(
+            "'gpus' is \"%s\" in the settings, which is ignored: Slurm says which GPUs a task gets",
+            gpus);
     if (plan->pool.per_experiment == 0 && !(gpus && strcmp(gpus, "none") == 0))
-        cli_note("'gpus_per_experiment' is \"all\": how many GPUs a task gets say options for sbatch (--gres=gpu:4)");
+        cli_note("'gpus_per_experiment' is \"all\": how many GPUs a task gets say options for "
+                 "sbatch (--gres=gpu:4)");
 }
 
 /* The plan is lent, and still the caller's. */
@@ -148,7 +166,8 @@ static int show(const struct cli_call *call, const struct plan *plan, struct sub
     return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
 }
 
-static int submit_new(const struct cli_call *call, const struct strv *env, const struct run_input *input)
+static int submit_new(const struct cli_call *call, const struct strv *env,
+                      const struct run_input *input)
 {
     struct err err = {0};
     struct slurm_config config = slurm_config_parse("");
@@ -156,10 +175,12 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
     if (!sbatch_options(call, 1, &submitted.submission.options, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (run_budget_is_set(&input->plan.budget)) {
-        cli_error("the settings have a budget for the whole run (energy_budget, time_budget), and tasks "
-                  "of Slurm do not know "
-                  "what the others use: take it out, and limit the tasks by options of sbatch (--time); nothing was "
-                  "submitted");
+        cli_error(
+            "the settings have a budget for the whole run (energy_budget, time_budget), and tasks "
+            "of Slurm do not know "
+            "what the others use: take it out, and limit the tasks by options of sbatch (--time); "
+            "nothing was "
+            "submitted");
         return CLI_USAGE;
     }
     bool dry = call->values[OPTION_DRY_RUN].given, answers = slurm_config_read(env, &config, &err);
@@ -170,10 +191,12 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
     if (dry) {
         int code = show(call, &input->plan, &submitted);
         bool refused = !answers && err.code == ENOENT;
-        return fs_can_make_path(call->values[OPTION_OUTPUT].text, &err) ? (refused ? CLI_BROKEN : code)
-                                                                        : cli_failed(CLI_BROKEN, &err);
+        return fs_can_make_path(call->values[OPTION_OUTPUT].text, &err)
+                   ? (refused ? CLI_BROKEN : code)
+                   : cli_failed(CLI_BROKEN, &err);
     }
-    /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
+    /* With a controller that is away the plan is fixed all the same: it is submitted by --resume
+     * later. */
     if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err))
         return cli_failed(CLI_BROKEN, &err);
     return submit(call, env, &submitted, NULL);
@@ -183,7 +206,8 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
 {
     const struct cli_value *values = call->values;
     if (call->operands.count == 0 || call->operands.items[0][0] == '-')
-        return cli_usage_error(call->command, "what to submit? Give a settings file, or --resume RUN_DIR");
+        return cli_usage_error(call->command,
+                               "what to submit? Give a settings file, or --resume RUN_DIR");
     struct run_options how = {
         .for_other_machine = true,
         .settings_path = call->operands.items[0],
@@ -217,7 +241,8 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     if (!sbatch_options(call, 0, &of_sbatch, &err))
         return cli_usage_error(call->command, "%s", err.text);
     submitted.dir = run_folder_open(call->values[OPTION_RESUME].text, &submitted.path, &err);
-    if (submitted.dir < 0 || !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
+    if (submitted.dir < 0 ||
+        !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
         !submission_read(submitted.dir, &submitted.submission, &err) ||
         (rerun && !submit_plan_again(&submitted, json, &only, &err)))
         return cli_failed(CLI_USAGE, &err);
@@ -228,7 +253,8 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     }
     if (rerun && !only) {
         if (!json)
-            message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", submitted.path);
+            message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n",
+                           submitted.path);
         return CLI_OK;
     }
     if (slurm_config_read(env, &config, &err))
@@ -248,22 +274,31 @@ static const char *const usage[] = {"submit SETTINGS.json [options] [-- SBATCH_O
                                     "submit --resume RUN_DIR [options] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
-    "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
-    "task for each. Each task checks its GPU before and after, keeps its own journal, and proves that nothing is "
+    "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one "
+    "array job with a "
+    "task for each. Each task checks its GPU before and after, keeps its own journal, and proves "
+    "that nothing is "
     "left. The folder must be on a file system that all machines see.",
-    "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
-    "limit. Without one the time limit comes from the timeouts of the settings, and where the cluster deals out GPUs "
-    "a task asks for as many as 'gpus_per_experiment' says. After a node's failure, a preemption or 'scontrol "
+    "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a "
+    "dependency, a time "
+    "limit. Without one the time limit comes from the timeouts of the settings, and where the "
+    "cluster deals out GPUs "
+    "a task asks for as many as 'gpus_per_experiment' says. After a node's failure, a preemption "
+    "or 'scontrol "
     "requeue' a task begins again and goes on with what it had recorded.",
-    "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, "
-    "then submits what neither is done nor in the queue. With --rerun-contaminated it submits the experiments anew "
-    "whose verdict is not clean, and no others; the result of each stands until its new one has come.",
+    "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. "
+    "--resume collects, "
+    "then submits what neither is done nor in the queue. With --rerun-contaminated it submits the "
+    "experiments anew "
+    "whose verdict is not clean, and no others; the result of each stands until its new one has "
+    "come.",
     NULL};
 
-static const char *const exits[] = {"0", "submitted, or nothing was missing",
-                                    "2", "a mistake in options, settings or registry: nothing was submitted",
-                                    "3", "Slurm did not take all of it, or the folder cannot be written",
-                                    NULL};
+static const char *const exits[] = {
+    "0", "submitted, or nothing was missing",
+    "2", "a mistake in options, settings or registry: nothing was submitted",
+    "3", "Slurm did not take all of it, or the folder cannot be written",
+    NULL};
 
 static const char *const examples[] = {
     "submit settings.json -- --partition=gpu --time=2:00:00",

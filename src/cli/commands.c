@@ -41,9 +41,11 @@ const struct cli_command *const cli_commands[] = {
 };
 
 /* What the program starts itself as: not shown. */
-static const struct cli_command *const own_commands[] = {&cmd_meter, &cmd_calibrator, &cmd_on_event, NULL};
+static const struct cli_command *const own_commands[] = {&cmd_meter, &cmd_calibrator, &cmd_on_event,
+                                                         NULL};
 
-static const struct cli_command *find_in(const struct cli_command *const *commands, const char *name)
+static const struct cli_command *find_in(const struct cli_command *const *commands,
+                                         const char *name)
 {
     for (; *commands; commands++)
         if (strcmp((*commands)->name, name) == 0)

@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* For a text within '...' of which brackets, colons and backslashes have a meaning to _arguments and _describe. */
+/* For a text within '...' of which brackets, colons and backslashes have a meaning to _arguments
+ * and _describe. */
 static void add_zsh_quoted(struct text *out, const char *s)
 {
     for (; *s; s++) {
@@ -30,12 +31,15 @@ static void add_zsh_value(struct text *out, const struct cli_option *option)
         option_choices(option, " ", out);
         text_add_char(out, ')');
     } else {
-        text_add(out, option->type == CLI_FILE ? "_files" : option->type == CLI_FOLDER ? "_files -/" : " ");
+        text_add(out, option->type == CLI_FILE     ? "_files"
+                      : option->type == CLI_FOLDER ? "_files -/"
+                                                   : " ");
     }
 }
 
 /* One spelling: the other one excludes it, unless it may be given again. */
-static void add_spelling(struct text *out, const struct cli_option *option, const char *name, bool is_long)
+static void add_spelling(struct text *out, const struct cli_option *option, const char *name,
+                         bool is_long)
 {
     text_add(out, " \\\n                '");
     if (option->repeats)
@@ -59,7 +63,8 @@ static void add_command(struct text *out, const struct cli_command *command)
         add_spelling(out, option, option->long_name, true);
     }
     if (command->stops_at_operand)
-        text_add(out, " \\\n                '(-)1:command: _command_names -e' '*::arguments:_normal'\n");
+        text_add(out,
+                 " \\\n                '(-)1:command: _command_names -e' '*::arguments:_normal'\n");
     else
         text_add(out, " \\\n                '*:file:_files'\n");
     text_add(out, "            ;;\n");
@@ -105,7 +110,8 @@ static void add_quoted(struct text *out, const char *s)
 static void add_condition(struct text *out, const struct cli_command *command)
 {
     bool is_run = strcmp(command->name, "run") == 0;
-    text_addf(out, "complete -c %s -n '%s__fish_seen_subcommand_from", TARE_NAME, is_run ? "not " : "");
+    text_addf(out, "complete -c %s -n '%s__fish_seen_subcommand_from", TARE_NAME,
+              is_run ? "not " : "");
     for (size_t i = 0; cli_commands[i]; i++)
         if ((cli_commands[i] == command) != is_run)
             text_addf(out, " %s", cli_commands[i]->name);
@@ -126,12 +132,14 @@ static void add_value(struct text *out, const struct cli_option *option)
     }
 }
 
-static void add_option(struct text *out, const struct cli_command *command, const struct cli_option *option)
+static void add_option(struct text *out, const struct cli_command *command,
+                       const struct cli_option *option)
 {
     add_condition(out, command);
     /* The study's short names of two letters are what fish calls old-style. */
     if (option->short_name)
-        text_addf(out, " -%c %s", strlen(option->short_name) == 2 ? 's' : 'o', option->short_name + 1);
+        text_addf(out, " -%c %s", strlen(option->short_name) == 2 ? 's' : 'o',
+                  option->short_name + 1);
     text_addf(out, " -l %s", option->long_name + 2);
     add_value(out, option);
     text_add(out, " -d '");
@@ -143,11 +151,13 @@ void completion_fish(struct text *out)
 {
     text_addf(out, "# fish completion for %s\n", TARE_NAME);
     for (size_t i = 0; cli_commands[i]; i++) {
-        text_addf(out, "complete -c %s -n __fish_use_subcommand -f -a %s -d '", TARE_NAME, cli_commands[i]->name);
+        text_addf(out, "complete -c %s -n __fish_use_subcommand -f -a %s -d '", TARE_NAME,
+                  cli_commands[i]->name);
         add_quoted(out, cli_commands[i]->summary);
         text_add(out, "'\n");
     }
-    text_addf(out, "complete -c %s -n __fish_use_subcommand -l version -d 'show the version'\n", TARE_NAME);
+    text_addf(out, "complete -c %s -n __fish_use_subcommand -l version -d 'show the version'\n",
+              TARE_NAME);
     for (size_t i = 0; cli_commands[i]; i++) {
         const struct cli_command *command = cli_commands[i];
         size_t at = 0;
@@ -171,7 +181,8 @@ static void add_words(struct text *out, const struct cli_command *command)
 }
 
 /* What follows an option that takes a value; "" asks for nothing. */
-static void add_value_case(struct text *out, const struct cli_command *command, const struct cli_option *option)
+static void add_value_case(struct text *out, const struct cli_command *command,
+                           const struct cli_option *option)
 {
     text_addf(out, "    %s:%s", command->name, option->long_name);
     if (option->short_name)
@@ -208,7 +219,8 @@ void completion_bash(struct text *out)
         text_add_char(&function, isalnum((unsigned char)*at) ? *at : '_');
 
     text_addf(out, "# bash completion for %s\n%s()\n{\n", TARE_NAME, text_get(&function));
-    text_add(out, "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+    text_add(out, "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
+                  "command=${COMP_WORDS[1]}\n"
                   "    if [ \"$COMP_CWORD\" -eq 1 ] && [ \"${cur#-}\" = \"$cur\" ]; then\n"
                   "        COMPREPLY=($(compgen -W \"");
     for (size_t i = 0; cli_commands[i]; i++)
@@ -217,10 +229,10 @@ void completion_bash(struct text *out)
                   "    [ \"${command#-}\" = \"$command\" ] || command=run\n"
                   "    case $command:$prev in\n");
     add_value_cases(out);
-    text_add(out,
-             "    esac\n    if [ \"${cur#-}\" = \"$cur\" ]; then\n"
-             "        compopt -o filenames\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n        return\n    fi\n"
-             "    case $command in\n");
+    text_add(out, "    esac\n    if [ \"${cur#-}\" = \"$cur\" ]; then\n"
+                  "        compopt -o filenames\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n   "
+                  "     return\n    fi\n"
+                  "    case $command in\n");
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "    %s) COMPREPLY=($(compgen -W \"", cli_commands[i]->name);
         add_words(out, cli_commands[i]);

@@ -14,9 +14,11 @@ int expectations_check(const struct criteria *criteria, const struct dataset *da
         if (result.held)
             cli_note("holds: %s (%s)", text, result.why);
         else
-            cli_error("does not hold: %s (%s%s)", text, result.value.valid ? "" : "unknown: ", result.why);
-        json_array_append_new(list, json_pack("{s:o, s:b, s:o, s:o*}", "criterion", json_text_or_null(text), "held",
-                                              result.held, "value", json_reading_or_null(result.value), "why",
+            cli_error("does not hold: %s (%s%s)", text,
+                      result.value.valid ? "" : "unknown: ", result.why);
+        json_array_append_new(list, json_pack("{s:o, s:b, s:o, s:o*}", "criterion",
+                                              json_text_or_null(text), "held", result.held, "value",
+                                              json_reading_or_null(result.value), "why",
                                               json_string(result.why)));
         if (!result.held)
             code = CLI_SOME_FAILED;

@@ -6,7 +6,9 @@
 
 #include <jansson.h>
 
-/* Says the outcome of each criterion, and appends it to list: {"criterion", "held", "value", "why"}. The exit code. */
-int expectations_check(const struct criteria *criteria, const struct dataset *dataset, json_t *list);
+/* Says the outcome of each criterion, and appends it to list: {"criterion", "held", "value",
+ * "why"}. The exit code. */
+int expectations_check(const struct criteria *criteria, const struct dataset *dataset,
+                       json_t *list);
 
 #endif

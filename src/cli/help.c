@@ -111,7 +111,8 @@ void help_command(const struct cli_command *command, struct text *out)
         add_row(out, command->exits[i], command->exits[i + 1], EXIT_COLUMN);
     if (command->examples)
         text_add(out, "\nExamples:\n");
-    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1]; i += 2) {
+    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1];
+         i += 2) {
         text_addf(out, "  %s %s\n", TARE_NAME, command->examples[i]);
         text_wrap(out, command->examples[i + 1], EXAMPLE_COLUMN, WIDTH);
     }
@@ -134,7 +135,8 @@ void help_program(struct text *out)
     for (size_t i = 0; cli_commands[i]; i++) {
         if (i == 0 || cli_commands[i]->group != cli_commands[i - 1]->group)
             text_addf(out, "\n%s:\n", cli_group_names[cli_commands[i]->group]);
-        text_addf(out, "  %-*s  %s\n", (int)longest, cli_commands[i]->name, cli_commands[i]->summary);
+        text_addf(out, "  %-*s  %s\n", (int)longest, cli_commands[i]->name,
+                  cli_commands[i]->summary);
     }
     text_addf(out,
               "\n  -h, --help   this help; '%s COMMAND --help' is about one command\n"
@@ -183,7 +185,8 @@ static void options_page(struct text *out)
         const struct cli_command *command = cli_commands[i];
         if (i == 0 || command->group != cli_commands[i - 1]->group)
             text_addf(out, "## %s\n\n", cli_group_names[command->group]);
-        text_addf(out, "### %s %s\n\n%s: %s.\n\n```text\n", TARE_NAME, command->name, command->name, command->summary);
+        text_addf(out, "### %s %s\n\n%s: %s.\n\n```text\n", TARE_NAME, command->name, command->name,
+                  command->summary);
         for (size_t line = 0; command->usage[line]; line++)
             text_addf(out, "%s %s\n", TARE_NAME, command->usage[line]);
         text_add(out, "```\n");
@@ -207,8 +210,10 @@ static void evidence_page(struct text *out)
 {
     size_t count;
     const struct evidence_kind *kinds = evidence_kinds(&count);
-    text_add(out, "## Checks\n\nThe names are those in `checks` of `experiment.json` and in the CSV files.\n\n"
-                  "| check | needed by | when it passed | what makes it possible |\n| --- | --- | --- | --- |\n");
+    text_add(out, "## Checks\n\nThe names are those in `checks` of `experiment.json` and in the "
+                  "CSV files.\n\n"
+                  "| check | needed by | when it passed | what makes it possible |\n| --- | --- | "
+                  "--- | --- |\n");
     for (unsigned i = 0; i < CHECKS; i++) {
         const struct check_kind *check = check_kind((enum check)i);
         text_addf(out, "| `%s` | ", check->name);
@@ -218,7 +223,8 @@ static void evidence_page(struct text *out)
         add_cell(out, check->remedy);
         text_add_char(out, '\n');
     }
-    text_add(out, "\n## Evidence\n\nThe names are those in `evidence` of `experiment.json` and in the events.\n\n"
+    text_add(out, "\n## Evidence\n\nThe names are those in `evidence` of `experiment.json` and in "
+                  "the events.\n\n"
                   "| kind | weight | speaks against | check | meaning | what to do |\n"
                   "| --- | --- | --- | --- | --- | --- |\n");
     EACH (kind, kinds, count) {
@@ -233,15 +239,16 @@ static void evidence_page(struct text *out)
         add_cell(out, kind->remedy);
         text_add_char(out, '\n');
     }
-    text_add(out, "\n## Checks of consistency\n\n"
-                  "Made by `audit`, `stats`, `compare` and `report`, on runs of " TARE_NAME " too. The "
-                  "false alarms are those on generated folders in which nothing is disturbed.\n\n"
-                  "| evidence | weight | compares | false alarms |\n| --- | --- | --- | --- |\n");
+    text_add(out,
+             "\n## Checks of consistency\n\n"
+             "Made by `audit`, `stats`, `compare` and `report`, on runs of " TARE_NAME " too. The "
+             "false alarms are those on generated folders in which nothing is disturbed.\n\n"
+             "| evidence | weight | compares | false alarms |\n| --- | --- | --- | --- |\n");
     for (unsigned i = 0; i < CONSISTENCIES; i++) {
         const struct consistency_check *check = consistency_check((enum consistency)i);
         text_addf(out, "| `%s` | %s | %s | %zu of %zu |\n", check->evidence,
-                  evidence_weight_name(evidence_weight(check->evidence)), check->compares, check->false_alarms,
-                  check->of);
+                  evidence_weight_name(evidence_weight(check->evidence)), check->compares,
+                  check->false_alarms, check->of);
     }
 }
 
@@ -249,13 +256,17 @@ static const struct {
     const char *name, *title, *about;
     void (*write)(struct text *out);
 } pages[] = {
-    {"options", "Options of every command", "Every command with its options and exit codes.", options_page},
+    {"options", "Options of every command", "Every command with its options and exit codes.",
+     options_page},
     {"settings-keys", "Keys of the settings",
-     "Every key of the settings: its type and bounds, its default, its meaning.", settings_describe},
+     "Every key of the settings: its type and bounds, its default, its meaning.",
+     settings_describe},
     {"registry-keys", "Keys of the registry",
-     "Every key of the registry: its type and bounds, its default, its meaning.", registry_describe},
+     "Every key of the registry: its type and bounds, its default, its meaning.",
+     registry_describe},
     {"evidence-kinds", "Checks and kinds of evidence",
-     "Every check of an experiment, and every kind of evidence that may speak against its figures.", evidence_page},
+     "Every check of an experiment, and every kind of evidence that may speak against its figures.",
+     evidence_page},
 };
 
 bool reference_page(const char *name, struct text *out)
@@ -264,7 +275,8 @@ bool reference_page(const char *name, struct text *out)
         if (strcmp(page->name, name) != 0)
             continue;
         text_addf(out,
-                  "<!-- Generated by `make reference` (%s --reference %s): edit the tables in src, not this page. "
+                  "<!-- Generated by `make reference` (%s --reference %s): edit the tables in src, "
+                  "not this page. "
                   "-->\n# %s\n\n%s "
                   "This page is generated from the program: `%s --reference %s` prints it.\n\n",
                   TARE_NAME, name, page->title, page->about, TARE_NAME, name);

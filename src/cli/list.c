@@ -25,7 +25,8 @@ static bool is_file_name(const char *asked)
     return fs_is_file(asked) || strchr(asked, '/') || text_ends_with(asked, ".json");
 }
 
-/* A registry has models and no experiments. Whatever cannot be read is told by who reads it as settings. */
+/* A registry has models and no experiments. Whatever cannot be read is told by who reads it as
+ * settings. */
 static bool is_registry(const char *path)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -57,7 +58,8 @@ static bool read_options(const char *asked, const char *config, struct list_opti
     return how->located.path;
 }
 
-bool list_read(const char *asked, const char *config, struct list_options *how, struct registry *registry)
+bool list_read(const char *asked, const char *config, struct list_options *how,
+               struct registry *registry)
 {
     if (!how->located.path && !read_options(asked, config, how))
         return false;
@@ -78,14 +80,16 @@ static char *nearest_repo(const struct registry *registry, const char *name)
     return nearest;
 }
 
-const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name)
+const struct repo *list_find_repo(const struct registry *registry, const char *path,
+                                  const char *name)
 {
     const struct repo *repo = registry_find(registry, name);
     AUTO(study_registry_fini) struct study_registry study = {0};
     if (!repo)
         study_registry_read(&study);
     if (study.path && registry_find(&study.registry, name))
-        cli_error("%s has no repository '%s'; the registry of the study has it: --config %s", path, name, study.path);
+        cli_error("%s has no repository '%s'; the registry of the study has it: --config %s", path,
+                  name, study.path);
     else if (!repo) {
         AUTO_FREE char *nearest = nearest_repo(registry, name);
         cli_error("%s has no repository '%s'%s", path, name, nearest);
@@ -93,7 +97,8 @@ const struct repo *list_find_repo(const struct registry *registry, const char *p
     return repo;
 }
 
-static int print_registry(const struct registry *registry, const char *path, const char *only, bool json)
+static int print_registry(const struct registry *registry, const char *path, const char *only,
+                          bool json)
 {
     const struct repo *repo = only ? list_find_repo(registry, path, only) : NULL;
     if (only && !repo)
@@ -110,6 +115,7 @@ int list_registry(const char *asked, const char *config, bool json)
 {
     AUTO(list_options_fini) struct list_options how = {0};
     AUTO(registry_fini) struct registry registry = {0};
-    return list_read(asked, config, &how, &registry) ? print_registry(&registry, how.located.path, how.only, json)
-                                                     : CLI_USAGE;
+    return list_read(asked, config, &how, &registry)
+               ? print_registry(&registry, how.located.path, how.only, json)
+               : CLI_USAGE;
 }

@@ -34,7 +34,8 @@ static bool tell_former(const char *name)
 {
     EACH_OF (former_command, former_commands)
         if (strcmp(name, former_command->name) == 0) {
-            cli_error("there is no command '%s' any more: use '%s %s'", name, TARE_NAME, former_command->now);
+            cli_error("there is no command '%s' any more: use '%s %s'", name, TARE_NAME,
+                      former_command->now);
             return true;
         }
     return false;
@@ -49,7 +50,9 @@ static bool report_left_out(const char *name)
     } optional[] = {{"serve", TARE_WITH_SERVE}, {"watch", TARE_WITH_WATCH}};
     EACH_OF (item, optional)
         if (!item->built && strcmp(name, item->name) == 0) {
-            cli_error("this build does not have the command '%s': it was configured with -D%s=disabled", name, name);
+            cli_error(
+                "this build does not have the command '%s': it was configured with -D%s=disabled",
+                name, name);
             return true;
         }
     return false;
@@ -71,7 +74,8 @@ static int unknown_command(char *const *args, size_t count)
     if (tell_former(name) || report_left_out(name))
         return CLI_USAGE;
     if (text_ends_with(name, ".json"))
-        cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);
+        cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name,
+                  TARE_NAME, typed);
     else
         cli_error("there is no command '%s'%s", name, nearest);
     message_see_help(NULL);
@@ -156,7 +160,8 @@ static bool manual_of(const char *name, struct text *out)
     return command || !name;
 }
 
-/* What packages, editors and the build ask for. write gives false for what is none; but for the manual it is asked for something. */
+/* What packages, editors and the build ask for. write gives false for what is none; but for the
+ * manual it is asked for something. */
 static const struct generated {
     const char *option, *takes;
     bool (*write)(const char *which, struct text *out);
@@ -177,8 +182,10 @@ static int print_generated(const struct generated *what, const char *which)
 {
     AUTO_TEXT struct text text = {0};
     if ((which || what->write == manual_of) && what->write(which, &text))
-        return what->write == schema_of ? (message_print_exact(&text) ? CLI_OK : CLI_BROKEN) : print(&text);
-    cli_error("%s takes %s%s%s", what->option, what->takes, which ? ", not " : "", which ? which : "");
+        return what->write == schema_of ? (message_print_exact(&text) ? CLI_OK : CLI_BROKEN)
+                                        : print(&text);
+    cli_error("%s takes %s%s%s", what->option, what->takes, which ? ", not " : "",
+              which ? which : "");
     return CLI_USAGE;
 }
 
@@ -191,7 +198,8 @@ static int dispatch(size_t count, char **args)
         return CLI_USAGE;
     }
     /* What people type to see the version; none of it is a beginning of one of run's options. */
-    if (strcmp(args[0], "--version") == 0 || strcmp(args[0], "-V") == 0 || strcmp(args[0], "version") == 0) {
+    if (strcmp(args[0], "--version") == 0 || strcmp(args[0], "-V") == 0 ||
+        strcmp(args[0], "version") == 0) {
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
         return print(&text);
     }
@@ -204,7 +212,8 @@ static int dispatch(size_t count, char **args)
         help_command(cli_command_find(args[1]), &text);
         return print(&text);
     }
-    if (strcmp(args[0], "-h") == 0 || strcmp(args[0], "--help") == 0 || strcmp(args[0], "help") == 0) {
+    if (strcmp(args[0], "-h") == 0 || strcmp(args[0], "--help") == 0 ||
+        strcmp(args[0], "help") == 0) {
         help_program(&text);
         return print(&text);
     }
@@ -234,15 +243,16 @@ static void ignore_signal(int signal_number)
 
 int main(int argc, char **argv)
 {
-    /* Whoever starts us may have closed a standard descriptor: the next file that is opened would take its number, and
-     * what is printed would go into that file. What is there instead refuses what is asked of it, as a closed one
-     * does. */
+    /* Whoever starts us may have closed a standard descriptor: the next file that is opened would
+     * take its number, and what is printed would go into that file. What is there instead refuses
+     * what is asked of it, as a closed one does. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
     /* Whoever starts it would be root: what it loads and starts is chosen by the environment. */
     if (geteuid() != getuid() || getegid() != getgid()) {
-        cli_error("this program is setuid or setgid, and would start any command with these rights: take them from it "
+        cli_error("this program is setuid or setgid, and would start any command with these "
+                  "rights: take them from it "
                   "(chmod ug-s)");
         return CLI_BROKEN;
     }
@@ -251,13 +261,14 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
-    /* A reader of our output that goes away, or a file at the limit on its size (ulimit -f), must not
-     * end a night's run: the write fails, and is reported. A handler, unlike SIG_IGN, is not
+    /* A reader of our output that goes away, or a file at the limit on its size (ulimit -f), must
+     * not end a night's run: the write fails, and is reported. A handler, unlike SIG_IGN, is not
      * inherited by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
-    /* Ignored by whoever started us, the kernel would reap our children, and their numbers could be others' before we know. */
+    /* Ignored by whoever started us, the kernel would reap our children, and their numbers could be
+     * others' before we know. */
     signal(SIGCHLD, SIG_DFL);
     return message_exit_code(dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));
 }

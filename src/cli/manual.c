@@ -5,8 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text for roff: a backslash and a dash have meanings of their own, and so has a dot or quote at the start of a
- * line. */
+/* Text for roff: a backslash and a dash have meanings of their own, and so has a dot or quote at
+ * the start of a line. */
 static void add_roff(struct text *out, const char *s)
 {
     for (bool first = true; *s; s++, first = false) {
@@ -26,7 +26,8 @@ static void add_title(struct text *out, const char *name, const char *summary)
     AUTO_TEXT struct text upper = {0};
     for (const char *at = name; *at; at++)
         text_add_char(&upper, (char)toupper((unsigned char)*at));
-    text_addf(out, ".TH \"%s\" 1 \"\" \"%s %s\" \"User Commands\"\n", text_get(&upper), TARE_NAME, TARE_VERSION);
+    text_addf(out, ".TH \"%s\" 1 \"\" \"%s %s\" \"User Commands\"\n", text_get(&upper), TARE_NAME,
+              TARE_VERSION);
     text_add(out, ".SH NAME\n");
     add_roff(out, name);
     text_add(out, " \\- ");
@@ -76,7 +77,8 @@ static void command_page(const struct cli_command *command, struct text *out)
         add_option(out, command->exits[i], command->exits[i + 1]);
     if (command->examples)
         text_add(out, ".SH EXAMPLES\n");
-    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1]; i += 2) {
+    for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1];
+         i += 2) {
         AUTO_FREE char *line = mem_printf("%s %s", TARE_NAME, command->examples[i]);
         add_option(out, line, command->examples[i + 1]);
     }
@@ -90,13 +92,17 @@ static const struct {
     {"CUDA_VISIBLE_DEVICES", "only these GPUs are used, locked and measured."},
     {"NO_COLOR", "when set and not empty, nothing is written in colour."},
     {"COLUMNS", "the width of tables, where the terminal does not tell it."},
-    {"LANG, LC_ALL, LC_MESSAGES", "the language of the page for the browser: Chinese where it begins with zh."},
-    {"TARE_STATE_DIR, XDG_STATE_HOME", "where live runs are registered, and the token of serve is kept."},
-    {"XDG_CONFIG_HOME", "where " TARE_NAME "/config.json is, which names who is told of runs; else ~/.config."},
+    {"LANG, LC_ALL, LC_MESSAGES",
+     "the language of the page for the browser: Chinese where it begins with zh."},
+    {"TARE_STATE_DIR, XDG_STATE_HOME",
+     "where live runs are registered, and the token of serve is kept."},
+    {"XDG_CONFIG_HOME",
+     "where " TARE_NAME "/config.json is, which names who is told of runs; else ~/.config."},
     {"TARE_LOCK_DIR", "where GPUs are locked, for all who are to meet there."},
     {"TARE_NVML", "the GPU driver's library, where a site keeps it in an unusual place."},
     {"TARE_CUDA", "the CUDA driver's library, in the same way; only calibrations use it."},
-    {"TARE_CALIBRATE", "never: no GPU is loaded to calibrate its sensors but by the command calibrate."},
+    {"TARE_CALIBRATE",
+     "never: no GPU is loaded to calibrate its sensors but by the command calibrate."},
 };
 
 static void program_page(struct text *out)
@@ -108,7 +114,8 @@ static void program_page(struct text *out)
         if (i == 0 || cli_commands[i]->group != cli_commands[i - 1]->group)
             text_addf(out, ".SS %s\n", cli_group_names[cli_commands[i]->group]);
         AUTO_TEXT struct text body = {0};
-        text_addf(&body, "%s; see %s-%s(1).", cli_commands[i]->summary, TARE_NAME, cli_commands[i]->name);
+        text_addf(&body, "%s; see %s-%s(1).", cli_commands[i]->summary, TARE_NAME,
+                  cli_commands[i]->name);
         add_option(out, cli_commands[i]->name, text_get(&body));
     }
     text_add(out, ".SH OPTIONS\n");
@@ -116,12 +123,13 @@ static void program_page(struct text *out)
     add_option(out, "-h, --help", "show a short help.");
     add_option(out, "--man [COMMAND]", "print this page, or a command's, in roff.");
     add_option(out, "--completion SHELL", "print the completion for bash, zsh or fish.");
+    add_option(out, "--reference PAGE",
+               "print a page of the reference in Markdown, made from the rows by which the program "
+               "reads what it is given: "
+               "options, settings-keys, registry-keys or evidence-kinds.");
     add_option(
-        out, "--reference PAGE",
-        "print a page of the reference in Markdown, made from the rows by which the program reads what it is given: "
-        "options, settings-keys, registry-keys or evidence-kinds.");
-    add_option(out, "--schema FILE",
-               "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
+        out, "--schema FILE",
+        "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
     text_add(out, ".SH ENVIRONMENT\n");
     EACH_OF (item, environment)
         add_option(out, item->name, item->meaning);
@@ -132,7 +140,8 @@ static void program_page(struct text *out)
     add_option(out, TARE_NAME " report latest", "write the page of the newest run again.");
     text_add(out, ".SH SEE ALSO\n");
     for (size_t i = 0; cli_commands[i]; i++)
-        text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name, cli_commands[i + 1] ? "," : "");
+        text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name,
+                  cli_commands[i + 1] ? "," : "");
 }
 
 void manual_page(const struct cli_command *command, struct text *out)

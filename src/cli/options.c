@@ -22,7 +22,8 @@ const char *option_given(const struct cli_call *call, const int *which, size_t c
 const char *const option_verdicts[] = {"clean", "usable", "all", NULL};
 
 /* The option every command has, behind its own rows. */
-static const struct cli_option help_option = {.short_name = "-h", .long_name = "--help", .help = "show this help"};
+static const struct cli_option help_option = {
+    .short_name = "-h", .long_name = "--help", .help = "show this help"};
 
 struct parser {
     const struct cli_command *command;
@@ -63,7 +64,8 @@ static const char *option_spelling(const struct cli_option *option, size_t which
     return which == 0 ? option->short_name : option->long_name;
 }
 
-static bool find_exact(const struct cli_command *command, const char *name, size_t length, struct found *out)
+static bool find_exact(const struct cli_command *command, const char *name, size_t length,
+                       struct found *out)
 {
     for (size_t i = 0; i <= command->option_count; i++)
         for (size_t which = 0; which < 2; which++) {
@@ -89,7 +91,8 @@ static bool looks_like_negative_number(const char *arg)
 }
 
 /* Whether this spelling could be meant by arg as a shortened or glued form. */
-static bool could_match(const char *spelling, const char *arg, const char *equals, const char **attached)
+static bool could_match(const char *spelling, const char *arg, const char *equals,
+                        const char **attached)
 {
     *attached = NULL;
     if (arg[1] == '-') {
@@ -104,8 +107,8 @@ static bool could_match(const char *spelling, const char *arg, const char *equal
     return strncmp(spelling, arg, strlen(arg)) == 0;
 }
 
-static size_t find_by_beginning(const struct cli_command *command, const char *arg, const char *equals,
-                                struct found *out, struct text *names)
+static size_t find_by_beginning(const struct cli_command *command, const char *arg,
+                                const char *equals, struct found *out, struct text *names)
 {
     size_t matches = 0;
     for (size_t i = 0; i <= command->option_count; i++)
@@ -121,7 +124,8 @@ static size_t find_by_beginning(const struct cli_command *command, const char *a
     return matches;
 }
 
-static enum kind classify(const struct cli_command *command, const char *arg, struct found *out, struct err *err)
+static enum kind classify(const struct cli_command *command, const char *arg, struct found *out,
+                          struct err *err)
 {
     if (arg[0] != '-' || arg[1] == '\0')
         return KIND_OPERAND;
@@ -145,33 +149,37 @@ static enum kind classify(const struct cli_command *command, const char *arg, st
     return KIND_UNKNOWN;
 }
 
-static bool read_int(const struct cli_option *option, const char *name, struct cli_value *value, struct err *err)
+static bool read_int(const struct cli_option *option, const char *name, struct cli_value *value,
+                     struct err *err)
 {
     char *end;
     errno = 0;
     long long number = strtoll(value->text, &end, 10);
     bool bounded = option->low < option->high;
-    if (end == value->text || *end != '\0' || isspace((unsigned char)value->text[0]) || (errno && !bounded))
+    if (end == value->text || *end != '\0' || isspace((unsigned char)value->text[0]) ||
+        (errno && !bounded))
         return err_set(err, "%s: '%s' is not an integer", name, value->text);
     if (bounded && (errno || (double)number < option->low || (double)number > option->high))
-        return err_set(err, "%s: %s is not within %.0f .. %.0f", name, value->text, option->low, option->high);
+        return err_set(err, "%s: %s is not within %.0f .. %.0f", name, value->text, option->low,
+                       option->high);
     value->integer = number;
     return true;
 }
 
-static bool read_duration(const struct cli_option *option, const char *name, struct cli_value *value, struct err *err)
+static bool read_duration(const struct cli_option *option, const char *name,
+                          struct cli_value *value, struct err *err)
 {
     if (!clock_parse_duration(value->text, &value->seconds, err))
         return err_wrap(err, "%s", name);
     bool bounded = option->low < option->high;
     if (bounded && (value->seconds < option->low || value->seconds > option->high))
-        return err_set(err, "%s: %s is not within %.16g .. %.16g seconds", name, value->text, option->low,
-                       option->high);
+        return err_set(err, "%s: %s is not within %.16g .. %.16g seconds", name, value->text,
+                       option->low, option->high);
     return true;
 }
 
-static bool read_choice(const struct cli_option *option, const char *name, const struct cli_value *value,
-                        struct err *err)
+static bool read_choice(const struct cli_option *option, const char *name,
+                        const struct cli_value *value, struct err *err)
 {
     AUTO_TEXT struct text names = {0};
     for (size_t i = 0; option->choices[i]; i++)
@@ -181,7 +189,8 @@ static bool read_choice(const struct cli_option *option, const char *name, const
     return err_set(err, "%s: '%s' is none of %s", name, value->text, text_get(&names));
 }
 
-static bool read_value(const struct cli_option *option, const char *name, struct cli_value *value, struct err *err)
+static bool read_value(const struct cli_option *option, const char *name, struct cli_value *value,
+                       struct err *err)
 {
     switch (option->type) {
     case CLI_INT:
@@ -243,7 +252,8 @@ static bool take_option(struct parser *parser, struct found found)
         return set_value(parser, &found, found.attached);
     const char *next = parser->at < parser->count ? parser->args[parser->at] : NULL;
     struct found ignored;
-    if (!next || strcmp(next, "--") == 0 || classify(parser->command, next, &ignored, NULL) != KIND_OPERAND)
+    if (!next || strcmp(next, "--") == 0 ||
+        classify(parser->command, next, &ignored, NULL) != KIND_OPERAND)
         return err_set(parser->err, "%s needs a value: %s", found.name, found.option->argument);
     parser->at++;
     return set_value(parser, &found, next);
@@ -259,14 +269,16 @@ static bool unknown_option(const struct parser *parser, const char *arg)
     free(names);
     const char *foreign = *nearest ? NULL : parser->command->foreign_options;
     const char *hint = *nearest ? NULL : parser->command->unknown_option_hint;
-    return err_set(parser->err, "unknown option %s%s%s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
-                   foreign ? foreign : "", foreign ? " come behind --" : "", hint ? "; " : "", hint ? hint : "");
+    return err_set(parser->err, "unknown option %s%s%s%s%s%s%s", arg, nearest,
+                   foreign ? "; options of " : "", foreign ? foreign : "",
+                   foreign ? " come behind --" : "", hint ? "; " : "", hint ? hint : "");
 }
 
 /* A script: what follows its name is its own. */
 static bool ends_options(const struct cli_command *command, const struct strv *operands)
 {
-    return command->ends_options && operands->count == 1 && command->ends_options(operands->items[0]);
+    return command->ends_options && operands->count == 1 &&
+           command->ends_options(operands->items[0]);
 }
 
 static bool take_arguments(struct parser *parser, struct strv *operands)
@@ -297,7 +309,8 @@ rest:
     return true;
 }
 
-static bool check_operands(const struct cli_command *command, const struct strv *operands, struct err *err)
+static bool check_operands(const struct cli_command *command, const struct strv *operands,
+                           struct err *err)
 {
     const char *name = command->operand_name ? command->operand_name : "operand";
     if (operands->count < command->operand_min)
@@ -321,12 +334,13 @@ static void fill_defaults(const struct cli_command *command, struct cli_value *v
     }
 }
 
-bool options_parse(const struct cli_command *command, char *const *args, size_t count, struct cli_call *out, bool *help,
-                   struct err *err)
+bool options_parse(const struct cli_command *command, char *const *args, size_t count,
+                   struct cli_call *out, bool *help, struct err *err)
 {
     struct cli_value *values = mem_array(command->option_count + 1, sizeof *values);
     *out = (struct cli_call){.command = command, .values = values};
-    struct parser parser = {.command = command, .values = values, .args = args, .count = count, .err = err};
+    struct parser parser = {
+        .command = command, .values = values, .args = args, .count = count, .err = err};
     bool ok = take_arguments(&parser, &out->operands);
     *help = ok && parser.help;
     if (!ok || parser.help)

@@ -25,18 +25,20 @@ static bool is_starter(const char *word)
     EACH_OF (name, names)
         if (is_named(word, *name))
             return true;
-    return word[0] == '-' || strncmp(slash ? slash + 1 : word, "python", 6) == 0 || strchr(word, '=');
+    return word[0] == '-' || strncmp(slash ? slash + 1 : word, "python", 6) == 0 ||
+           strchr(word, '=');
 }
 
 /* Each call of the study's script has one of them. */
 static bool has_study_flag(char *const *words, size_t count)
 {
-    static const char *const flags[] = {"-ec",   "--experiment-config", "-r", "--repo", "-mt", "--mutate", "-l",
-                                        "--list"};
+    static const char *const flags[] = {
+        "-ec", "--experiment-config", "-r", "--repo", "-mt", "--mutate", "-l", "--list"};
     EACH (word, words, count)
         EACH_OF (flag, flags) {
             size_t length = strlen(*flag);
-            if (strncmp(*word, *flag, length) == 0 && ((*word)[length] == '\0' || (*word)[length] == '='))
+            if (strncmp(*word, *flag, length) == 0 &&
+                ((*word)[length] == '\0' || (*word)[length] == '='))
                 return true;
         }
     return false;

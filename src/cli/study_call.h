@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The words call mutation.py, by whatever path, with the programs that start it before it (sudo, python3): the same call of
- * this program, quoted for a shell; fresh. NULL: they do not. needs_flags: a call without one of the options that the
- * study's script needs (-ec, -r, -mt, -l) may be another script of that name, and gives NULL. */
+/* The words call mutation.py, by whatever path, with the programs that start it before it (sudo,
+ * python3): the same call of this program, quoted for a shell; fresh. NULL: they do not.
+ * needs_flags: a call without one of the options that the study's script needs (-ec, -r, -mt, -l)
+ * may be another script of that name, and gives NULL. */
 char *study_call_translate(char *const *words, size_t count, bool needs_flags);
 
 #endif

@@ -57,8 +57,8 @@ static const struct row whole[] = {
 static void figure_text(const struct row *row, const struct learnt *figure, char out[CELL_SIZE])
 {
     if (figure->known)
-        snprintf(out, CELL_SIZE, "%.*f ± %.*f", row->digits, figure->value * row->scale, row->digits,
-                 figure->half_width * row->scale);
+        snprintf(out, CELL_SIZE, "%.*f ± %.*f", row->digits, figure->value * row->scale,
+                 row->digits, figure->half_width * row->scale);
     else
         snprintf(out, CELL_SIZE, "unknown");
 }
@@ -79,7 +79,8 @@ static void add_table(const struct calibration *found, bool colour, struct text 
         snprintf(cell, sizeof cell, "%s (%s)", row->title, row->unit);
         table_add_cell(table, cell, NULL);
         for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
-            figure_text(row, (const struct learnt *)((const char *)&found->sensors[i] + row->offset), cell);
+            figure_text(
+                row, (const struct learnt *)((const char *)&found->sensors[i] + row->offset), cell);
             table_add_cell(table, cell, NULL);
         }
     }
@@ -92,9 +93,11 @@ static void add_reasons(const struct calibration *found, struct text *out)
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
         const char *said = NULL;
         EACH_OF (row, rows) {
-            const struct learnt *figure = (const struct learnt *)((const char *)&found->sensors[i] + row->offset);
+            const struct learnt *figure =
+                (const struct learnt *)((const char *)&found->sensors[i] + row->offset);
             if (!figure->known && figure->why && (!said || strcmp(said, figure->why) != 0))
-                text_addf(out, "%s, %s unknown: %s\n", calibration_series_names[i], row->title, figure->why);
+                text_addf(out, "%s, %s unknown: %s\n", calibration_series_names[i], row->title,
+                          figure->why);
             said = figure->known ? said : figure->why;
         }
     }
@@ -113,8 +116,8 @@ static void add_energy_line(const struct calibration *found, struct text *out)
     struct reading ten = calibration_half_width_share(found, row, 10),
                    sixty = calibration_half_width_share(found, row, 60);
     if (ten.valid && sixty.valid)
-        text_addf(out, "energies of 10 s are good to ± %.2g %%, of 60 s to ± %.2g %%\n", 100 * ten.value,
-                  100 * sixty.value);
+        text_addf(out, "energies of 10 s are good to ± %.2g %%, of 60 s to ± %.2g %%\n",
+                  100 * ten.value, 100 * sixty.value);
     else
         text_add(out, "how good its energies are is unknown\n");
 }
@@ -134,8 +137,8 @@ static void add_counter_line(const struct calibration *found, struct text *out)
     text_add_char(out, '\n');
 }
 
-static void add_shown_line(const struct calibration *found, enum calibration_series which, const char *name,
-                           struct text *out)
+static void add_shown_line(const struct calibration *found, enum calibration_series which,
+                           const char *name, struct text *out)
 {
     const struct sensor_learnt *sensor = &found->sensors[which];
     text_addf(out, "%s: ", name);
@@ -148,9 +151,11 @@ static void add_shown_line(const struct calibration *found, enum calibration_ser
     else
         text_add(out, "new values at an unknown rate");
     if (sensor->lag_s.known)
-        text_addf(out, ", late by %.0f ± %.0f ms", 1000 * sensor->lag_s.value, 1000 * sensor->lag_s.half_width);
+        text_addf(out, ", late by %.0f ± %.0f ms", 1000 * sensor->lag_s.value,
+                  1000 * sensor->lag_s.half_width);
     if (sensor->idle_w.known && sensor->load_w.known)
-        text_addf(out, "; %.0f W idle, %.0f W under the load", sensor->idle_w.value, sensor->load_w.value);
+        text_addf(out, "; %.0f W idle, %.0f W under the load", sensor->idle_w.value,
+                  sensor->load_w.value);
     text_add_char(out, '\n');
 }
 
@@ -164,8 +169,8 @@ static void add_return_line(const struct calibration *found, struct text *out)
 }
 
 /* Six lines; verbose: and all figures. took_s: of the whole calibration; 0: unknown. */
-static void add_text(const struct calibration *found, const char *stale, double took_s, bool verbose, bool colour,
-                     struct text *out)
+static void add_text(const struct calibration *found, const char *stale, double took_s,
+                     bool verbose, bool colour, struct text *out)
 {
     char when[40], cell[CELL_SIZE];
     clock_format_iso(found->made_s * NS_PER_S, when);
@@ -184,8 +189,9 @@ static void add_text(const struct calibration *found, const char *stale, double 
     EACH_OF (item, whole) {
         const struct learnt *figure = (const struct learnt *)((const char *)found + item->offset);
         figure_text(item, figure, cell);
-        text_addf(out, "%s: %s%s%s%s%s\n", item->title, cell, figure->known && *item->unit ? " " : "",
-                  figure->known ? item->unit : "", figure->known || !figure->why ? "" : ": ",
+        text_addf(out, "%s: %s%s%s%s%s\n", item->title, cell,
+                  figure->known && *item->unit ? " " : "", figure->known ? item->unit : "",
+                  figure->known || !figure->why ? "" : ": ",
                   figure->known || !figure->why ? "" : figure->why);
     }
     add_reasons(found, out);
@@ -214,7 +220,8 @@ struct shown {
     struct text text;
 };
 
-static void show_one(void *data, const char *name, const struct calibration *found, const struct err *why)
+static void show_one(void *data, const char *name, const struct calibration *found,
+                     const struct err *why)
 {
     (void)name; /* why has it */
     struct shown *shown = data;
@@ -265,18 +272,19 @@ static bool is_agreed(const struct calibrate_options *options, const char *label
     if (options->yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        *unasked =
-            calibrating_is_allowed(CALIBRATE_AUTO, options->environment, &err) && calibrating_suits_machine(&err);
+        *unasked = calibrating_is_allowed(CALIBRATE_AUTO, options->environment, &err) &&
+                   calibrating_suits_machine(&err);
         if (!*unasked)
             cli_error("this loads %s for about %.0f s: say --yes if its owner agrees (" TARE_NAME
                       " calibrate --yes); without it %s",
                       label, options->seconds, err.text);
         return *unasked;
     }
-    AUTO_FREE char *question =
-        mem_printf("This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ", label,
-                   options->seconds);
-    bool yes = message_ask(question, answer, sizeof answer) && (answer[0] == 'y' || answer[0] == 'Y');
+    AUTO_FREE char *question = mem_printf("This loads %s for about %.0f s, in short steps. No "
+                                          "clock or limit is changed. Go on? [y/N] ",
+                                          label, options->seconds);
+    bool yes =
+        message_ask(question, answer, sizeof answer) && (answer[0] == 'y' || answer[0] == 'Y');
     if (!yes)
         cli_note("nothing was done");
     return yes;
@@ -296,7 +304,8 @@ static bool is_free(const struct calibration_look *look, const char *label)
                    &findings);
     EACH (item, findings.items, findings.count)
         if (item->mark == FINDING_WRONG) {
-            cli_error("%s%s%s", item->text, item->reason ? ": " : "", item->reason ? item->reason : "");
+            cli_error("%s%s%s", item->text, item->reason ? ": " : "",
+                      item->reason ? item->reason : "");
             good = false;
         }
     return good;
@@ -328,7 +337,8 @@ bool calibrate_keep(struct calibration *found, struct err *err)
             return err_sys(err, "%s/%s", path, name);
     } else {
         struct state *state = state_open_user(err);
-        bool good = state && fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
+        bool good =
+            state && fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
         if (state)
             state_close(state);
         if (!good)
@@ -338,7 +348,8 @@ bool calibrate_keep(struct calibration *found, struct err *err)
     return true;
 }
 
-static int measure(const struct calibrate_options *options, struct calibration_options *how, const char *label)
+static int measure(const struct calibrate_options *options, struct calibration_options *how,
+                   const char *label)
 {
     struct err err = {0};
     struct calibration_look look;
@@ -373,8 +384,8 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
-static int measure_locked(const struct calibrate_options *options, const struct energy_meters_options *gpus,
-                          bool unasked)
+static int measure_locked(const struct calibrate_options *options,
+                          const struct energy_meters_options *gpus, bool unasked)
 {
     const struct energy_meters_gpu *gpu = gpus->gpus;
     struct err err = {0};
@@ -384,14 +395,18 @@ static int measure_locked(const struct calibrate_options *options, const struct 
     sigemptyset(&ends);
     strv_add_all(&environment, options->environment);
     strv_env_set(&environment, gpu->vendor->visible_variable, gpu->device);
-    int code = gpu_hold_take(
-        &(struct gpu_hold_options){
-            .mode = GPU_HOLD_REFUSE, .asked = true, .environment = &environment, .ends = &ends, .failed = CLI_BROKEN},
-        &hold, NULL);
-    struct calibration_options how = calibrator_how(
-        &(struct calibrator_options){
-            .vendor = gpu->vendor, .library = gpu->library, .device = gpu->device, .time_scale = gpus->time_scale},
-        options->seconds);
+    int code = gpu_hold_take(&(struct gpu_hold_options){.mode = GPU_HOLD_REFUSE,
+                                                        .asked = true,
+                                                        .environment = &environment,
+                                                        .ends = &ends,
+                                                        .failed = CLI_BROKEN},
+                             &hold, NULL);
+    struct calibration_options how =
+        calibrator_how(&(struct calibrator_options){.vendor = gpu->vendor,
+                                                    .library = gpu->library,
+                                                    .device = gpu->device,
+                                                    .time_scale = gpus->time_scale},
+                       options->seconds);
     struct run_gpu_locks locks = gpu_hold_of_run(hold);
     AUTO_CLOSE int turn = -1;
     if (!unasked) {
@@ -399,7 +414,8 @@ static int measure_locked(const struct calibrate_options *options, const struct 
         how.alone = false;
         how.quiet_s = how.return_s = 0;
     } else if (code == 0 && (!locks.locks || locks.kind)) {
-        cli_error("%s is not calibrated without --yes: its lock is not seen by other users", gpu->label);
+        cli_error("%s is not calibrated without --yes: its lock is not seen by other users",
+                  gpu->label);
         code = CLI_USAGE;
     } else if (code == 0 && (turn = calibrating_turn(0, &err)) < 0) {
         code = cli_failed(CLI_BROKEN, &err);
@@ -430,8 +446,8 @@ int calibrate(const struct calibrate_options *options)
     if (options->show)
         return show(options, meters.gpus[0].device);
     if (!meters.gpus[0].vendor->cuda) {
-        cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA", meters.gpus[0].label,
-                  meters.gpus[0].vendor->name);
+        cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA",
+                  meters.gpus[0].label, meters.gpus[0].vendor->name);
         return CLI_BROKEN;
     }
     if (!meters_scale(&meters, &err))

@@ -13,7 +13,7 @@ struct calibrate_options {
     double seconds;
     bool yes; /* the GPU's owner agrees: nobody is asked */
     bool json;
-    bool verbose; /* all figures, in a table */
+    bool verbose;                   /* all figures, in a table */
     bool show;                      /* what was learnt before; no load */
     const struct strv *environment; /* where the locks of the run that we are part of are told */
 };

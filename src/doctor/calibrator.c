@@ -34,8 +34,8 @@ struct calibration_options calibrator_how(const struct calibrator_options *optio
     };
 }
 
-static bool measure(const struct calibrator_options *options, struct calibration_data *data, struct calibration *found,
-                    struct err *err)
+static bool measure(const struct calibrator_options *options, struct calibration_data *data,
+                    struct calibration *found, struct err *err)
 {
     struct calibration_options how = calibrator_how(options, LOAD_S);
     data->outcome = CALIBRATION_REFUSED;
@@ -75,11 +75,12 @@ int calibrator_main(const struct calibrator_options *options)
     struct calibration found = {0};
     settle();
     bool made = measure(options, &data, &found, &err);
-    json_t *json =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", calibration_outcome_names[data.outcome], "reason",
-                  json_text_or_null(made ? NULL : err.text), "seconds", json_finite(data.seconds), "energy_j",
-                  json_reading_or_null(data.energy_j), "memory_bytes", json_reading_or_null(data.memory_bytes),
-                  "calibration", made ? calibration_json(&found) : json_null());
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", calibration_outcome_names[data.outcome],
+        "reason", json_text_or_null(made ? NULL : err.text), "seconds", json_finite(data.seconds),
+        "energy_j", json_reading_or_null(data.energy_j), "memory_bytes",
+        json_reading_or_null(data.memory_bytes), "calibration",
+        made ? calibration_json(&found) : json_null());
     AUTO_TEXT struct text text = {0};
     json_print_taken(json, &text);
     return message_print(&text) && made ? 0 : 1;

@@ -26,7 +26,8 @@
 static const size_t ANSWER_MAX = 16 << 20;
 static const int64_t ANSWER_NS = 60 * NS_PER_S;
 
-/* What the part of the command that is root asks of the one that is the caller, and what ends an answer. */
+/* What the part of the command that is root asks of the one that is the caller, and what ends an
+ * answer. */
 enum { ASK_CLAIMS = 'c', ASK_RECOVER = 'r', ANSWER_END = '\0' };
 static const double RECOVERY_S = 10;
 
@@ -40,7 +41,8 @@ bool clean_caller_known(uid_t *uid)
 {
     const char *text = getenv("SUDO_UID");
     uint64_t number = 0;
-    if (geteuid() != 0 || !text || !proc_number_parse(text, strlen(text), UINT32_MAX - 1, &number) || number == 0)
+    if (geteuid() != 0 || !text ||
+        !proc_number_parse(text, strlen(text), UINT32_MAX - 1, &number) || number == 0)
         return false;
     *uid = (uid_t)number;
     return true;
@@ -67,9 +69,11 @@ static void write_claims(const struct census_roots *roots, int out)
     }
     EACH (leftover, leftovers.items, leftovers.count) {
         if (leftover->kind == LEFTOVER_OF_DEAD_RUN &&
-            !write_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid", (int)leftover->process->stat.pid, "start_time",
-                                  (json_int_t)leftover->process->stat.start_time, "exec", leftover->run == STATE_EXEC,
-                                  "run_dir", json_text_or_null(leftover->run_dir), "age_s",
+            !write_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid",
+                                  (int)leftover->process->stat.pid, "start_time",
+                                  (json_int_t)leftover->process->stat.start_time, "exec",
+                                  leftover->run == STATE_EXEC, "run_dir",
+                                  json_text_or_null(leftover->run_dir), "age_s",
                                   json_finite(leftover->run_age_s)),
                         out))
             break;
@@ -87,17 +91,19 @@ static void recover(void)
     state_close(state);
 }
 
-/* Nothing of root's stays open, not even where root's messages go: what is said here is a part of the answer. */
+/* Nothing of root's stays open, not even where root's messages go: what is said here is a part of
+ * the answer. */
 static bool keep_only(int socket)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = fcntl(socket, F_DUPFD_CLOEXEC, 10);
-    return null >= 0 && high >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
-           chdir("/") == 0 && dup2(high, STDERR_FILENO) >= 0 && dup3(high, STDERR_FILENO + 1, O_CLOEXEC) >= 0 &&
+    return null >= 0 && high >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
+           dup2(null, STDOUT_FILENO) >= 0 && chdir("/") == 0 && dup2(high, STDERR_FILENO) >= 0 &&
+           dup3(high, STDERR_FILENO + 1, O_CLOEXEC) >= 0 &&
            sys_close_range(STDERR_FILENO + 2, UINT_MAX);
 }
 
-/* The caller's other processes can do with this one what they like, as far as the kernel lets them: so it begins before root
- * has read or opened anything. */
+/* The caller's other processes can do with this one what they like, as far as the kernel lets them:
+ * so it begins before root has read or opened anything. */
 static _Noreturn void serve(const struct census_roots *roots, int socket)
 {
     struct err err = {0};
@@ -199,7 +205,8 @@ static void ask(struct clean_caller *caller, char what, struct text *found)
     if (heard)
         return;
     if (said.length == 0)
-        cli_warning("what the caller's dead runs left is found by its tag only: the process that looks as user %u was "
+        cli_warning("what the caller's dead runs left is found by its tag only: the process that "
+                    "looks as user %u was "
                     "ended, or does not answer",
                     (unsigned)caller->uid);
     end(caller);
@@ -208,7 +215,8 @@ static void ask(struct clean_caller *caller, char what, struct text *found)
 static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
 {
     json_int_t pid, start_time;
-    struct leftover_claim claim = {.uid = uid, .run = STATE_RUN, .run_dir = json_get_text(json, "run_dir")};
+    struct leftover_claim claim = {
+        .uid = uid, .run = STATE_RUN, .run_dir = json_get_text(json, "run_dir")};
     if (!json_get_int(json, "pid", &pid) || pid < 1 || pid > INT_MAX ||
         !json_get_int(json, "start_time", &start_time) || start_time < 0 ||
         !json_get_number(json, "age_s", &claim.run_age_s))

@@ -39,8 +39,8 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
 {
     *out = (struct clean_view){0};
     ask_driver(clean, out);
-    if (!leftovers_find_holding(clean->state, &clean->roots, out->has_memory ? &out->memory : NULL, &out->leftovers,
-                                err)) {
+    if (!leftovers_find_holding(clean->state, &clean->roots, out->has_memory ? &out->memory : NULL,
+                                &out->leftovers, err)) {
         gpu_memory_users_fini(&out->memory);
         return false;
     }
@@ -80,10 +80,12 @@ static json_t *gpus_json(const struct clean_view *view, const struct leftover *l
     EACH (use, view->memory.items, view->memory.count) {
         if (use->pid != process->stat.pid)
             continue;
-        AUTO_FREE char *device = use->minor >= 0 ? gpu_vendor_device_path(use->vendor, "/dev", use->minor) : NULL;
-        json_array_append_new(gpus, json_pack("{s:o, s:o, s:o}", "uuid", json_filled_or_null(use->uuid), "device",
-                                              json_filled_or_null(device), "memory_bytes",
-                                              use->has_bytes ? json_integer((json_int_t)use->bytes) : json_null()));
+        AUTO_FREE char *device =
+            use->minor >= 0 ? gpu_vendor_device_path(use->vendor, "/dev", use->minor) : NULL;
+        json_array_append_new(
+            gpus, json_pack("{s:o, s:o, s:o}", "uuid", json_filled_or_null(use->uuid), "device",
+                            json_filled_or_null(device), "memory_bytes",
+                            use->has_bytes ? json_integer((json_int_t)use->bytes) : json_null()));
     }
     return gpus;
 }
@@ -93,8 +95,8 @@ static json_t *who_json(const struct census_process *process)
 {
     AUTO_FREE char *user = clean_user_name(process->uid);
     return json_pack("{s:i, s:I, s:I, s:o*, s:o*}", "pid", (int)process->stat.pid, "start_time",
-                     (json_int_t)process->stat.start_time, "uid", (json_int_t)process->uid, "user", json_string(user),
-                     "command", json_string(process->command));
+                     (json_int_t)process->stat.start_time, "uid", (json_int_t)process->uid, "user",
+                     json_string(user), "command", json_string(process->command));
 }
 
 /* Of ours by whom it was left, of others whether a live run has it. */
@@ -105,18 +107,22 @@ static json_t *process_json(const struct clean_view *view, const struct leftover
     bool known = leftover->kind == LEFTOVER_OF_DEAD_RUN;
     json_t *json = who_json(process);
     json_object_update_new(
-        json, json_pack("{s:o, s:i, s:o*, s:b, s:o, s:o, s:o}", "age_s", seconds_json(process->age_s), "parent",
-                        (int)process->stat.ppid, "parent_command", json_string(parent ? parent->stat.comm : ""),
-                        "orphan", process->orphan, "devices", list_json(&process->devices), "memory_bytes",
-                        leftover->has_memory ? json_integer((json_int_t)leftover->memory_bytes) : json_null(), "gpus",
-                        gpus_json(view, leftover)));
+        json, json_pack("{s:o, s:i, s:o*, s:b, s:o, s:o, s:o}", "age_s",
+                        seconds_json(process->age_s), "parent", (int)process->stat.ppid,
+                        "parent_command", json_string(parent ? parent->stat.comm : ""), "orphan",
+                        process->orphan, "devices", list_json(&process->devices), "memory_bytes",
+                        leftover->has_memory ? json_integer((json_int_t)leftover->memory_bytes)
+                                             : json_null(),
+                        "gpus", gpus_json(view, leftover)));
     json_object_update_new(
-        json, !leftover_is_ours(leftover)
-                  ? json_pack("{s:b}", "live_run", leftover->kind == LEFTOVER_LIVE_GPU)
-                  : json_pack("{s:o, s:o, s:o, s:o}", "tag", json_filled_or_null(process->tag), "left_by",
-                              known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run") : json_null(),
-                              "run_dir", json_filled_or_null(leftover->run_dir), "run_age_s",
-                              known ? seconds_json(leftover->run_age_s) : json_null()));
+        json,
+        !leftover_is_ours(leftover)
+            ? json_pack("{s:b}", "live_run", leftover->kind == LEFTOVER_LIVE_GPU)
+            : json_pack("{s:o, s:o, s:o, s:o}", "tag", json_filled_or_null(process->tag), "left_by",
+                        known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run")
+                              : json_null(),
+                        "run_dir", json_filled_or_null(leftover->run_dir), "run_age_s",
+                        known ? seconds_json(leftover->run_age_s) : json_null()));
     return json;
 }
 
@@ -144,16 +150,19 @@ void clean_json(const struct clean_view *view, struct text *out)
         json_array_append_new(leftover_is_ours(item) ? ours : others, process_json(view, item));
     EACH (entry, leftovers->foreign, leftovers->foreign_count)
         json_array_append_new(tagged, tagged_json(entry));
-    json_print_taken(json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:I}", "leftovers", ours, "tagged_left_alone",
-                               tagged, "gpu_processes", others, "gpu_processes_unseen",
-                               view->has_memory ? unseen_json(leftovers) : json_null(), "gpu_memory_known",
-                               view->has_memory, "gpu_memory_error", json_filled_or_null(view->memory_err.text),
-                               "governor_left", json_text_or_null(view->governor), "files_left_alone",
-                               list_json(&leftovers->kept), "not_looked_into", (json_int_t)leftovers->census.closed),
-                     out);
+    json_print_taken(
+        json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:I}", "leftovers", ours,
+                  "tagged_left_alone", tagged, "gpu_processes", others, "gpu_processes_unseen",
+                  view->has_memory ? unseen_json(leftovers) : json_null(), "gpu_memory_known",
+                  view->has_memory, "gpu_memory_error", json_filled_or_null(view->memory_err.text),
+                  "governor_left", json_text_or_null(view->governor), "files_left_alone",
+                  list_json(&leftovers->kept), "not_looked_into",
+                  (json_int_t)leftovers->census.closed),
+        out);
 }
 
-/* What is killed may take a while to be gone on a machine that is busy; what is stuck in the kernel never goes. */
+/* What is killed may take a while to be gone on a machine that is busy; what is stuck in the kernel
+ * never goes. */
 static const double RECOVERY_S = 10;
 static const int64_t TAGGED_NS = 10 * NS_PER_S;
 enum { NAMES_SHOWN = 3, PASS_MS = 20, GRACE_MS = 10000, KILL_MS = 10000 };
@@ -191,8 +200,8 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
         if (!leftover_kill(&sweep->clean->roots, item) || was_there(&sweep->before, process))
             continue;
         if (sweep->killed++ < NAMES_SHOWN)
-            text_addf(&sweep->names, "%s%s (pid %d)", sweep->killed > 1 ? ", " : "", process->stat.comm,
-                      (int)process->stat.pid);
+            text_addf(&sweep->names, "%s%s (pid %d)", sweep->killed > 1 ? ", " : "",
+                      process->stat.comm, (int)process->stat.pid);
     }
     return left;
 }
@@ -200,10 +209,12 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
 static void say_swept(const struct sweep *sweep)
 {
     if (sweep->killed > 0)
-        cli_note("ended %zu process%s that a dead run left, which one is not known: %s%s", sweep->killed,
-                 sweep->killed == 1 ? "" : "es", text_get(&sweep->names), sweep->killed > NAMES_SHOWN ? ", ..." : "");
+        cli_note("ended %zu process%s that a dead run left, which one is not known: %s%s",
+                 sweep->killed, sweep->killed == 1 ? "" : "es", text_get(&sweep->names),
+                 sweep->killed > NAMES_SHOWN ? ", ..." : "");
     if (sweep->others > 0)
-        cli_note("left alone %zu process%s of other users: --all-users ends what their dead runs left, too",
+        cli_note("left alone %zu process%s of other users: --all-users ends what their dead runs "
+                 "left, too",
                  sweep->others, sweep->others == 1 ? "" : "es");
 }
 
@@ -236,7 +247,8 @@ bool clean_end_own(const struct clean *clean, struct err *err)
     struct err governor_err = {0};
     if (clean->state && !governing_recover(state_folder(clean->state), &governor_err))
         cli_warning("%s", governor_err.text);
-    return (!clean->state || state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
+    return (!clean->state ||
+            state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
            end_tagged(clean, err);
 }
 
@@ -308,14 +320,17 @@ int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, boo
     AUTO(clean_view_fini) struct clean_view view = {0};
     int code = CLI_USAGE;
     if (!yes && !isatty(STDIN_FILENO)) {
-        cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes goes without");
+        cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes "
+                  "goes without");
         return CLI_USAGE;
     }
     if (!clean_look(clean, &view, &err))
         return cli_failed(CLI_BROKEN, &err);
     const struct leftover *leftover = find(&view.leftovers, pid);
     if (!leftover)
-        cli_error("process %d is none that is listed here: no leftover, and no GPU open that can be seen", (int)pid);
+        cli_error(
+            "process %d is none that is listed here: no leftover, and no GPU open that can be seen",
+            (int)pid);
     else if (start_time && leftover->process->stat.start_time != start_time)
         cli_error("process %d is another one: its start time is %llu", (int)pid,
                   (unsigned long long)leftover->process->stat.start_time);

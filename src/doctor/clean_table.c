@@ -58,7 +58,8 @@ static char *parent_text(const struct leftovers *leftovers, const struct census_
     return mem_printf("%d %s", (int)process->stat.ppid, parent ? parent->stat.comm : "");
 }
 
-/* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses one of them has open. */
+/* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses
+ * one of them has open. */
 static void add_device(const char *name, const struct gpu_vendor **numbered, struct text *out)
 {
     const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
@@ -88,22 +89,24 @@ static char *devices_text(const struct leftover *leftover, const struct gpu_memo
     return text_take(&text);
 }
 
-static void add_row(struct table *table, const struct clean_view *view, const struct leftover *leftover, size_t columns)
+static void add_row(struct table *table, const struct clean_view *view,
+                    const struct leftover *leftover, size_t columns)
 {
     const struct census_process *process = leftover->process;
     AUTO_FREE char *devices = devices_text(leftover, &view->memory);
-    table_row(table, mem_printf("%d", (int)process->stat.pid), clean_user_name(process->uid), age_text(process->age_s),
-              parent_text(&view->leftovers, process), mem_strdup(devices[0] ? devices : "-"),
+    table_row(table, mem_printf("%d", (int)process->stat.pid), clean_user_name(process->uid),
+              age_text(process->age_s), parent_text(&view->leftovers, process),
+              mem_strdup(devices[0] ? devices : "-"),
               leftover->has_memory ? size_text(leftover->memory_bytes) : mem_strdup("-"),
               columns ? short_command(process->command, columns) : NULL);
 }
 
 /* columns: of the command, 0: without it. */
-static void add_table(const struct clean_view *view, choose_fn *choose, const struct leftover *like, size_t columns,
-                      struct text *out)
+static void add_table(const struct clean_view *view, choose_fn *choose, const struct leftover *like,
+                      size_t columns, struct text *out)
 {
-    struct table *table =
-        table_of(false, ">PID", "USER", ">AGE", "PARENT", "GPU", ">MEMORY", columns ? "COMMAND" : NULL);
+    struct table *table = table_of(false, ">PID", "USER", ">AGE", "PARENT", "GPU", ">MEMORY",
+                                   columns ? "COMMAND" : NULL);
     EACH (item, view->leftovers.items, view->leftovers.count)
         if (choose(item, like))
             add_row(table, view, item, columns);
@@ -111,8 +114,8 @@ static void add_table(const struct clean_view *view, choose_fn *choose, const st
 }
 
 /* How many columns the command may take: what the others leave of the line. */
-static size_t command_columns(const struct clean_view *view, choose_fn *choose, const struct leftover *like,
-                              size_t width)
+static size_t command_columns(const struct clean_view *view, choose_fn *choose,
+                              const struct leftover *like, size_t width)
 {
     AUTO_TEXT struct text others = {0};
     if (width == 0)
@@ -123,8 +126,8 @@ static size_t command_columns(const struct clean_view *view, choose_fn *choose, 
     return taken + COMMAND_LEAST < width ? width - taken : COMMAND_LEAST;
 }
 
-static void add_section(const struct clean_view *view, choose_fn *choose, const struct leftover *like, size_t width,
-                        struct text *out)
+static void add_section(const struct clean_view *view, choose_fn *choose,
+                        const struct leftover *like, size_t width, struct text *out)
 {
     add_table(view, choose, like, command_columns(view, choose, like, width), out);
 }
@@ -135,9 +138,11 @@ static bool is_of_the_same_run(const struct leftover *leftover, const struct lef
         return false;
     if (leftover->kind != LEFTOVER_OF_DEAD_RUN)
         return true;
-    bool same_dir = leftover->run_dir && like->run_dir ? strcmp(leftover->run_dir, like->run_dir) == 0
-                                                       : leftover->run_dir == like->run_dir;
-    return leftover->run == like->run && same_dir && fabs(leftover->run_age_s - like->run_age_s) < 1;
+    bool same_dir = leftover->run_dir && like->run_dir
+                        ? strcmp(leftover->run_dir, like->run_dir) == 0
+                        : leftover->run_dir == like->run_dir;
+    return leftover->run == like->run && same_dir &&
+           fabs(leftover->run_age_s - like->run_age_s) < 1;
 }
 
 static bool is_of_a_live_run(const struct leftover *leftover, const struct leftover *like)
@@ -159,9 +164,10 @@ static void add_title(const struct leftover *leftover, struct text *out)
         text_add(out, "Left behind by " TARE_NAME ", by which run is not known:\n");
         return;
     }
-    text_addf(out, "Left behind by %s of %s ago", leftover->run == STATE_EXEC ? "a '" TARE_NAME " exec'" : "a run",
-              age);
-    text_addf(out, "%s%s:\n", leftover->run_dir ? ", " : "", leftover->run_dir ? leftover->run_dir : "");
+    text_addf(out, "Left behind by %s of %s ago",
+              leftover->run == STATE_EXEC ? "a '" TARE_NAME " exec'" : "a run", age);
+    text_addf(out, "%s%s:\n", leftover->run_dir ? ", " : "",
+              leftover->run_dir ? leftover->run_dir : "");
 }
 
 static bool was_shown(const struct leftovers *leftovers, size_t i)
@@ -197,9 +203,12 @@ static void add_others(const struct clean_view *view, size_t width, struct text 
     if (leftovers->unseen > 0) {
         AUTO_FREE char *size = size_text(leftovers->unseen_bytes);
         bool one = leftovers->unseen == 1;
-        text_addf(out, "\n%zu more hold%s %s of GPU memory, not seen from here (in another container?);\n",
-                  leftovers->unseen, one ? "s" : "", size);
-        text_addf(out, "the driver's number%s %s\n", one ? " is" : "s are", text_get(&leftovers->unseen_pids));
+        text_addf(
+            out,
+            "\n%zu more hold%s %s of GPU memory, not seen from here (in another container?);\n",
+            leftovers->unseen, one ? "s" : "", size);
+        text_addf(out, "the driver's number%s %s\n", one ? " is" : "s are",
+                  text_get(&leftovers->unseen_pids));
     }
 }
 

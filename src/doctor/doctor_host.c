@@ -1,4 +1,5 @@
-/* What of the machine itself makes figures wander: governor, turbo, pressure, the clock, the disk of the results. */
+/* What of the machine itself makes figures wander: governor, turbo, pressure, the clock, the disk
+ * of the results. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -42,7 +43,8 @@ static void add_bad_state(struct findings *out, const char *path, const char *re
                  "%s cannot be used: dead runs are not found", path);
 }
 
-/* The home cannot be written: runs register in the second place. What is there is opened, nothing is made. */
+/* The home cannot be written: runs register in the second place. What is there is opened, nothing
+ * is made. */
 static struct state *fall_back(struct findings *out, const struct strv *paths, const char *why)
 {
     struct err err = {0};
@@ -89,11 +91,13 @@ static void add_leftovers(const struct leftovers *leftovers, struct findings *ou
 {
     size_t ours = leftovers_count_ours(leftovers);
     if (ours == 0)
-        findings_say(out, state_section, "leftovers", FINDING_YES, NULL, NULL, "none: nothing of a dead run lives");
+        findings_say(out, state_section, "leftovers", FINDING_YES, NULL, NULL,
+                     "none: nothing of a dead run lives");
     else
         findings_say(out, state_section, "leftovers", FINDING_WRONG, NULL,
                      TARE_NAME " clean --kill   # without --kill it lists them",
-                     "%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es", ours == 1 ? "s" : "");
+                     "%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es",
+                     ours == 1 ? "s" : "");
 }
 
 size_t doctor_state(struct findings *out)
@@ -126,11 +130,12 @@ static bool is_slow_clock(const char *name)
 
 static void add_clock(const struct doctor_machine *machine, struct findings *out)
 {
-    AUTO_FREE char *name =
-        doctor_read_line(machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    AUTO_FREE char *name = doctor_read_line(
+        machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     if (name && is_slow_clock(name))
         findings_say(out, machine_section, "clock source", FINDING_NO,
-                     "the kernel does not trust the processor's own counter (dmesg | grep -i clocksource says why)",
+                     "the kernel does not trust the processor's own counter (dmesg | grep -i "
+                     "clocksource says why)",
                      NULL, "%s: slow to read, so time stamps of lines cost more", name);
     else
         findings_say(out, machine_section, "clock source", FINDING_FACT, NULL, NULL, "%s",
@@ -141,7 +146,9 @@ static void add_clock(const struct doctor_machine *machine, struct findings *out
 static char *hidepid(const struct doctor_machine *machine)
 {
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
-    const char *option = doctor_find_mount(machine, "proc", "/proc", mount) ? strstr(mount->options, "hidepid=") : NULL;
+    const char *option = doctor_find_mount(machine, "proc", "/proc", mount)
+                             ? strstr(mount->options, "hidepid=")
+                             : NULL;
     AUTO_FREE char *found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
     bool hides = found && strcmp(found, "hidepid=0") != 0 && strcmp(found, "hidepid=off") != 0;
     return hides ? steal_ptr(found) : NULL;
@@ -153,7 +160,8 @@ static void add_proc(const struct doctor_machine *machine, struct findings *out)
     if (!option || machine->uid == 0)
         return;
     AUTO_FREE char *reason = mem_printf("/proc is mounted with %s", option);
-    findings_say(out, machine_section, "processes seen", FINDING_NO, reason, "sudo mount -o remount,hidepid=0 /proc",
+    findings_say(out, machine_section, "processes seen", FINDING_NO, reason,
+                 "sudo mount -o remount,hidepid=0 /proc",
                  "only your own: who else has a GPU open is not seen");
 }
 
@@ -161,9 +169,10 @@ void doctor_kernel(const struct doctor_machine *machine, struct findings *out)
 {
     struct utsname name = {0};
     uname(&name);
-    findings_say(out, machine_section, "program", FINDING_FACT, NULL, NULL, TARE_NAME " " TARE_VERSION);
-    findings_say(out, machine_section, "kernel", FINDING_FACT, NULL, NULL, "%s %s, %s", name.sysname, name.release,
-                 name.machine);
+    findings_say(out, machine_section, "program", FINDING_FACT, NULL, NULL,
+                 TARE_NAME " " TARE_VERSION);
+    findings_say(out, machine_section, "kernel", FINDING_FACT, NULL, NULL, "%s %s, %s",
+                 name.sysname, name.release, name.machine);
     add_clock(machine, out);
     add_proc(machine, out);
 }
@@ -188,18 +197,21 @@ static void add_governor(const struct doctor_machine *machine, struct findings *
     struct err err = {0};
     struct finding finding = {.section = section, .name = "governor", .advice = true};
     if (!governor_read(machine->root, name, &err))
-        finding_set(&finding, FINDING_FACT, NULL, NULL, "none: the CPUs' frequency is not this system's to choose");
+        finding_set(&finding, FINDING_FACT, NULL, NULL,
+                    "none: the CPUs' frequency is not this system's to choose");
     else if (strcmp(name, "performance") == 0)
         finding_set(&finding, FINDING_YES, NULL, NULL, "performance: CPUs do not start slow");
     else
-        finding_set(&finding, FINDING_NO, NULL,
-                    "\"governor\": \"performance\" in the settings, or: echo performance | sudo tee "
-                    "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-                    "%s: CPUs change their clocks with the load, so times and energies wander", name);
+        finding_set(
+            &finding, FINDING_NO, NULL,
+            "\"governor\": \"performance\" in the settings, or: echo performance | sudo tee "
+            "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
+            "%s: CPUs change their clocks with the load, so times and energies wander", name);
     findings_add(out, finding);
 }
 
-/* Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst of the kernel: no_turbo says the opposite of boost. */
+/* Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst of the kernel: no_turbo says the
+ * opposite of boost. */
 static void add_turbo(const struct doctor_machine *machine, struct findings *out)
 {
     static const struct {
@@ -211,7 +223,8 @@ static void add_turbo(const struct doctor_machine *machine, struct findings *out
         if (!value)
             continue;
         bool on = strcmp(value, knob->on) == 0;
-        AUTO_FREE char *mend = on ? mem_printf("echo %s | sudo tee %s", knob->off, knob->path) : NULL;
+        AUTO_FREE char *mend =
+            on ? mem_printf("echo %s | sudo tee %s", knob->off, knob->path) : NULL;
         findings_say(out, section, "turbo", on ? FINDING_NO : FINDING_YES, NULL, mend,
                      on ? "on: CPU clocks rise and fall with heat and with how many CPUs work"
                         : "off: CPU clocks stay where they are");
@@ -223,20 +236,24 @@ static struct reading pressure_over(const char *line, const char *key)
 {
     struct reading reading = {0};
     const char *at = strstr(line, key);
-    AUTO_FREE char *number = at ? mem_strndup(at + strlen(key), strcspn(at + strlen(key), " \n")) : NULL;
-    reading.valid = number && number_parse(number, &reading.value) && reading.value >= 0 && reading.value <= 100;
+    AUTO_FREE char *number =
+        at ? mem_strndup(at + strlen(key), strcspn(at + strlen(key), " \n")) : NULL;
+    reading.valid = number && number_parse(number, &reading.value) && reading.value >= 0 &&
+                    reading.value <= 100;
     return reading;
 }
 
-/* Documentation/accounting/psi.rst: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". What began a moment ago is in the mean of
- * ten seconds, and hardly in that of a minute: the larger counts. */
+/* Documentation/accounting/psi.rst: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". What began a
+ * moment ago is in the mean of ten seconds, and hardly in that of a minute: the larger counts. */
 static struct reading pressure_of(const struct doctor_machine *machine, const char *resource)
 {
     AUTO_FREE char *path = mem_printf("%s/proc/pressure/%s", machine->root, resource);
     AUTO_TEXT struct text text = {0};
-    if (!fs_read_kernel(AT_FDCWD, path, PRESSURE_FILE_MAX, &text, NULL) || strncmp(text_get(&text), "some ", 5) != 0)
+    if (!fs_read_kernel(AT_FDCWD, path, PRESSURE_FILE_MAX, &text, NULL) ||
+        strncmp(text_get(&text), "some ", 5) != 0)
         return (struct reading){0};
-    struct reading now = pressure_over(text_get(&text), " avg10="), minute = pressure_over(text_get(&text), " avg60=");
+    struct reading now = pressure_over(text_get(&text), " avg10="),
+                   minute = pressure_over(text_get(&text), " avg60=");
     return now.valid && (!minute.valid || now.value > minute.value) ? now : minute;
 }
 
@@ -244,7 +261,8 @@ static void judge_pressure(double worst, struct finding *finding)
 {
     if (worst >= PRESSURE_FAIL_PERCENT) {
         finding->mark = FINDING_WRONG;
-        finding->reason = mem_strdup("other programs keep the machine busy, and trainings wait for them");
+        finding->reason =
+            mem_strdup("other programs keep the machine busy, and trainings wait for them");
     } else if (worst >= PRESSURE_WARN_PERCENT) {
         finding->mark = FINDING_NO;
         finding->reason = mem_strdup("other programs make trainings wait at times");
@@ -256,8 +274,11 @@ static void judge_pressure(double worst, struct finding *finding)
 static void add_pressure(const struct doctor_machine *machine, struct findings *out)
 {
     static const char *const resources[] = {"cpu", "io", "memory"};
-    struct finding finding = {
-        .section = section, .name = "pressure", .mark = FINDING_YES, .advice = true, .data = json_object()};
+    struct finding finding = {.section = section,
+                              .name = "pressure",
+                              .mark = FINDING_YES,
+                              .advice = true,
+                              .data = json_object()};
     struct text text = {0};
     double worst = -1;
     EACH_OF (resource, resources) {
@@ -270,11 +291,15 @@ static void add_pressure(const struct doctor_machine *machine, struct findings *
     }
     if (worst < 0) {
         finding.mark = FINDING_UNCHECKED;
-        text_add(&text, "not checked: whether programs have to wait for CPUs, disk or memory is not told");
+        text_add(&text,
+                 "not checked: whether programs have to wait for CPUs, disk or memory is not told");
         finding.reason = mem_strdup("this kernel does not measure it, or it is switched off");
-        finding.mend = mem_strdup("boot with psi=1 on the kernel's command line (a kernel of 4.20 or newer)");
+        finding.mend =
+            mem_strdup("boot with psi=1 on the kernel's command line (a kernel of 4.20 or newer)");
     } else {
-        text_add(&text, " of the last minute, or of the last 10 s where that is more, some program waited");
+        text_add(
+            &text,
+            " of the last minute, or of the last 10 s where that is more, some program waited");
         judge_pressure(worst, &finding);
     }
     finding.text = text_take(&text);
@@ -293,16 +318,19 @@ static void add_clock_sync(struct findings *out)
         findings_say(
             out, section, "clock sync", FINDING_NO, NULL,
             "sudo timedatectl set-ntp true   # or start chronyd; in a container: on its host",
-            "the clock is not kept in time: time stamps may jump, and do not compare between machines; durations "
+            "the clock is not kept in time: time stamps may jump, and do not compare between "
+            "machines; durations "
             "are not concerned");
 }
 
 static void judge_disk(const struct statvfs *disk, const char *path, struct finding *finding)
 {
     double free_gib = (double)disk->f_bavail * (double)disk->f_frsize / BYTES_PER_GIB;
-    bool no_files = disk->f_files > 0 && disk->f_favail < FILES_FAIL; /* some file systems do not count files */
+    /* some file systems do not count files */
+    bool no_files = disk->f_files > 0 && disk->f_favail < FILES_FAIL;
     finding->text = mem_printf("%.1f GiB free where results go (%s)", free_gib, path);
-    json_object_set_new(finding->data, "free_bytes", json_integer((json_int_t)(free_gib * BYTES_PER_GIB)));
+    json_object_set_new(finding->data, "free_bytes",
+                        json_integer((json_int_t)(free_gib * BYTES_PER_GIB)));
     if (disk->f_flag & ST_RDONLY) {
         finding->mark = FINDING_WRONG;
         finding->reason = mem_strdup("it is mounted read-only");
@@ -322,8 +350,11 @@ static void add_disk(const char *results, struct findings *out)
 {
     struct statvfs disk;
     AUTO_FREE char *path = fs_nearest(results);
-    struct finding finding = {
-        .section = section, .name = "disk", .mark = FINDING_YES, .advice = true, .data = json_object()};
+    struct finding finding = {.section = section,
+                              .name = "disk",
+                              .mark = FINDING_YES,
+                              .advice = true,
+                              .data = json_object()};
     json_set_text(finding.data, "path", path);
     if (path && statvfs(path, &disk) == 0) {
         judge_disk(&disk, path, &finding);

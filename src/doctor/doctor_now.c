@@ -15,13 +15,16 @@ static const double MIB = 1048576;
 
 /* As the guard has them before an attempt: docs/reference/settings-keys.md, preflight. */
 static const double BUSY_PERCENT = 5, EMPTY_BYTES = 64.0 * 1048576;
-/* Where the driver counts its own memory with the rest, an empty GPU of today has some hundred MiB in use. */
+/* Where the driver counts its own memory with the rest, an empty GPU of today has some hundred MiB
+ * in use. */
 static const double EMPTY_WITH_DRIVER_BYTES = 1024.0 * 1048576;
 
 static struct finding begin(const struct doctor_gpu *gpu, const char *name)
 {
-    return (struct finding){
-        .section = section, .name = name, .data = json_pack("{s:s}", "gpu", gpu->label), .advice = true};
+    return (struct finding){.section = section,
+                            .name = name,
+                            .data = json_pack("{s:s}", "gpu", gpu->label),
+                            .advice = true};
 }
 
 static const char *fix_of(const struct doctor_gpu *gpu, enum gpu_fix what)
@@ -31,8 +34,10 @@ static const char *fix_of(const struct doctor_gpu *gpu, enum gpu_fix what)
 
 static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
 {
-    struct reading busy = gpu->readings->of[GPU_UTILISATION_PERCENT], heat = gpu->readings->of[GPU_TEMPERATURE_C],
-                   clock = gpu->readings->of[GPU_SM_CLOCK_MHZ], power = gpu_readings_power_w(gpu->readings);
+    struct reading busy = gpu->readings->of[GPU_UTILISATION_PERCENT],
+                   heat = gpu->readings->of[GPU_TEMPERATURE_C],
+                   clock = gpu->readings->of[GPU_SM_CLOCK_MHZ],
+                   power = gpu_readings_power_w(gpu->readings);
     struct finding finding = begin(gpu, "gpu idle");
     struct text text = {0};
     json_set_reading(finding.data, "utilisation_percent", busy);
@@ -62,17 +67,20 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
 }
 
 /* "pid 4242 of user ann, 'python train.py', 2 min old", or that nobody here can know. */
-static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, struct text *text, json_t *list)
+static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, struct text *text,
+                     json_t *list)
 {
     AUTO(who_fini) struct who who = {0};
     bool seen = who_look(gpu->proc, user->pid, &who);
-    AUTO_FREE char *words = seen ? who_text(&who, "/etc/passwd")
-                                 : mem_printf("pid %d (not seen here: of another container, or hidden)", user->pid);
-    json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:o, s:o}", "pid", (int)user->pid, "command",
-                                          json_text_or_null(seen ? who.command : NULL), "uid",
-                                          seen ? json_integer(who.uid) : json_null(), "orphan",
-                                          seen ? json_boolean(who.orphan) : json_null(), "memory_bytes",
-                                          json_reading_or_null(user->memory_bytes)));
+    AUTO_FREE char *words =
+        seen ? who_text(&who, "/etc/passwd")
+             : mem_printf("pid %d (not seen here: of another container, or hidden)", user->pid);
+    json_array_append_new(list,
+                          json_pack("{s:i, s:o, s:o, s:o, s:o}", "pid", (int)user->pid, "command",
+                                    json_text_or_null(seen ? who.command : NULL), "uid",
+                                    seen ? json_integer(who.uid) : json_null(), "orphan",
+                                    seen ? json_boolean(who.orphan) : json_null(), "memory_bytes",
+                                    json_reading_or_null(user->memory_bytes)));
     text_addf(text, "%s%s", text->length ? "; " : "", words);
     if (user->memory_bytes.valid)
         text_addf(text, ", %.0f MiB", user->memory_bytes.value / MIB);
@@ -99,24 +107,29 @@ static void look_at_users(const struct doctor_gpu *gpu, struct occupied *out)
     }
 }
 
-static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *occupied, struct finding *finding)
+static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *occupied,
+                         struct finding *finding)
 {
     struct reading used = gpu->readings->of[GPU_MEMORY_USED_BYTES];
-    double own = gpu->readings->of[GPU_MEMORY_RESERVED_BYTES].valid ? EMPTY_BYTES : EMPTY_WITH_DRIVER_BYTES;
+    double own =
+        gpu->readings->of[GPU_MEMORY_RESERVED_BYTES].valid ? EMPTY_BYTES : EMPTY_WITH_DRIVER_BYTES;
     double excess = used.valid && !occupied->unknown ? used.value - occupied->known_bytes : 0;
     json_set_reading(finding->data, "memory_used_bytes", used);
     if (occupied->compute.length > 0)
         finding_set(finding, FINDING_WRONG, NULL,
-                    "wait for it, or end it if it is yours; what a dead run left: " TARE_NAME " clean --kill",
+                    "wait for it, or end it if it is yours; what a dead run left: " TARE_NAME
+                    " clean --kill",
                     "%s: used by %s", gpu->label, occupied->compute.data);
     else if (excess > own)
         finding_set(finding, FINDING_WRONG,
                     "a program of another container or user, or memory that was never given back",
-                    fix_of(gpu, GPU_FIX_HELD), "%s: %.0f MiB are in use, and no process is seen that has them",
-                    gpu->label, excess / MIB);
+                    fix_of(gpu, GPU_FIX_HELD),
+                    "%s: %.0f MiB are in use, and no process is seen that has them", gpu->label,
+                    excess / MIB);
     else if (!gpu->users)
         finding_set(finding, FINDING_UNCHECKED, gpu->users_why, NULL,
-                    "%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
+                    "%s: who uses it is not told, so nobody can say that it is ours alone",
+                    gpu->label);
     else
         finding_set(finding, FINDING_YES, NULL, NULL, "%s: no process computes on it%s", gpu->label,
                     occupied->graphics ? " (a display has it, which counts as empty)" : "");
@@ -135,13 +148,14 @@ static void add_empty(const struct doctor_gpu *gpu, struct findings *out)
 
 static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
 {
-    static const unsigned hardware = GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE;
+    static const unsigned hardware =
+        GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE;
     struct reading reasons = gpu->readings->of[GPU_CLOCK_REASONS];
     struct finding finding = begin(gpu, "gpu throttling");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
     if (!reasons.valid)
-        finding_set(&finding, FINDING_UNCHECKED, NULL, NULL, "%s: whether heat or power slow it down is not told",
-                    gpu->label);
+        finding_set(&finding, FINDING_UNCHECKED, NULL, NULL,
+                    "%s: whether heat or power slow it down is not told", gpu->label);
     else if (bits & hardware)
         finding_set(&finding, FINDING_WRONG, NULL, fix_of(gpu, GPU_FIX_SLOWED),
                     "%s: its hardware slows it down, for heat or for its power supply", gpu->label);
@@ -162,8 +176,8 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
     struct finding finding = begin(gpu, "gpu memory");
     finding.advice = false;
     finding_set(&finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_ERRORS),
-                "%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label, errors.value,
-                errors.value > 1 ? "s" : "");
+                "%s: %.0f memory error%s could not be corrected since the driver was loaded",
+                gpu->label, errors.value, errors.value > 1 ? "s" : "");
     json_set_reading(finding.data, "errors", errors);
     findings_add(out, finding);
 }
@@ -173,18 +187,19 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
     struct finding finding = begin(gpu, "persistence");
     switch (gpu->identity->persistence) {
     case GPU_PERSISTENCE_ON:
-        finding_set(&finding, FINDING_YES, NULL, NULL, "%s: stays set up between trainings", gpu->label);
+        finding_set(&finding, FINDING_YES, NULL, NULL, "%s: stays set up between trainings",
+                    gpu->label);
         break;
     case GPU_PERSISTENCE_OFF:
         finding.advice = false;
-        finding_set(
-            &finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_PERSISTENCE),
-            "%s: is set up anew for each training, which takes time and energy, and forgets its clocks and limits",
-            gpu->label);
+        finding_set(&finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_PERSISTENCE),
+                    "%s: is set up anew for each training, which takes time and energy, and "
+                    "forgets its clocks and limits",
+                    gpu->label);
         break;
     case GPU_PERSISTENCE_UNKNOWN:
-        finding_set(&finding, FINDING_FACT, NULL, NULL, "%s: the driver does not tell its persistence mode",
-                    gpu->label);
+        finding_set(&finding, FINDING_FACT, NULL, NULL,
+                    "%s: the driver does not tell its persistence mode", gpu->label);
         break;
     }
     findings_add(out, finding);
@@ -194,8 +209,8 @@ void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
 {
     if (!gpu->readings) {
         struct finding finding = begin(gpu, "gpu answers");
-        finding_set(&finding, FINDING_WRONG, gpu->why, fix_of(gpu, GPU_FIX_UNTOLD), "%s: what it does now is not told",
-                    gpu->label);
+        finding_set(&finding, FINDING_WRONG, gpu->why, fix_of(gpu, GPU_FIX_UNTOLD),
+                    "%s: what it does now is not told", gpu->label);
         findings_add(out, finding);
         return;
     }
@@ -228,7 +243,8 @@ static bool step(void *one, int *fd)
     struct asked *asked = one;
     struct meter_response response;
     *fd = asked->meter ? meter_fd(asked->meter) : -1;
-    for (int takes = 0; asked->meter && takes < 16 && meter_take(asked->meter, &response); takes++) {
+    for (int takes = 0; asked->meter && takes < 16 && meter_take(asked->meter, &response);
+         takes++) {
         if (response.kind != METER_USERS)
             continue;
         asked->listed = response.status == METER_OK;
@@ -238,10 +254,12 @@ static bool step(void *one, int *fd)
     }
     if (asked->meter && !asked->ordered && meter_state(asked->meter) == METER_READY)
         asked->ordered = meter_request(asked->meter, METER_USERS, 1);
-    return asked->meter && meter_state(asked->meter) != METER_UNAVAILABLE && !asked->listed && !asked->refused;
+    return asked->meter && meter_state(asked->meter) != METER_UNAVAILABLE && !asked->listed &&
+           !asked->refused;
 }
 
-static void judge(const struct asked *asked, const struct energy_meters_gpu *one, struct findings *out)
+static void judge(const struct asked *asked, const struct energy_meters_gpu *one,
+                  struct findings *out)
 {
     size_t samples = 0;
     const struct gpu_sample *sample = asked->meter ? meter_samples(asked->meter, &samples) : NULL;

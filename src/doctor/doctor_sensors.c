@@ -25,7 +25,8 @@ static json_t *number(bool valid, double value)
 static void take(struct doctor_look *look)
 {
     struct meter_response response;
-    for (int takes = 0; look->meter && takes < TAKES_MAX && meter_take(look->meter, &response); takes++) {
+    for (int takes = 0; look->meter && takes < TAKES_MAX && meter_take(look->meter, &response);
+         takes++) {
         if (response.kind == METER_TICK && response.status == METER_OK)
             look->trace_us = response.trace_us;
         if (response.kind != METER_GROUPS || response.status == METER_LOST)
@@ -88,40 +89,46 @@ static char *doctor_look_counter(const struct doctor_look *look, const char *sou
     struct reading period_s = rhythm_counter_s(series);
     double cost_ms = 0;
     EACH (item, series->counter, series->counter_count)
-        cost_ms += (double)(item->after_ns - item->before_ns) / (double)NS_PER_MS / (double)series->counter_count;
+        cost_ms += (double)(item->after_ns - item->before_ns) / (double)NS_PER_MS /
+                   (double)series->counter_count;
     bool read = about->has_counter && series->counter_count > 0;
     json_object_set_new(data, "counter", json_boolean(about->has_counter));
-    json_object_set_new(data, "counter_update_ms", number(read && period_s.valid, period_s.value * 1000));
+    json_object_set_new(data, "counter_update_ms",
+                        number(read && period_s.valid, period_s.value * 1000));
     json_object_set_new(data, "counter_cost_ms", number(read, cost_ms));
     if (!about->has_counter)
         return mem_printf("no energy counter (%s)", about->counter_why);
     if (!read)
         return mem_printf("energy counter (%s)", source);
-    AUTO_FREE char *updates =
-        period_s.valid ? mem_printf("updated every %.0f ms", period_s.value * 1000) : mem_strdup("update rate unknown");
+    AUTO_FREE char *updates = period_s.valid
+                                  ? mem_printf("updated every %.0f ms", period_s.value * 1000)
+                                  : mem_strdup("update rate unknown");
     return mem_printf("energy counter (%s), %s, %.1f ms a reading", source, updates, cost_ms);
 }
 
-/* Half a sentence each, and the same in data. The meter is there. source: the vendor's name of its counter. */
+/* Half a sentence each, and the same in data. The meter is there. source: the vendor's name of its
+ * counter. */
 static char *doctor_look_trace(const struct doctor_look *look, json_t *data)
 {
     const struct meter_description *about = meter_describe(look->meter);
     struct reading rate_hz = rhythm_trace_hz(meter_series(look->meter));
     bool costs = about->has_trace && look->trace_us > 0;
     json_object_set_new(data, "trace", json_boolean(about->has_trace));
-    json_object_set_new(data, "trace_per_second", number(about->has_trace && rate_hz.valid, rate_hz.value));
+    json_object_set_new(data, "trace_per_second",
+                        number(about->has_trace && rate_hz.valid, rate_hz.value));
     json_object_set_new(data, "trace_cost_ms", number(costs, look->trace_us / 1000));
     if (!about->has_trace)
         return mem_printf("no power trace (%s): power is sampled instead", about->trace_why);
     if (!rate_hz.valid)
         return mem_strdup("power trace, empty now");
-    AUTO_FREE char *cost = costs ? mem_printf(", %.2f ms for all of them", look->trace_us / 1000) : mem_strdup("");
+    AUTO_FREE char *cost =
+        costs ? mem_printf(", %.2f ms for all of them", look->trace_us / 1000) : mem_strdup("");
     return mem_printf("power trace of %.0f samples a second%s", rate_hz.value, cost);
 }
 
 /* One finding about everything but energy. */
-static void doctor_look_readings(const struct doctor_look *look, const char *label, const char *section,
-                                 struct findings *out)
+static void doctor_look_readings(const struct doctor_look *look, const char *label,
+                                 const char *section, struct findings *out)
 {
     struct finding finding = {.section = section, .name = "gpu readings", .mark = FINDING_FACT};
     AUTO_TEXT struct text missing = {0};
@@ -131,17 +138,19 @@ static void doctor_look_readings(const struct doctor_look *look, const char *lab
         return;
     json_t *rows = json_array();
     EACH (group, look->groups, look->group_count) {
-        json_array_append_new(rows,
-                              json_pack("{s:s, s:o, s:o}", "name", group->name, "cost_ms",
-                                        json_finite(group->cost_us / 1000), "reason", json_filled_or_null(group->why)));
+        json_array_append_new(rows, json_pack("{s:s, s:o, s:o}", "name", group->name, "cost_ms",
+                                              json_finite(group->cost_us / 1000), "reason",
+                                              json_filled_or_null(group->why)));
         there += group->why[0] == '\0';
         cost_us += group->cost_us;
         if (group->why[0])
-            text_addf(&missing, "%s%s (%s)", missing.length > 0 ? ", " : "", group->name, group->why);
+            text_addf(&missing, "%s%s (%s)", missing.length > 0 ? ", " : "", group->name,
+                      group->why);
     }
-    finding.text = mem_printf("%s: %zu of %zu kinds of readings (power, temperatures, clocks, utilisation, memory, "
-                              "errors), %.2f ms for all, once a second",
-                              label, there, look->group_count, cost_us / 1000);
+    finding.text = mem_printf(
+        "%s: %zu of %zu kinds of readings (power, temperatures, clocks, utilisation, memory, "
+        "errors), %.2f ms for all, once a second",
+        label, there, look->group_count, cost_us / 1000);
     finding.reason = missing.length > 0 ? mem_printf("missing: %s", text_get(&missing)) : NULL;
     finding.data = json_pack("{s:o}", "readings", rows);
     findings_add(out, finding);
@@ -153,13 +162,15 @@ static const double TRIED_S = 60;
 
 struct meter *doctor_meter(const struct energy_meters_gpu *gpu, struct err *err)
 {
-    return meter_start(
-        &(struct meter_options){
-            .device = gpu->device, .library = gpu->library, .vendor = gpu->vendor, .start_timeout_s = TRIED_S},
-        err);
+    return meter_start(&(struct meter_options){.device = gpu->device,
+                                               .library = gpu->library,
+                                               .vendor = gpu->vendor,
+                                               .start_timeout_s = TRIED_S},
+                       err);
 }
 
-static void describe(const struct doctor_look *look, struct finding *finding, const struct energy_meters_gpu *gpu)
+static void describe(const struct doctor_look *look, struct finding *finding,
+                     const struct energy_meters_gpu *gpu)
 {
     const struct meter_description *about = meter_describe(look->meter);
     finding->data = json_object();
@@ -167,12 +178,13 @@ static void describe(const struct doctor_look *look, struct finding *finding, co
     AUTO_FREE char *trace = doctor_look_trace(look, finding->data);
     json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        finding_set(finding, FINDING_NO, "it is divided into parts (MIG), whose energy nobody can tell",
+        finding_set(finding, FINDING_NO,
+                    "it is divided into parts (MIG), whose energy nobody can tell",
                     gpu->vendor->fixes[GPU_FIX_PARTS], "%s: no energy", gpu->label);
         return;
     }
-    finding_set(finding, about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO, NULL, NULL, "%s: %s, %s",
-                gpu->label, counter, trace);
+    finding_set(finding, about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO, NULL,
+                NULL, "%s: %s, %s", gpu->label, counter, trace);
 }
 
 static char *library_mend(const struct doctor_machine *machine, const struct energy_meters_gpu *gpu)
@@ -198,7 +210,9 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
         return;
     }
     bool starts = meter && meter_state(meter) != METER_UNAVAILABLE;
-    const char *reason = !meter ? why->text : starts ? "its driver has not answered within 4 s" : meter_reason(meter);
+    const char *reason = !meter   ? why->text
+                         : starts ? "its driver has not answered within 4 s"
+                                  : meter_reason(meter);
     finding.text = mem_printf("%s: no energy", label);
     finding.reason = mem_strdup(reason);
     if (starts)
@@ -209,7 +223,8 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
     findings_add(out, finding);
 }
 
-static void add_gpus(const struct doctor_machine *machine, const struct meters *found, struct findings *out)
+static void add_gpus(const struct doctor_machine *machine, const struct meters *found,
+                     struct findings *out)
 {
     size_t count = found->options.gpu_count;
     struct doctor_look *looks = mem_array(count + 1, sizeof *looks);
@@ -225,18 +240,22 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
     free(errs);
 }
 
-static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain, struct findings *out)
+static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain,
+                       struct findings *out)
 {
-    static const struct record_field fields[] = {RECORD_ENUM(struct rapl_domain, "scope", scope, rapl_scope_name),
-                                                 RECORD_ENUM(struct rapl_domain, "source", source, rapl_source_name),
-                                                 RECORD_AS(struct rapl_domain, "step_j", quantum_j),
-                                                 RECORD_AS(struct rapl_domain, "update_s", update_s),
-                                                 RECORD_AS(struct rapl_domain, "cost_s", read_s),
-                                                 {0}};
-    struct finding finding = {.section = sensor_section, .name = domain->name, .data = record_json(fields, domain)};
+    static const struct record_field fields[] = {
+        RECORD_ENUM(struct rapl_domain, "scope", scope, rapl_scope_name),
+        RECORD_ENUM(struct rapl_domain, "source", source, rapl_source_name),
+        RECORD_AS(struct rapl_domain, "step_j", quantum_j),
+        RECORD_AS(struct rapl_domain, "update_s", update_s),
+        RECORD_AS(struct rapl_domain, "cost_s", read_s),
+        {0}};
+    struct finding finding = {
+        .section = sensor_section, .name = domain->name, .data = record_json(fields, domain)};
     if (domain->available) {
         struct text text = {0};
-        text_addf(&text, "energy of the %s (%s)", rapl_scope_name(domain->scope), rapl_source_name(domain->source));
+        text_addf(&text, "energy of the %s (%s)", rapl_scope_name(domain->scope),
+                  rapl_source_name(domain->source));
         if (domain->update_s.valid)
             text_addf(&text, ", updated every %.2f ms", domain->update_s.value * 1e3);
         if (domain->read_s.valid)
@@ -265,15 +284,18 @@ static void add_host(struct host_meter *host, struct findings *out)
                  "no energy of CPU packages and DRAM");
 }
 
-void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out)
+void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host,
+                    struct findings *out)
 {
     AUTO(meters_fini) struct meters meters = {0};
     AUTO_FREE char *vendors = gpu_vendor_names();
     struct err err = {0};
     if (!meters_choose("all", NULL, &meters, &err))
-        findings_say(out, sensor_section, "gpu energy", FINDING_NO, err.text, NULL, "the GPUs cannot be listed");
+        findings_say(out, sensor_section, "gpu energy", FINDING_NO, err.text, NULL,
+                     "the GPUs cannot be listed");
     else if (meters.options.gpu_count == 0)
-        findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL, "no %s GPU is seen here", vendors);
+        findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL,
+                     "no %s GPU is seen here", vendors);
     else
         add_gpus(machine, &meters, out);
     add_host(host, out);

@@ -16,7 +16,8 @@
 
 enum { NAME_WIDTH = 15, INDENT = 2 + 5 + 2 + NAME_WIDTH + 2 };
 
-/* What each mark weighs in the first line, which says nothing else: unfit ones come first, each is named with its check. */
+/* What each mark weighs in the first line, which says nothing else: unfit ones come first, each is
+ * named with its check. */
 static const struct {
     const char *word, *shown, *colour;
     bool unfit;
@@ -24,10 +25,15 @@ static const struct {
     bool counted;         /* "2 warnings: " */
 } marks[] = {
     [FINDING_YES] = {.word = "ok", .shown = "ok", .colour = GREEN},
-    [FINDING_NO] = {.word = "warn", .shown = "warn", .colour = YELLOW, .headline = "warning", .counted = true},
+    [FINDING_NO] =
+        {.word = "warn", .shown = "warn", .colour = YELLOW, .headline = "warning", .counted = true},
     [FINDING_FACT] = {.word = "info", .shown = "", .colour = ""},
-    [FINDING_UNCHECKED] = {.word = "unchecked", .shown = "?", .colour = YELLOW, .headline = "not checked"},
-    [FINDING_WRONG] = {.word = "fail", .shown = "fail", .colour = RED, .unfit = true, .headline = "because of"},
+    [FINDING_UNCHECKED] = {.word = "unchecked",
+                           .shown = "?",
+                           .colour = YELLOW,
+                           .headline = "not checked"},
+    [FINDING_WRONG] =
+        {.word = "fail", .shown = "fail", .colour = RED, .unfit = true, .headline = "because of"},
 };
 
 void findings_add(struct findings *findings, struct finding finding)
@@ -36,8 +42,9 @@ void findings_add(struct findings *findings, struct finding finding)
     findings->items[findings->count++] = finding;
 }
 
-__attribute__((format(printf, 5, 0))) static void set(struct finding *finding, enum finding_mark mark,
-                                                      const char *reason, const char *mend, const char *format,
+__attribute__((format(printf, 5, 0))) static void set(struct finding *finding,
+                                                      enum finding_mark mark, const char *reason,
+                                                      const char *mend, const char *format,
                                                       va_list args)
 {
     AUTO_FREE char *text = NULL;
@@ -49,8 +56,8 @@ __attribute__((format(printf, 5, 0))) static void set(struct finding *finding, e
     finding->mend = mem_strdup(mend);
 }
 
-void finding_set(struct finding *finding, enum finding_mark mark, const char *reason, const char *mend,
-                 const char *format, ...)
+void finding_set(struct finding *finding, enum finding_mark mark, const char *reason,
+                 const char *mend, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -58,8 +65,9 @@ void finding_set(struct finding *finding, enum finding_mark mark, const char *re
     va_end(args);
 }
 
-void findings_say(struct findings *findings, const char *section, const char *name, enum finding_mark mark,
-                  const char *reason, const char *mend, const char *format, ...)
+void findings_say(struct findings *findings, const char *section, const char *name,
+                  enum finding_mark mark, const char *reason, const char *mend, const char *format,
+                  ...)
 {
     struct finding finding = {.section = section, .name = name};
     va_list args;
@@ -81,11 +89,12 @@ void findings_fini(struct findings *findings)
     *findings = (struct findings){0};
 }
 
-static void add_finding(const struct doctor_page *page, const struct finding *finding, struct text *out)
+static void add_finding(const struct doctor_page *page, const struct finding *finding,
+                        struct text *out)
 {
     const char *colour = page->colour ? marks[finding->mark].colour : "";
-    text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "", NAME_WIDTH,
-              finding->name);
+    text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "",
+              NAME_WIDTH, finding->name);
     /* Words behind what is in the line already. */
     AUTO_TEXT struct text lines = {0};
     text_wrap(&lines, finding->text, INDENT, page->width);
@@ -105,8 +114,10 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
 
 static const char *promise_text(bool kernel_backed)
 {
-    return kernel_backed ? "When an experiment is over, or " TARE_NAME " is killed, the kernel itself ends all of it."
-                         : "What an experiment leaves behind is searched for and ended, but a process that hides well "
+    return kernel_backed ? "When an experiment is over, or " TARE_NAME
+                           " is killed, the kernel itself ends all of it."
+                         : "What an experiment leaves behind is searched for and ended, but a "
+                           "process that hides well "
                            "may outlive it; below is what would make it certain.";
 }
 
@@ -118,7 +129,8 @@ bool doctor_fit(const struct doctor_page *page)
     return fit;
 }
 
-/* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is of. */
+/* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is
+ * of. */
 static size_t names_of(const struct doctor_page *page, enum finding_mark mark, struct strv *names)
 {
     size_t count = 0;
@@ -132,7 +144,8 @@ static size_t names_of(const struct doctor_page *page, enum finding_mark mark, s
     return count;
 }
 
-static void add_marked(const struct doctor_page *page, enum finding_mark mark, const char *joint, struct text *out)
+static void add_marked(const struct doctor_page *page, enum finding_mark mark, const char *joint,
+                       struct text *out)
 {
     AUTO_STRV struct strv names = {0};
     size_t count = names_of(page, mark, &names);
@@ -169,12 +182,14 @@ void doctor_text(const struct doctor_page *page, struct text *out)
     const char *section = NULL;
     AUTO_FREE char *promise =
         mem_printf("The promise that nothing outlives an experiment is %s: %s. %s",
-                   page->kernel_backed ? "kernel-backed" : "best effort", layers, promise_text(page->kernel_backed));
+                   page->kernel_backed ? "kernel-backed" : "best effort", layers,
+                   promise_text(page->kernel_backed));
     add_headline(page, out);
     text_wrap(out, promise, 0, page->width);
     EACH (finding, page->findings->items, page->findings->count) {
         if (!section || strcmp(section, finding->section) != 0)
-            text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", finding->section, page->colour ? PLAIN : "");
+            text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", finding->section,
+                      page->colour ? PLAIN : "");
         section = finding->section;
         add_finding(page, finding, out);
     }
@@ -185,14 +200,15 @@ void doctor_json(const struct doctor_page *page, struct text *out)
     AUTO_FREE char *layers = containment_describe(page->containment);
     json_t *checks = json_array();
     EACH (finding, page->findings->items, page->findings->count)
-        json_array_append_new(checks,
-                              json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:O*}", "section", finding->section,
-                                        "name", finding->name, "status", marks[finding->mark].word, "text",
-                                        json_text_or_null(finding->text), "reason", json_text_or_null(finding->reason),
-                                        "mend", json_text_or_null(finding->mend), "mend_is_command",
-                                        finding->mend && !finding->advice, "data", finding->data));
-    json_print_taken(json_pack("{s:s, s:b, s:o*, s:b, s:o}", "version", TARE_VERSION, "kernel_backed",
-                               page->kernel_backed, "layers", json_string(layers), "fit", doctor_fit(page), "checks",
-                               checks),
+        json_array_append_new(
+            checks,
+            json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:O*}", "section", finding->section,
+                      "name", finding->name, "status", marks[finding->mark].word, "text",
+                      json_text_or_null(finding->text), "reason",
+                      json_text_or_null(finding->reason), "mend", json_text_or_null(finding->mend),
+                      "mend_is_command", finding->mend && !finding->advice, "data", finding->data));
+    json_print_taken(json_pack("{s:s, s:b, s:o*, s:b, s:o}", "version", TARE_VERSION,
+                               "kernel_backed", page->kernel_backed, "layers", json_string(layers),
+                               "fit", doctor_fit(page), "checks", checks),
                      out);
 }

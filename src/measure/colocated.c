@@ -11,15 +11,16 @@ static const double LOOK_LONGEST_S = 5;
 /* Student's t for 95 % on both sides, by degrees of freedom from COLOCATED_SLICES_FEW - 1 on. */
 static const double t_95[] = {3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
 
-_Static_assert(sizeof t_95 / sizeof *t_95 == COLOCATED_SLICES - COLOCATED_SLICES_FEW + 1, "a row a number of slices");
+_Static_assert(sizeof t_95 / sizeof *t_95 == COLOCATED_SLICES - COLOCATED_SLICES_FEW + 1,
+               "a row a number of slices");
 
 void colocated_start(struct colocated_shares *shares, int64_t start_ns)
 {
     *shares = (struct colocated_shares){.last_ns = start_ns};
 }
 
-void colocated_take(struct colocated_shares *shares, int64_t t_ns, double power_w, double foreground_percent,
-                    double background_percent, double others_percent)
+void colocated_take(struct colocated_shares *shares, int64_t t_ns, double power_w,
+                    double foreground_percent, double background_percent, double others_percent)
 {
     double since_s = ns_to_s(t_ns - shares->last_ns);
     double all = foreground_percent + background_percent + others_percent;
@@ -51,17 +52,20 @@ bool colocated_split(const struct colocated_shares *shares, int64_t total_mj, do
 void colocated_add(struct colocated_split *sum, const struct colocated_split *more)
 {
     bool first = sum->total_mj == 0 && sum->covered_share == 0;
-    sum->covered_share = first ? more->covered_share : fmin(sum->covered_share, more->covered_share);
+    sum->covered_share =
+        first ? more->covered_share : fmin(sum->covered_share, more->covered_share);
     sum->total_mj += more->total_mj;
     sum->foreground_mj += more->foreground_mj;
     sum->background_mj += more->background_mj;
     sum->unattributed_mj += more->unattributed_mj;
 }
 
-/* What a background draws changes by such a share while the GPU warms up and the training goes on. */
+/* What a background draws changes by such a share while the GPU warms up and the training goes
+ * on. */
 static const double drift_share = 0.02;
 
-/* How wrong the mean of the values may be because they vary: their standard error, times Student's t. */
+/* How wrong the mean of the values may be because they vary: their standard error, times Student's
+ * t. */
 static double mean_half_w(const double *values_w, size_t count, double mean_w)
 {
     double squares = 0;
@@ -72,8 +76,9 @@ static double mean_half_w(const double *values_w, size_t count, double mean_w)
     return t_95[count - COLOCATED_SLICES_FEW] * sqrt(squares / (double)(count - 1) / (double)count);
 }
 
-/* The same of slices, which are not independent where phases last longer than a slice: pairs of them count too, and the
- * variance grows by (1 + r) / (1 - r), with the correlation r of neighbours. */
+/* The same of slices, which are not independent where phases last longer than a slice: pairs of
+ * them count too, and the variance grows by (1 + r) / (1 - r), with the correlation r of
+ * neighbours. */
 static double sampling_half_w(const double *slices_w, size_t count)
 {
     double mean = 0, squares = 0, products = 0, pairs_w[COLOCATED_SLICES / 2], pairs_mean = 0;
@@ -91,20 +96,22 @@ static double sampling_half_w(const double *slices_w, size_t count)
         pairs_mean += pairs_w[i] / (double)pair_count;
     }
     double r = squares > 0 ? fmin(fmax(0, products / squares), 0.9) : 0;
-    double half_w = fmax(mean_half_w(slices_w, count, mean), mean_half_w(pairs_w, pair_count, pairs_mean));
+    double half_w =
+        fmax(mean_half_w(slices_w, count, mean), mean_half_w(pairs_w, pair_count, pairs_mean));
     return half_w * sqrt((1 + r) / (1 - r));
 }
 
-void colocated_alone(double joules, double half_width_j, double seconds, const double *slices_w, size_t count,
-                     struct colocated_alone *out)
+void colocated_alone(double joules, double half_width_j, double seconds, const double *slices_w,
+                     size_t count, struct colocated_alone *out)
 {
-    *out = (struct colocated_alone){.seconds = seconds, .joules = joules, .power_w = joules / seconds};
-    out->half_width_w =
-        hypot(hypot(half_width_j / seconds, sampling_half_w(slices_w, count)), drift_share * out->power_w);
+    *out =
+        (struct colocated_alone){.seconds = seconds, .joules = joules, .power_w = joules / seconds};
+    out->half_width_w = hypot(hypot(half_width_j / seconds, sampling_half_w(slices_w, count)),
+                              drift_share * out->power_w);
 }
 
-void colocated_marginal(double total_j, double half_width_j, double seconds, const struct colocated_alone *alone,
-                        struct colocated_marginal *out)
+void colocated_marginal(double total_j, double half_width_j, double seconds,
+                        const struct colocated_alone *alone, struct colocated_marginal *out)
 {
     out->joules = total_j - alone->power_w * seconds;
     out->half_width_j = hypot(half_width_j, alone->half_width_w * seconds);

@@ -16,7 +16,8 @@ static const int64_t KEPT_NS = 3 * NS_PER_S;
 /* Marks that come so soon after each other share a reading. */
 static const int64_t MARKS_APART_NS = NS_PER_MS;
 
-/* Ticks of one energy_meters are a second apart: with a little less, each finds a reading that is new to it. */
+/* Ticks of one energy_meters are a second apart: with a little less, each finds a reading that is
+ * new to it. */
 static const int64_t SHARED_NS = 900 * NS_PER_MS;
 
 enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
@@ -46,11 +47,15 @@ char *energy_meters_missing_text(const struct energy_meters_options *options)
     if (!no_gpu && !no_cpu)
         return NULL;
     AUTO_FREE char *vendors = gpu_vendor_names();
-    text_addf(&text, "%senergy is not measured: ", no_gpu && no_cpu ? "" : no_gpu ? "GPU " : "CPU ");
+    text_addf(&text, "%senergy is not measured: ",
+              no_gpu && no_cpu ? ""
+              : no_gpu         ? "GPU "
+                               : "CPU ");
     if (no_gpu)
         text_addf(&text, "no %s GPU is seen here%s", vendors, no_cpu ? ", and " : "");
     if (no_cpu)
-        text_add(&text, rapl && rapl->reason ? rapl->reason : "the CPU's energy counters cannot be read");
+        text_add(&text,
+                 rapl && rapl->reason ? rapl->reason : "the CPU's energy counters cannot be read");
     if (no_cpu && rapl && rapl->fix)
         text_addf(&text, "; this would help: %s", rapl->fix);
     return text_take(&text);
@@ -65,7 +70,8 @@ static void tell_gap(void *data, const struct meter_gap *gap)
 }
 
 static void start_meter(struct energy_meters *energy_meters, struct energy_meters_meter *meter,
-                        const struct energy_meters_gpu *gpu, const struct energy_meters_options *given)
+                        const struct energy_meters_gpu *gpu,
+                        const struct energy_meters_options *given)
 {
     struct meter_options options = {.device = gpu->device,
                                     .program = given->program,
@@ -74,12 +80,14 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
                                     .time_scale = given->time_scale,
                                     .gap = tell_gap,
                                     .data = meter};
-    *meter = (struct energy_meters_meter){.energy_meters = energy_meters,
-                                          .label = mem_strdup(gpu->label),
-                                          .vendor = gpu->vendor ? gpu->vendor : gpu_vendor_by_id(NULL)};
+    *meter =
+        (struct energy_meters_meter){.energy_meters = energy_meters,
+                                     .label = mem_strdup(gpu->label),
+                                     .vendor = gpu->vendor ? gpu->vendor : gpu_vendor_by_id(NULL)};
     meter->meter = meter_start(&options, &meter->why);
     struct epoll_event event = {.events = EPOLLIN};
-    if (meter->meter && epoll_ctl(energy_meters->epoll, EPOLL_CTL_ADD, meter_fd(meter->meter), &event) != 0) {
+    if (meter->meter &&
+        epoll_ctl(energy_meters->epoll, EPOLL_CTL_ADD, meter_fd(meter->meter), &event) != 0) {
         err_sys(&meter->why, "watch the meter");
         meter_free(meter->meter);
         meter->meter = NULL;
@@ -92,9 +100,11 @@ static void set_profile(const struct calibration *from, struct calibration_profi
     calibration_profile(from, sensor_profile_find(vendor, from->name), out);
 }
 
-static const struct gpu_identity *identity_of(const struct energy_meters *energy_meters, size_t place)
+static const struct gpu_identity *identity_of(const struct energy_meters *energy_meters,
+                                              size_t place)
 {
-    const struct meter *meter = place < energy_meters->count ? energy_meters->meters[place].meter : NULL;
+    const struct meter *meter =
+        place < energy_meters->count ? energy_meters->meters[place].meter : NULL;
     const struct meter_description *about = meter ? meter_describe(meter) : NULL;
     return about ? &about->identity : NULL;
 }
@@ -108,17 +118,20 @@ bool energy_meters_is_calibrated(const struct energy_meters *energy_meters, size
     return !identity;
 }
 
-bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place, const struct calibration *calibration)
+bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place,
+                             const struct calibration *calibration)
 {
     const struct gpu_identity *identity = identity_of(energy_meters, place);
-    if (!identity || !calibration_is_of(calibration, identity) || energy_meters_is_calibrated(energy_meters, place))
+    if (!identity || !calibration_is_of(calibration, identity) ||
+        energy_meters_is_calibrated(energy_meters, place))
         return false;
     set_profile(calibration, &energy_meters->calibrated[energy_meters->calibrated_count++]);
     return true;
 }
 
 struct energy_meters *energy_meters_new(const struct energy_meters_options *options,
-                                        const struct energy_meters_listener *listener, struct err *err)
+                                        const struct energy_meters_listener *listener,
+                                        struct err *err)
 {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0) {
@@ -152,7 +165,8 @@ void energy_meters_free(struct energy_meters *energy_meters)
 {
     if (!energy_meters)
         return;
-    energy_meters->listener = (struct energy_meters_listener){0}; /* a gap that lasts until now is nobody's */
+    /* a gap that lasts until now is nobody's */
+    energy_meters->listener = (struct energy_meters_listener){0};
     energy_meters_rest(energy_meters);
     EACH (item, energy_meters->meters, energy_meters->count) {
         meter_free(item->meter);
@@ -182,12 +196,14 @@ static void take(struct energy_meters *energy_meters, struct energy_meters_meter
         host_meter_own(energy_meters->host, meter->own_pid = pid);
     if (response->has_sample && listener->sample)
         listener->sample(listener->data, meter->label, &response->sample);
-    bool asked = response->kind == METER_USERS && (response->status == METER_OK || response->status == METER_FAILED);
+    bool asked = response->kind == METER_USERS &&
+                 (response->status == METER_OK || response->status == METER_FAILED);
     if (asked && listener->users)
         listener->users(listener->data, meter->label, response->ended_ns, &response->users);
 }
 
-static void tell_lost(struct energy_meters *energy_meters, const struct energy_meters_meter *meter, const char *reason)
+static void tell_lost(struct energy_meters *energy_meters, const struct energy_meters_meter *meter,
+                      const char *reason)
 {
     if (energy_meters->listener.lost && meter->meter && meter_describe(meter->meter))
         energy_meters->listener.lost(energy_meters->listener.data, meter->label, reason);
@@ -201,7 +217,8 @@ static void tell_unavailable(struct energy_meters *energy_meters, struct energy_
     if (meter->meter)
         err_set(&meter->why, "%s", meter_reason(meter->meter));
     if (energy_meters->listener.unavailable)
-        energy_meters->listener.unavailable(energy_meters->listener.data, meter->label, meter->why.text);
+        energy_meters->listener.unavailable(energy_meters->listener.data, meter->label,
+                                            meter->why.text);
     tell_lost(energy_meters, meter, meter->why.text);
 }
 
@@ -211,7 +228,8 @@ void energy_meters_dispatch(struct energy_meters *energy_meters)
         struct energy_meters_meter *meter = &energy_meters->meters[i];
         struct meter_response response;
         /* Bounded: one meter that answers and answers keeps nobody else waiting. */
-        for (int takes = 0; meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++) {
+        for (int takes = 0;
+             meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++) {
             take(energy_meters, meter, &response);
             if (response.status == METER_GONE)
                 tell_lost(energy_meters, meter, response.text);
@@ -230,7 +248,8 @@ bool energy_meters_starting(const struct energy_meters *energy_meters)
 
 static void order(struct energy_meters_meter *meter, enum meter_kind kind, uint64_t id)
 {
-    if (!meter->meter || meter_pending(meter->meter) >= ORDERS_MAX || !meter_request(meter->meter, kind, id))
+    if (!meter->meter || meter_pending(meter->meter) >= ORDERS_MAX ||
+        !meter_request(meter->meter, kind, id))
         return;
     if (id == ORDER_EDGE)
         meter->waiting++;
@@ -243,7 +262,8 @@ static void tell_counters(struct energy_meters *energy_meters)
     for (size_t i = 0; listener->counter && i < rapl->count; i++) {
         const struct series *series = host_meter_series(energy_meters->host, i);
         if (rapl->domains[i].available && series->counter_count > 0)
-            listener->counter(listener->data, i, rapl->domains[i].name, &series->counter[series->counter_count - 1]);
+            listener->counter(listener->data, i, rapl->domains[i].name,
+                              &series->counter[series->counter_count - 1]);
     }
 }
 
@@ -259,7 +279,8 @@ static void keep_memory(struct energy_meters *energy_meters)
 
 static void tick_host(struct energy_meters *energy_meters)
 {
-    if (!energy_meters->shares_host || clock_monotonic_ns() - host_meter_ticked_ns(energy_meters->host) > SHARED_NS)
+    if (!energy_meters->shares_host ||
+        clock_monotonic_ns() - host_meter_ticked_ns(energy_meters->host) > SHARED_NS)
         host_meter_tick(energy_meters->host);
 }
 
@@ -316,10 +337,12 @@ void energy_meters_users(struct energy_meters *energy_meters)
 
 size_t energy_meters_beside(struct energy_meters *energy_meters, const struct job_identity *job)
 {
-    return energy_meters->host ? watched(energy_meters, host_meter_watch(energy_meters->host, job)) : 0;
+    return energy_meters->host ? watched(energy_meters, host_meter_watch(energy_meters->host, job))
+                               : 0;
 }
 
-void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number, const struct job_usage *usage)
+void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number,
+                              const struct job_usage *usage)
 {
     if (energy_meters->host)
         host_meter_end(energy_meters->host, number, usage);
@@ -355,7 +378,8 @@ void energy_meters_begin(struct energy_meters *energy_meters, const struct job_i
     begin(energy_meters);
 }
 
-void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid, uint64_t start_time)
+void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid,
+                                 uint64_t start_time)
 {
     energy_meters->has_job = energy_meters->host != NULL;
     if (energy_meters->has_job)
@@ -383,7 +407,8 @@ void energy_meters_edge(struct energy_meters *energy_meters)
     order_edges(energy_meters);
     if (!energy_meters->host)
         return;
-    host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX, &energy_meters->to);
+    host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX,
+                       &energy_meters->to);
     if (energy_meters->others)
         see_others(energy_meters);
     tell_counters(energy_meters);
@@ -433,7 +458,9 @@ struct reading energy_meters_now(const struct energy_meters *energy_meters, enum
         if (!last || !last->of[which].valid)
             return (struct reading){0};
         double value = last->of[which].value;
-        out.value = over != ENERGY_HIGHEST ? out.value + value : i > 0 ? fmax(out.value, value) : value;
+        out.value = over != ENERGY_HIGHEST ? out.value + value
+                    : i > 0                ? fmax(out.value, value)
+                                           : value;
     }
     if (over == ENERGY_MEAN && out.valid)
         out.value /= (double)energy_meters->count;

@@ -1,19 +1,20 @@
-/* energy_meters: all the energy meters of a run together: a meter process for each GPU, and the host's counters. One descriptor
- * to poll; nothing here ever waits for a driver. What was drawn between two moments is asked for afterwards. */
+/* energy_meters: all the energy meters of a run together: a meter process for each GPU, and the
+ * host's counters. One descriptor to poll; nothing here ever waits for a driver. What was drawn
+ * between two moments is asked for afterwards. */
 #ifndef TARE_MEASURE_ENERGY_METERS_H
 #define TARE_MEASURE_ENERGY_METERS_H
 
-#include "measure/calibration/calibration.h"
-#include "measure/marks/marks.h"
 #include "machine/sensors/host.h"
 #include "machine/sensors/meter.h"
+#include "measure/calibration/calibration.h"
+#include "measure/marks/marks.h"
 #include "measure/step_power.h"
 
 struct energy_meters;
 
 struct energy_meters_gpu {
-    char *device; /* UUID or the driver's number */
-    char *label;  /* "GPU 0" */
+    char *device;                    /* UUID or the driver's number */
+    char *label;                     /* "GPU 0" */
     const struct gpu_vendor *vendor; /* NULL: the first of the list */
     const char *library;             /* of the driver; NULL: the usual one */
 };
@@ -23,9 +24,11 @@ struct energy_meters_listener {
     void (*gap)(void *data, const char *label, const struct meter_gap *gap); /* as meter.h has it */
     void (*sample)(void *data, const char *label, const struct gpu_sample *sample);
     /* domain: its place among the host's counters */
-    void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
+    void (*counter)(void *data, size_t domain, const char *name,
+                    const struct counter_reading *reading);
     void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
-    void (*lost)(void *data, const char *label, const char *reason); /* it was there before; at every sign of it */
+    /* it was there before; at every sign of it */
+    void (*lost)(void *data, const char *label, const char *reason);
     /* After energy_meters_users; where the driver says nothing, an empty list that is not told. */
     void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users);
     void *data;
@@ -34,34 +37,40 @@ struct energy_meters_listener {
 struct energy_meters_options {
     const struct energy_meters_gpu *gpus;
     size_t gpu_count;
-    const char *program;              /* of the meters; NULL: this one */
-    struct host_meter *host;          /* stays the caller's */
+    const char *program;     /* of the meters; NULL: this one */
+    struct host_meter *host; /* stays the caller's */
     const struct calibration
         *calibrations; /* each replaces what is known of the sensor of its GPU; the caller's, too */
     size_t calibration_count;
     bool watches_others; /* host: what other processes use is read at both edges (host_others) */
-    bool shares_host;    /* other energy_meters have the same: what they read in this second is not read again */
-    double time_scale;   /* 0: 1; of the meters' own timers (machine/sensors/time_scale.h) */
+    /* other energy_meters have the same: what they read in this second is not read again */
+    bool shares_host;
+    double time_scale; /* 0: 1; of the meters' own timers (machine/sensors/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */
 bool energy_meters_useful(const struct energy_meters_options *options);
 
 /* Starts the meters. Strings are copied. NULL: no descriptor could be had. */
-struct energy_meters *energy_meters_new(const struct energy_meters_options *options, const struct energy_meters_listener *listener, struct err *err);
+struct energy_meters *energy_meters_new(const struct energy_meters_options *options,
+                                        const struct energy_meters_listener *listener,
+                                        struct err *err);
 void energy_meters_free(struct energy_meters *energy_meters); /* NULL: nothing */
 
-int energy_meters_fd(const struct energy_meters *energy_meters); /* readable when energy_meters_dispatch has something to do */
+/* readable when energy_meters_dispatch has something to do */
+int energy_meters_fd(const struct energy_meters *energy_meters);
 void energy_meters_dispatch(struct energy_meters *energy_meters);
 
 /* Some GPU's first meter has not answered yet. */
 bool energy_meters_starting(const struct energy_meters *energy_meters);
 
-/* Whether the GPU of this place among the options' is measured by a calibration; true also where that is not known. */
+/* Whether the GPU of this place among the options' is measured by a calibration; true also where
+ * that is not known. */
 bool energy_meters_is_calibrated(const struct energy_meters *energy_meters, size_t place);
 
 /* From now on it is measured by this one, which is copied. False: it is of another GPU. */
-bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place, const struct calibration *calibration);
+bool energy_meters_calibrate(struct energy_meters *energy_meters, size_t place,
+                             const struct calibration *calibration);
 
 /* About once a second while something is measured. */
 void energy_meters_tick(struct energy_meters *energy_meters);
@@ -75,55 +84,70 @@ size_t energy_meters_reader(const struct energy_meters *energy_meters);
 /* Nothing is measured for a while: what was read of the host is not kept for this energy_meters. */
 void energy_meters_rest(struct energy_meters *energy_meters);
 
-/* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
- * measured is no job). end: usage as host_meter_end takes it. */
+/* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is
+ * watched (NULL: what is measured is no job). end: usage as host_meter_end takes it. */
 void energy_meters_begin(struct energy_meters *energy_meters, const struct job_identity *job);
 /* of a process that is no job, and its descendants */
-void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid, uint64_t start_time);
+void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid,
+                                 uint64_t start_time);
 void energy_meters_edge(struct energy_meters *energy_meters);
 void energy_meters_end(struct energy_meters *energy_meters, const struct job_usage *usage);
 
 /* Asks every GPU for the processes on it. */
 void energy_meters_users(struct energy_meters *energy_meters);
 
-/* A job beside the one that is measured: what it uses of the host is not others'. Its number, for the end (usage as
- * host_meter_end takes it). */
+/* A job beside the one that is measured: what it uses of the host is not others'. Its number, for
+ * the end (usage as host_meter_end takes it). */
 size_t energy_meters_beside(struct energy_meters *energy_meters, const struct job_identity *job);
-void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number, const struct job_usage *usage);
+void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number,
+                              const struct job_usage *usage);
 
-/* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own. GPUs' are not, as a
- * call takes milliseconds; their trace tells the course between two readings. */
+/* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an
+ * edge of their own. GPUs' are not, as a call takes milliseconds; their trace tells the course
+ * between two readings. */
 void energy_meters_mark(struct energy_meters *energy_meters);
 
 /* The job's host memory as it was read last. */
 struct reading energy_meters_job_memory(const struct energy_meters *energy_meters);
 
-/* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
+/* What all GPUs draw now, by their last samples; not valid when one has none of the last
+ * seconds. */
 struct reading energy_meters_power_w(const struct energy_meters *energy_meters);
 
 /* Another of their readings, in the same way. */
 enum energy_meters_over { ENERGY_SUM, ENERGY_MEAN, ENERGY_HIGHEST };
-struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which, enum energy_meters_over over);
+struct reading energy_meters_now(const struct energy_meters *energy_meters, enum gpu_reading which,
+                                 enum energy_meters_over over);
 
-/* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will come. */
+/* How many answers to energy_meters_begin and energy_meters_edge are outstanding; never more will
+ * come. */
 size_t energy_meters_waiting(const struct energy_meters *energy_meters);
 
-enum energy_meters_scope { ENERGY_GPU, ENERGY_PACKAGE, ENERGY_DRAM, ENERGY_PLATFORM, ENERGY_SCOPES };
-const char *energy_meters_scope_name(enum energy_meters_scope scope); /* "GPU board", "CPU package", "DRAM", "platform" */
+enum energy_meters_scope {
+    ENERGY_GPU,
+    ENERGY_PACKAGE,
+    ENERGY_DRAM,
+    ENERGY_PLATFORM,
+    ENERGY_SCOPES
+};
+/* "GPU board", "CPU package", "DRAM", "platform" */
+const char *energy_meters_scope_name(enum energy_meters_scope scope);
 
 /* Of one device, or of all devices of a scope. Energies are gross. */
 struct energy_meters_figures {
     enum energy_meters_scope scope;
-    const char *name;                     /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the energy_meters */
-    const char *uuid;                     /* of a GPU, or NULL */
-    const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
-    const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the energy_meters */
+    const char *name;
+    const char *uuid;                    /* of a GPU, or NULL */
+    const struct gpu_identity *identity; /* of one GPU, or NULL; borrowed as name is */
+    /* of one GPU, or NULL: what is taken to be known of its sensor */
+    const struct sensor_profile *profile;
     const struct calibration *calibration; /* that the profile is from; NULL: none */
     const char *contradiction; /* why the readings switched a calibration off; NULL: they did not */
     const char *contradicted_sha256; /* of that calibration's file; NULL as contradiction is */
-    struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
-    struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
-    size_t devices;                       /* that were added up */
+    struct sensor_gain gain;         /* of the sensor, or of all of the sum's together */
+    struct reading power_limit_w;    /* of one GPU: enforced when it was looked at last */
+    size_t devices;                  /* that were added up */
     struct window_energy window;
     int64_t energy_mj; /* valid with window.energy_j */
     /* GPUs, from about one reading a second. */
@@ -151,7 +175,8 @@ struct energy_meters_steps {
 struct energy_meters_result {
     struct energy_meters_figures *devices;
     size_t device_count;
-    struct energy_meters_figures sums[ENERGY_SCOPES]; /* not valid when a device of that scope is missing, or there is none */
+    /* not valid when a device of that scope is missing, or there is none */
+    struct energy_meters_figures sums[ENERGY_SCOPES];
     struct energy_meters_missing *missing;
     size_t missing_count;
     struct energy_meters_epoch *epochs; /* as many as were given */
@@ -162,20 +187,23 @@ struct energy_meters_result {
     struct host_job_figures job;
 };
 
-/* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0), marks of the job's steps (may be NULL), which are
- * sorted, and live as long as the result. */
-void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
-                   size_t epoch_count, struct step_marks *marks, struct energy_meters_result *out);
+/* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0), marks of the
+ * job's steps (may be NULL), which are sorted, and live as long as the result. */
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns,
+                           int64_t end_ns, const struct epoch *epochs, size_t epoch_count,
+                           struct step_marks *marks, struct energy_meters_result *out);
 void energy_meters_result_fini(struct energy_meters_result *result);
 
-/* What would make the half-width narrower, as a phrase: a calibration where the sensor's profile makes most of it and the window is
- * of a second or more, else a longer window. */
+/* What would make the half-width narrower, as a phrase: a calibration where the sensor's profile
+ * makes most of it and the window is of a second or more, else a longer window. */
 const char *energy_meters_remedy(const struct energy_meters_figures *device);
 
 /* As docs/reference/measuring.md describes it; absent is null. */
-json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs);
+json_t *energy_meters_result_json(const struct energy_meters_result *result,
+                                  const struct epoch *epochs);
 
-/* One line: what is not measured here and why, with the command that mends it where there is one; NULL: all is. */
+/* One line: what is not measured here and why, with the command that mends it where there is one;
+ * NULL: all is. */
 char *energy_meters_missing_text(const struct energy_meters_options *options);
 
 #endif

@@ -9,7 +9,8 @@ enum { DIGITS = 6 };
 
 static void set(json_t *json, const char *key, struct reading reading)
 {
-    json_object_set_new(json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
+    json_object_set_new(
+        json, key, reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null());
 }
 
 static void set_value(json_t *json, const char *key, double value)
@@ -20,12 +21,14 @@ static void set_value(json_t *json, const char *key, double value)
 /* "inf" where it is infinite: JSON has no such number. */
 static void set_freedom(json_t *json, struct reading df)
 {
-    json_set_reading(json, "degrees_of_freedom", (struct reading){number_round(df.value, DIGITS), df.valid});
+    json_set_reading(json, "degrees_of_freedom",
+                     (struct reading){number_round(df.value, DIGITS), df.valid});
 }
 
 static void set_bytes(json_t *json, const char *key, struct reading reading)
 {
-    json_object_set_new(json, key, reading.valid ? json_integer((json_int_t)reading.value) : json_null());
+    json_object_set_new(json, key,
+                        reading.valid ? json_integer((json_int_t)reading.value) : json_null());
 }
 
 static json_t *flags_json(const struct window_energy *window)
@@ -34,7 +37,8 @@ static json_t *flags_json(const struct window_energy *window)
         unsigned flag;
         const char *name;
     } names[] = {
-        {WINDOW_BACKWARDS, "backwards"}, {WINDOW_JUMPED, "jumped"}, {WINDOW_STOOD, "stood"}, {WINDOW_GAP, "gap"},
+        {WINDOW_BACKWARDS, "backwards"}, {WINDOW_JUMPED, "jumped"},
+        {WINDOW_STOOD, "stood"},         {WINDOW_GAP, "gap"},
         {WINDOW_UNCOVERED, "uncovered"}, {WINDOW_EMPTY, "empty"},
     };
     json_t *json = json_array();
@@ -60,8 +64,8 @@ static json_t *reasons_json(unsigned reasons)
 static void add_gpu(const struct energy_meters_figures *figures, json_t *json)
 {
     for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
-        (gpu_reading_rows[gpu_figures[i].of].form == GPU_BYTES ? set_bytes : set)(json, gpu_figures[i].key,
-                                                                                  figures->figures[i]);
+        (gpu_reading_rows[gpu_figures[i].of].form == GPU_BYTES ? set_bytes : set)(
+            json, gpu_figures[i].key, figures->figures[i]);
     json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
 }
 
@@ -79,7 +83,8 @@ static void add_kind(const struct energy_meters_figures *figures, json_t *json)
     set(json, "power_limit_w", figures->power_limit_w);
     json_object_set_new(json, "sensor_profile", json_string(figures->profile->label));
     json_object_set_new(json, "sensor_profile_source", json_string(figures->profile->source));
-    json_set_text(json, "calibration_sha256", figures->calibration ? figures->calibration->sha256 : NULL);
+    json_set_text(json, "calibration_sha256",
+                  figures->calibration ? figures->calibration->sha256 : NULL);
     set_mhz(json, "sm_clock_max_mhz", identity->clocks.sm_max_mhz);
     set_mhz(json, "memory_clock_max_mhz", identity->clocks.memory_max_mhz);
     set_mhz(json, "sm_clock_application_mhz", identity->clocks.sm_application_mhz);
@@ -90,7 +95,8 @@ static void add_kind(const struct energy_meters_figures *figures, json_t *json)
 static json_t *component_json(const struct budget_component *component)
 {
     json_t *json = json_object();
-    struct reading u = {component->u, component->known}, contribution = {budget_contribution(component), u.valid};
+    struct reading u = {component->u, component->known},
+                   contribution = {budget_contribution(component), u.valid};
     json_object_set_new(json, "component", json_string(component->name));
     json_set_text(json, "type", component->type == BUDGET_A ? "A" : "B");
     set(json, "u", u);
@@ -115,10 +121,12 @@ static void add_budget(const struct energy_meters_figures *figures, json_t *json
             json_array_append_new(components, component_json(item));
         out = json_pack("{s:o}", "components", components);
     }
-    set(json, "aliasing_bound_j", window->energy_j.valid ? window->aliasing_bound_j : (struct reading){0});
+    set(json, "aliasing_bound_j",
+        window->energy_j.valid ? window->aliasing_bound_j : (struct reading){0});
     set(json, "gain_bound", (struct reading){figures->gain.bound, figures->gain.bound > 0});
     json_object_set_new(json, "budget", out);
-    /* The half-widths of several devices are added in squares (add_up in energy_meters_measure.c). */
+    /* The half-widths of several devices are added in squares (add_up in
+     * energy_meters_measure.c). */
     json_set_text(json, "combined", figures->devices > 1 ? "independent" : NULL);
 }
 
@@ -131,7 +139,8 @@ static json_t *figures_json(const struct energy_meters_figures *figures)
     if (figures->uuid)
         json_set_text(json, "uuid", figures->uuid);
     json_set_text(json, "scope", energy_meters_scope_name(figures->scope));
-    json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
+    json_object_set_new(json, "source",
+                        json_string(window->energy_j.valid ? window->source : "none"));
     json_set_reading(json, "joules", window->energy_j);
     json_set_reading(json, "kwh", window_kwh(window->energy_j));
     set(json, "half_width_j", window->half_width_j);
@@ -181,7 +190,8 @@ static void set_epoch(json_t *json, const char *energy, const char *half_width,
 {
     const struct window_energy *window = &figures->window;
     json_object_set_new(json, energy,
-                        window->energy_j.valid ? json_integer((json_int_t)figures->energy_mj) : json_null());
+                        window->energy_j.valid ? json_integer((json_int_t)figures->energy_mj)
+                                               : json_null());
     set(json, half_width, window->half_width_j);
 }
 
@@ -252,10 +262,12 @@ static json_t *steps_json(const struct energy_meters_result *result)
     return list;
 }
 
-json_t *energy_meters_result_json(const struct energy_meters_result *result, const struct epoch *epochs)
+json_t *energy_meters_result_json(const struct energy_meters_result *result,
+                                  const struct epoch *epochs)
 {
     static const char *const keys[ENERGY_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
-    json_t *json = json_object(), *devices = json_array(), *missing = json_array(), *parts = json_array();
+    json_t *json = json_object(), *devices = json_array(), *missing = json_array(),
+           *parts = json_array();
     for (int scope = 0; scope < ENERGY_SCOPES; scope++) {
         const struct energy_meters_figures *sum = &result->sums[scope];
         json_object_set_new(json, keys[scope], sum->devices ? figures_json(sum) : json_null());
@@ -263,9 +275,10 @@ json_t *energy_meters_result_json(const struct energy_meters_result *result, con
     EACH (device, result->devices, result->device_count)
         json_array_append_new(devices, figures_json(device));
     EACH (one, result->missing, result->missing_count)
-        json_array_append_new(missing,
-                              json_pack("{s:s, s:o, s:o}", "scope", energy_meters_scope_name(one->scope), "device",
-                                        json_text_or_null(one->name), "reason", json_text_or_null(one->reason)));
+        json_array_append_new(missing, json_pack("{s:s, s:o, s:o}", "scope",
+                                                 energy_meters_scope_name(one->scope), "device",
+                                                 json_text_or_null(one->name), "reason",
+                                                 json_text_or_null(one->reason)));
     for (size_t i = 0; i < result->epoch_count; i++)
         json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
     json_object_set_new(json, "devices", devices);

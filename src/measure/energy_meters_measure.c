@@ -118,21 +118,24 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
     const struct window_energy *more = &device->window;
     bool both = to->energy_j.valid && more->energy_j.valid;
     energy_budget_add_parts(&to->parts, &more->parts);
-    sum->gain = energy_budget_add_gain(to->energy_j.value, &sum->gain, more->energy_j.value, &device->gain);
+    sum->gain =
+        energy_budget_add_gain(to->energy_j.value, &sum->gain, more->energy_j.value, &device->gain);
     to->energy_j = (struct reading){to->energy_j.value + more->energy_j.value, both};
     sum->energy_mj += device->energy_mj;
     /* Different sensors: their read-outs err independently. */
     to->half_width_j = (struct reading){hypot(to->half_width_j.value, more->half_width_j.value),
                                         to->half_width_j.valid && more->half_width_j.valid};
     /* What runs on several may be in step with all of them. */
-    to->aliasing_bound_j = (struct reading){to->aliasing_bound_j.value + more->aliasing_bound_j.value,
-                                            to->aliasing_bound_j.valid && more->aliasing_bound_j.valid};
+    to->aliasing_bound_j =
+        (struct reading){to->aliasing_bound_j.value + more->aliasing_bound_j.value,
+                         to->aliasing_bound_j.valid && more->aliasing_bound_j.valid};
     to->power_mean_w = (struct reading){to->power_mean_w.value + more->power_mean_w.value,
                                         to->power_mean_w.valid && more->power_mean_w.valid};
-    to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j = to->integral_half_width_j =
-        (struct reading){0};
+    to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j =
+        to->integral_half_width_j = (struct reading){0};
     to->covered_share = fmin(to->covered_share, more->covered_share);
-    to->longest_gap_ns = to->longest_gap_ns > more->longest_gap_ns ? to->longest_gap_ns : more->longest_gap_ns;
+    to->longest_gap_ns =
+        to->longest_gap_ns > more->longest_gap_ns ? to->longest_gap_ns : more->longest_gap_ns;
     to->disagrees |= more->disagrees;
     to->flags |= more->flags;
     if (strcmp(to->source, more->source) != 0)
@@ -144,16 +147,16 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
         if (gpu_figures[i].how == GPU_MAX)
             keep_larger(figure, other);
         else
-            *figure =
-                (struct reading){(figure->value * parts + other.value) / (parts + 1), figure->valid && other.valid};
+            *figure = (struct reading){(figure->value * parts + other.value) / (parts + 1),
+                                       figure->valid && other.valid};
     }
     sum->clock_reasons |= device->clock_reasons;
 }
 
 /* One name's epochs follow each other without a gap: they are the pieces of one cut. */
-static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
-                     const struct energy_meters_figures *device, const struct meter *meter,
-                     struct energy_meters_epoch *epochs)
+static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first,
+                     size_t count, const struct energy_meters_figures *device,
+                     const struct meter *meter, struct energy_meters_epoch *epochs)
 {
     AUTO(cleanup_free) struct window_mark *marks = mem_array(count, sizeof *marks);
     AUTO(cleanup_free) struct window_piece *pieces = mem_array(count, sizeof *pieces);
@@ -163,8 +166,10 @@ static void cut_name(const struct window_index *index, const struct stretch *str
     for (size_t i = 0; i < count; i++) {
         struct energy_meters_figures part = {.scope = device->scope, .window = pieces[i].window};
         part.energy_mj = pieces[i].energy_mj;
-        /* What was bridged has an energy, as all pieces add up, but nobody knows how wrong it is. */
-        part.window.energy_j = (struct reading){(double)part.energy_mj / 1000, device->window.energy_j.valid};
+        /* What was bridged has an energy, as all pieces add up, but nobody knows how wrong it
+         * is. */
+        part.window.energy_j =
+            (struct reading){(double)part.energy_mj / 1000, device->window.energy_j.valid};
         fill_samples(meter, &part);
         add_up(&epochs[first + i].of[device->scope], &part);
     }
@@ -176,7 +181,8 @@ static void cut_epochs(const struct window_index *index, const struct stretch *s
 {
     for (size_t first = 0, next; first < stretch->epoch_count; first = next) {
         next = first + 1;
-        while (next < stretch->epoch_count && strcmp(stretch->epochs[next].name, stretch->epochs[first].name) == 0)
+        while (next < stretch->epoch_count &&
+               strcmp(stretch->epochs[next].name, stretch->epochs[first].name) == 0)
             next++;
         cut_name(index, stretch, first, next - first, device, meter, epochs);
     }
@@ -213,8 +219,10 @@ static void measure_device(const struct series *series, const struct window_sens
     add_up(&out->sums[device->scope], device);
 }
 
-/* Of the whole stretch, by a sensor as it is calibrated: whether its counter and its samples contradict each other. */
-static bool disagrees(const struct series *series, const struct window_sensor *sensor, const struct stretch *stretch)
+/* Of the whole stretch, by a sensor as it is calibrated: whether its counter and its samples
+ * contradict each other. */
+static bool disagrees(const struct series *series, const struct window_sensor *sensor,
+                      const struct stretch *stretch)
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
@@ -224,14 +232,17 @@ static bool disagrees(const struct series *series, const struct window_sensor *s
     return whole.window.disagrees;
 }
 
-static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope, const char *name,
-                        const char *reason)
+static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope,
+                        const char *name, const char *reason)
 {
-    out->missing[out->missing_count++] = (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
+    out->missing[out->missing_count++] =
+        (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
 }
 
-/* By its calibration, which is not used any more once the readings contradict it: later ones may only fail to show it. */
-static struct window_sensor choose_sensor(const struct energy_meters_meter *meter, const struct stretch *stretch,
+/* By its calibration, which is not used any more once the readings contradict it: later ones may
+ * only fail to show it. */
+static struct window_sensor choose_sensor(const struct energy_meters_meter *meter,
+                                          const struct stretch *stretch,
                                           struct energy_meters_figures *device)
 {
     const struct series *series = meter_series(meter->meter);
@@ -241,7 +252,8 @@ static struct window_sensor choose_sensor(const struct energy_meters_meter *mete
         device->calibration = &found->from;
         device->profile = &found->of;
         device->gain = found->of.gain;
-        if (!calibration_contradicted(found, series, found->contradiction, sizeof found->contradiction) &&
+        if (!calibration_contradicted(found, series, found->contradiction,
+                                      sizeof found->contradiction) &&
             !disagrees(series, &sensor, stretch))
             return sensor;
         if (!*found->contradiction)
@@ -269,20 +281,25 @@ static void measure_gpu(const struct energy_meters_meter *meter, const struct st
         return;
     }
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        add_missing(out, ENERGY_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
+        add_missing(out, ENERGY_GPU, meter->label,
+                    "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
     struct energy_meters_figures *device = &out->devices[out->device_count++];
-    *device = (struct energy_meters_figures){
-        .scope = ENERGY_GPU, .name = meter->label, .uuid = about->identity.uuid, .identity = &about->identity};
+    *device = (struct energy_meters_figures){.scope = ENERGY_GPU,
+                                             .name = meter->label,
+                                             .uuid = about->identity.uuid,
+                                             .identity = &about->identity};
     struct window_sensor sensor = choose_sensor(meter, stretch, device);
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 
-static void measure_host(const struct host_meter *host, const struct stretch *stretch, struct energy_meters_result *out)
+static void measure_host(const struct host_meter *host, const struct stretch *stretch,
+                         struct energy_meters_result *out)
 {
-    static const enum energy_meters_scope scopes[] = {
-        [RAPL_PACKAGE] = ENERGY_PACKAGE, [RAPL_DRAM] = ENERGY_DRAM, [RAPL_PLATFORM] = ENERGY_PLATFORM};
+    static const enum energy_meters_scope scopes[] = {[RAPL_PACKAGE] = ENERGY_PACKAGE,
+                                                      [RAPL_DRAM] = ENERGY_DRAM,
+                                                      [RAPL_PLATFORM] = ENERGY_PLATFORM};
     const struct rapl *rapl = host_meter_rapl(host);
     for (size_t i = 0; i < rapl->count; i++) {
         const struct rapl_domain *domain = &rapl->domains[i];
@@ -293,20 +310,24 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
         }
         struct window_sensor sensor = rapl_sensor(domain);
         struct energy_meters_figures *device = &out->devices[out->device_count++];
-        *device = (struct energy_meters_figures){.scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
+        *device = (struct energy_meters_figures){
+            .scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
         measure_device(host_meter_series(host, i), &sensor, stretch, NULL, device, out);
     }
 }
 
-static void take_host_memory(const struct energy_meters *energy_meters, const struct stretch *stretch,
-                             struct energy_meters_result *out)
+static void take_host_memory(const struct energy_meters *energy_meters,
+                             const struct stretch *stretch, struct energy_meters_result *out)
 {
     for (size_t i = 0; i < stretch->epoch_count; i++) {
         const struct epoch *epoch = &stretch->epochs[i];
         const struct energy_meters_memory *memory = energy_meters->memory;
-        size_t first = FIRST_PLACE(at, 0, energy_meters->memory_count, memory[at].t_ns >= epoch->start_ns);
-        for (size_t k = first; k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns; k++)
-            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){memory[k].bytes, true});
+        size_t first =
+            FIRST_PLACE(at, 0, energy_meters->memory_count, memory[at].t_ns >= epoch->start_ns);
+        for (size_t k = first; k < energy_meters->memory_count && memory[k].t_ns <= epoch->end_ns;
+             k++)
+            keep_larger(&out->epochs[i].host_memory_peak_bytes,
+                        (struct reading){memory[k].bytes, true});
     }
 }
 
@@ -314,12 +335,14 @@ static void take_host_memory(const struct energy_meters *energy_meters, const st
 static void spoil(struct energy_meters_figures *sum)
 {
     struct window_energy *window = &sum->window;
-    window->energy_j.valid = window->half_width_j.valid = window->power_mean_w.valid = window->power_max_w.valid =
-        window->power_min_w.valid = window->power_cv_within.valid = false;
+    window->energy_j.valid = window->half_width_j.valid = window->power_mean_w.valid =
+        window->power_max_w.valid = window->power_min_w.valid = window->power_cv_within.valid =
+            false;
     window->source = "none";
 }
 
-static bool is_calibrated(const struct energy_meters *energy_meters, const struct sensor_profile *profile)
+static bool is_calibrated(const struct energy_meters *energy_meters,
+                          const struct sensor_profile *profile)
 {
     EACH (item, energy_meters->calibrated, energy_meters->calibrated_count)
         if (profile == &item->of)
@@ -336,7 +359,8 @@ static void measure_steps(const struct energy_meters *energy_meters, const struc
             if (device->scope != ENERGY_GPU || device->name != item->label)
                 continue;
             struct step_sensor sensor = {.behaviour = &device->profile->behaviour,
-                                         .calibrated = is_calibrated(energy_meters, device->profile),
+                                         .calibrated =
+                                             is_calibrated(energy_meters, device->profile),
                                          .gain_bound = device->gain.bound,
                                          .mark_s = (double)MARK_HALF_NS / (double)NS_PER_S};
             struct energy_meters_steps *steps = &out->steps[out->step_count++];
@@ -346,15 +370,16 @@ static void measure_steps(const struct energy_meters *energy_meters, const struc
         }
 }
 
-void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns,
-                           const struct epoch *epochs, size_t epoch_count, struct step_marks *marks,
-                           struct energy_meters_result *out)
+void energy_meters_measure(const struct energy_meters *energy_meters, int64_t start_ns,
+                           int64_t end_ns, const struct epoch *epochs, size_t epoch_count,
+                           struct step_marks *marks, struct energy_meters_result *out)
 {
     struct step_fold fold = {0};
     if (marks && marks->count > 0)
         step_fold(marks, start_ns, end_ns, &fold);
     struct stretch stretch = {start_ns, end_ns, epochs, epoch_count, &fold};
-    size_t most = energy_meters->count + (energy_meters->host ? host_meter_rapl(energy_meters->host)->count : 0) + 1;
+    size_t most = energy_meters->count +
+                  (energy_meters->host ? host_meter_rapl(energy_meters->host)->count : 0) + 1;
     *out = (struct energy_meters_result){
         .devices = mem_array(most, sizeof *out->devices),
         .missing = mem_array(most, sizeof *out->missing),
@@ -367,7 +392,8 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
         measure_host(energy_meters->host, &stretch, out);
         take_host_memory(energy_meters, &stretch, out);
         host_window_between(&energy_meters->from, &energy_meters->to, &out->host);
-        const struct host_job_figures *job = host_meter_job(energy_meters->host, energy_meters->job);
+        const struct host_job_figures *job =
+            host_meter_job(energy_meters->host, energy_meters->job);
         if (job) {
             out->job = *job;
             host_window_set_job(&out->host, job);
@@ -385,16 +411,17 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
 
 const char *energy_meters_remedy(const struct energy_meters_figures *device)
 {
-    static const enum window_part of_profile[] = {WINDOW_PART_EDGES, WINDOW_PART_AVERAGING, WINDOW_PART_UNSEEN,
-                                                  WINDOW_PART_LAG};
+    static const enum window_part of_profile[] = {WINDOW_PART_EDGES, WINDOW_PART_AVERAGING,
+                                                  WINDOW_PART_UNSEEN, WINDOW_PART_LAG};
     const struct window_energy *window = &device->window;
     double variance = 0, half_width_j = window->half_width_j.value;
     EACH_OF (part, of_profile)
         variance += pow(HALF_WIDTH_DEVIATIONS * window->parts.j[*part], 2);
     bool is_short = window->end_ns - window->start_ns < NS_PER_S;
     bool by_profile = !is_short && variance > 0.5 * half_width_j * half_width_j;
-    return device->scope == ENERGY_GPU && !device->calibration && by_profile ? "run '" TARE_NAME " calibrate'"
-                                                                             : "measure a longer window";
+    return device->scope == ENERGY_GPU && !device->calibration && by_profile
+               ? "run '" TARE_NAME " calibrate'"
+               : "measure a longer window";
 }
 
 void energy_meters_result_fini(struct energy_meters_result *result)

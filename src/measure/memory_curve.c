@@ -46,7 +46,9 @@ json_t *memory_curve_json(const struct memory_curve *curve)
         return json_null();
     json_t *points = json_array();
     for (size_t i = 0; i < curve->count; i++)
-        json_array_append_new(points, curve->points[i] < 0 ? json_null() : json_integer((json_int_t)curve->points[i]));
+        json_array_append_new(points, curve->points[i] < 0
+                                          ? json_null()
+                                          : json_integer((json_int_t)curve->points[i]));
     return json_pack("{s:I, s:o, s:o}", "peak_bytes", (json_int_t)curve->peak_bytes, "step_s",
                      json_finite(curve->step_s), "bytes", points);
 }
@@ -61,10 +63,12 @@ void counted_begin(struct counted *counted)
 
 static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
 {
-    return a->held == b->held && a->peak == b->peak && a->sum_peak == b->sum_peak && a->processes == b->processes;
+    return a->held == b->held && a->peak == b->peak && a->sum_peak == b->sum_peak &&
+           a->processes == b->processes;
 }
 
-void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s)
+void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid,
+                  int64_t now_ns, double now_s)
 {
     struct ledger_gpu now;
     double before_s = counted->last_s;
@@ -103,8 +107,9 @@ json_t *counted_json(const struct counted *counted)
     bool known = counted->context_bytes >= 0;
     double held = (double)counted->last.peak, peak = held + counted->context_bytes;
     /* How many contexts were alive together when several held most, nobody tells. */
-    return json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes, "peak_bytes",
-                     bytes_json(known && counted->last.processes == 1, peak), "held_peak_bytes", (json_int_t)held,
-                     "sum_peak_bytes", (json_int_t)counted->last.sum_peak, "context_bytes",
-                     bytes_json(known, counted->context_bytes), "curve", memory_curve_json(&counted->curve));
+    return json_pack(
+        "{s:I, s:o, s:I, s:I, s:o, s:o}", "processes", (json_int_t)counted->last.processes,
+        "peak_bytes", bytes_json(known && counted->last.processes == 1, peak), "held_peak_bytes",
+        (json_int_t)held, "sum_peak_bytes", (json_int_t)counted->last.sum_peak, "context_bytes",
+        bytes_json(known, counted->context_bytes), "curve", memory_curve_json(&counted->curve));
 }

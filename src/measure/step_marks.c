@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Between a step's mark and its first phase's lies the time of two writes; what takes longer is a phase of its own. */
+/* Between a step's mark and its first phase's lies the time of two writes; what takes longer is a
+ * phase of its own. */
 static const int64_t LEAD_NS = NS_PER_MS;
 
 static const double LONGEST = 1.5; /* times the median */
@@ -40,7 +41,9 @@ bool step_marks_take(struct step_marks *marks, const struct mark *mark)
     bool full = marks->count == STEP_MARKS_MAX;
     if (phase && !mark->is_end && !full && (what = name_place(marks, mark->label)) < 0)
         full = true;
-    bool repeats = what == STEP_BEGINS ? mark->label[0] && strcmp(marks->last_step, mark->label) == 0 : what == before;
+    bool repeats = what == STEP_BEGINS
+                       ? mark->label[0] && strcmp(marks->last_step, mark->label) == 0
+                       : what == before;
     if (full)
         marks->left_out++;
     if (full || repeats)
@@ -94,7 +97,8 @@ static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t
 
 static void end_step(struct cut *cut, struct marked *step, int64_t t_ns)
 {
-    if (step->phases > 0 && step->phases <= STEP_PHASES_MAX && t_ns > cut->edges[step->first].t_ns) {
+    if (step->phases > 0 && step->phases <= STEP_PHASES_MAX &&
+        t_ns > cut->edges[step->first].t_ns) {
         step->end_ns = t_ns;
         MEM_ADD(cut->steps, cut->count) = *step;
     }
@@ -113,7 +117,8 @@ static int32_t opener(const struct step_marks *marks)
     return STEP_BEGINS;
 }
 
-static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t end_ns, struct cut *cut)
+static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t end_ns,
+                      struct cut *cut)
 {
     struct marked step = {0};
     int32_t opens = opener(marks);
@@ -157,7 +162,8 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
     EACH (step, cut->steps, cut->count) {
         const struct edge *edges = &cut->edges[step->first];
         if (step->kind == kind)
-            spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) - edges[0].t_ns);
+            spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) -
+                                        edges[0].t_ns);
     }
     qsort(spans, count, sizeof *spans, by_number);
     return count > 0 ? (int64_t)spans[count / 2] : 0;
@@ -195,7 +201,8 @@ void step_fold(struct step_marks *marks, int64_t start_ns, int64_t end_ns, struc
         usual++;
     if (cut.count > 0) {
         const struct edge *edges = &cut.edges[usual->first];
-        size_t lead = usual->phases > 1 && edges[0].what < 0 && median_ns(&cut, kind, true) < LEAD_NS;
+        size_t lead =
+            usual->phases > 1 && edges[0].what < 0 && median_ns(&cut, kind, true) < LEAD_NS;
         out->phase_count = usual->phases - lead;
         for (size_t i = 0; i < out->phase_count; i++) {
             int32_t what = edges[i + lead].what;

@@ -7,12 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-static const double INSIDE = 0.98;      /* of a sample's weight must be in steps that count */
-static const double REACH = 6;          /* time constants after which an exponential mean has forgotten */
-static const double PRIOR_DRIFT = 0.1;  /* the same of each term of the drift, falling with its number */
-static const double EVEN = 0.01;        /* of the level's variance over a step: a phase that is nearly even */
-static const double RIVALS = 30;        /* of the same logarithm: two searches that end so near each other both count */
-static const double EDGE_STEP_S = 5e-4; /* by which edges are varied */
+static const double INSIDE = 0.98; /* of a sample's weight must be in steps that count */
+/* time constants after which an exponential mean has forgotten */
+static const double REACH = 6;
+/* the same of each term of the drift, falling with its number */
+static const double PRIOR_DRIFT = 0.1;
+/* of the level's variance over a step: a phase that is nearly even */
+static const double EVEN = 0.01;
+/* of the same logarithm: two searches that end so near each other both count */
+static const double RIVALS = 30;
+static const double EDGE_STEP_S = 5e-4;   /* by which edges are varied */
 static const double MARK_JITTER_S = 5e-4; /* from step to step, at most */
 
 /* ---- the sensor */
@@ -33,13 +37,16 @@ static double weight_before(const struct step_model *model, double x)
         return at < 0 ? exp(at / model->at.length_s) : 1;
     if (blur < 1e-6)
         return at <= -model->at.length_s ? 0 : at < 0 ? at / model->at.length_s + 1 : 1;
-    return (ramp_integral(at + blur / 2, model->at.length_s) - ramp_integral(at - blur / 2, model->at.length_s)) / blur;
+    return (ramp_integral(at + blur / 2, model->at.length_s) -
+            ramp_integral(at - blur / 2, model->at.length_s)) /
+           blur;
 }
 
 double step_model_reach_s(const struct step_model *model)
 {
     bool exponential = model->sensor->behaviour->averaging == WINDOW_EXPONENTIAL;
-    return model->delay_s + model->sensor->stamp_s / 2 + model->at.length_s * (exponential ? REACH : 1);
+    return model->delay_s + model->sensor->stamp_s / 2 +
+           model->at.length_s * (exponential ? REACH : 1);
 }
 
 /* ---- rows */
@@ -54,19 +61,21 @@ double step_model_edge_s(const struct step_model *model, size_t step, size_t pha
 /* Weights of the bins in the mean by which a sample at t_s is taken; gives their sum. */
 static double bin_weights(const struct step_model *model, double t_s, struct step_row *row)
 {
-    double from = t_s - step_model_reach_s(model), to = t_s - model->delay_s + model->sensor->stamp_s / 2, sum = 0;
+    double from = t_s - step_model_reach_s(model),
+           to = t_s - model->delay_s + model->sensor->stamp_s / 2, sum = 0;
     bool exponential = model->sensor->behaviour->averaging == WINDOW_EXPONENTIAL;
     memset(row->of, 0, model->bins * sizeof *row->of);
     row->first = model->bins;
     row->last = 0;
-    size_t first_after =
-        FIRST_PLACE(at, 0, model->fold->steps, step_model_edge_s(model, at, model->fold->phase_count) > from);
+    size_t first_after = FIRST_PLACE(at, 0, model->fold->steps,
+                                     step_model_edge_s(model, at, model->fold->phase_count) > from);
     double before = 0, known_s = NAN; /* where "before" is known of */
     for (size_t step = first_after; step < model->fold->steps; step++) {
         if (step_model_edge_s(model, step, 0) >= to)
             break;
         for (size_t k = 0; k < model->fold->phase_count; k++) {
-            double begin = step_model_edge_s(model, step, k), end = step_model_edge_s(model, step, k + 1);
+            double begin = step_model_edge_s(model, step, k),
+                   end = step_model_edge_s(model, step, k + 1);
             size_t count = model->first[k + 1] - model->first[k];
             if (end <= from || begin >= to || end <= begin)
                 continue;
@@ -75,11 +84,12 @@ static double bin_weights(const struct step_model *model, double t_s, struct ste
             size_t b = from > begin ? (size_t)((from - begin) / width) : 0;
             if (b > 0 || begin != known_s)
                 before = weight_before(model, begin + width * (double)b - t_s);
-            double grows =
-                exponential ? exp(width / model->at.length_s) : 0; /* from bin to bin: one exp for all of them */
+            /* from bin to bin: one exp for all of them */
+            double grows = exponential ? exp(width / model->at.length_s) : 0;
             for (; b < count && begin + width * (double)b < to; b++) {
                 double x = begin + width * (double)(b + 1) - t_s;
-                double after = exponential && x + model->delay_s < 0 ? before * grows : weight_before(model, x);
+                double after = exponential && x + model->delay_s < 0 ? before * grows
+                                                                     : weight_before(model, x);
                 size_t at = model->first[k] + b;
                 row->of[at] += after - before;
                 sum += after - before;
@@ -121,11 +131,14 @@ static double slope(struct step_model *model, double t_s, double *time, double b
 
 static double drift(const struct step_model *model, size_t i, int64_t t_ns)
 {
-    int64_t begin_ns = model->samples[0].t_ns, end_ns = model->samples[model->sample_count - 1].t_ns;
-    return cos(3.14159265358979 * (double)(i + 1) * (double)(t_ns - begin_ns) / (double)(end_ns - begin_ns));
+    int64_t begin_ns = model->samples[0].t_ns,
+            end_ns = model->samples[model->sample_count - 1].t_ns;
+    return cos(3.14159265358979 * (double)(i + 1) * (double)(t_ns - begin_ns) /
+               (double)(end_ns - begin_ns));
 }
 
-/* False: the sample is not of steps that count. times: with the columns of the times, else these are taken as they are. */
+/* False: the sample is not of steps that count. times: with the columns of the times, else these
+ * are taken as they are. */
 static bool make_row(struct step_model *model, size_t sample, bool times)
 {
     struct step_row *row = model->row;
@@ -138,15 +151,18 @@ static bool make_row(struct step_model *model, size_t sample, bool times)
     row->spread = 0;
     memset(row->of + n, 0, (model->unknowns - n) * sizeof *row->of);
     if (times) {
-        double late = 0, blur = model->sensor->stamp_s, jitter = fmin(model->mark_sd_s, MARK_JITTER_S);
+        double late = 0, blur = model->sensor->stamp_s,
+               jitter = fmin(model->mark_sd_s, MARK_JITTER_S);
         for (size_t k = 0; k < phases; k++) {
             double by = slope(model, t_s, &model->at.early_s[k], EDGE_STEP_S);
             row->of[n + k] = by;
-            row->y += by * model->at.early_s[k]; /* the column belongs to the difference from the time as it is now */
+            /* the column belongs to the difference from the time as it is now */
+            row->y += by * model->at.early_s[k];
             row->spread += by * by * jitter * jitter;
             late += by;
         }
-        double longer = slope(model, t_s, &model->at.length_s, fmax(model->at.length_s / 100, 1e-4));
+        double longer =
+            slope(model, t_s, &model->at.length_s, fmax(model->at.length_s / 100, 1e-4));
         row->of[n + phases] = longer;
         row->y += longer * (model->at.length_s - model->told_s);
         row->spread += late * late * blur * blur / 12;
@@ -174,7 +190,8 @@ static void accumulate(struct step_model *model)
             continue;
         model->right[i] += scaled * row->y;
         double *to = model->normal + i * n;
-        add_scaled(to + row->first, scaled, row->of + row->first, i < bins ? i + 1 - row->first : filled);
+        add_scaled(to + row->first, scaled, row->of + row->first,
+                   i < bins ? i + 1 - row->first : filled);
         if (i >= bins)
             add_scaled(to + bins, scaled, row->of + bins, i + 1 - bins);
     }
@@ -196,8 +213,8 @@ void step_model_build(struct step_model *model, bool times)
 
 /* ---- the prior and the posterior */
 
-/* Adds the prior's precision to the lower triangle; gives the logarithm of its determinant. Within a phase the curve is a
- * random walk; from one phase to the next it may jump. */
+/* Adds the prior's precision to the lower triangle; gives the logarithm of its determinant. Within
+ * a phase the curve is a random walk; from one phase to the next it may jump. */
 static double add_prior(const struct step_model *model, double rough, double *to)
 {
     size_t n = model->unknowns, phases = model->fold->phase_count;
@@ -216,10 +233,12 @@ static double add_prior(const struct step_model *model, double rough, double *to
         }
     }
     /* A delay that is wrong moves all edges alike. */
-    double own = model->mark_sd_s * model->mark_sd_s, common = model->delay_sd_s * model->delay_sd_s;
+    double own = model->mark_sd_s * model->mark_sd_s,
+           common = model->delay_sd_s * model->delay_sd_s;
     for (size_t i = 0; i < phases; i++) {
         for (size_t j = 0; j <= i; j++)
-            to[(model->bins + i) * n + model->bins + j] -= common / (own * (own + (double)phases * common));
+            to[(model->bins + i) * n + model->bins + j] -=
+                common / (own * (own + (double)phases * common));
         to[(model->bins + i) * (n + 1)] += 1 / own;
     }
     for (size_t i = model->bins + phases; i < n; i++) {
@@ -230,7 +249,8 @@ static double add_prior(const struct step_model *model, double rough, double *to
     return log_determinant;
 }
 
-/* In place: lower triangle to its Cholesky factor. Gives the logarithm of the determinant; NAN: not positive. */
+/* In place: lower triangle to its Cholesky factor. Gives the logarithm of the determinant; NAN: not
+ * positive. */
 static double factorise(double *of, size_t n)
 {
     double log_determinant = 0;
@@ -271,7 +291,8 @@ static void solve_back(const double *factor, size_t n, double *x)
     }
 }
 
-/* The marginal likelihood's logarithm; the factor of the posterior's precision goes to the model's work. */
+/* The marginal likelihood's logarithm; the factor of the posterior's precision goes to the model's
+ * work. */
 static double evidence_of(const struct step_model *model, double rough, double noise)
 {
     double *work = model->work;
@@ -292,7 +313,8 @@ static double evidence_of(const struct step_model *model, double rough, double n
     return -0.5 * ((double)model->rows * log(noise) + posterior - prior + model->yy / noise - fit);
 }
 
-/* How rough the curve is and how noisy a sample: where they explain the samples best. Gives how well. */
+/* How rough the curve is and how noisy a sample: where they explain the samples best. Gives how
+ * well. */
 double step_model_learn_variances(struct step_model *model, double factor, double least, bool curve)
 {
     double best = evidence_of(model, model->at.rough, model->at.noise);
@@ -301,7 +323,8 @@ double step_model_learn_variances(struct step_model *model, double factor, doubl
             better = false;
             for (int move = curve ? 0 : 2; move < 4; move++) {
                 double by = move % 2 ? factor : 1 / factor;
-                double rough = model->at.rough * (move < 2 ? by : 1), noise = model->at.noise * (move < 2 ? 1 : by);
+                double rough = model->at.rough * (move < 2 ? by : 1),
+                       noise = model->at.noise * (move < 2 ? 1 : by);
                 double least_noise = STEP_FINEST * STEP_FINEST * model->mean_w * model->mean_w;
                 bool sane = noise >= least_noise && rough >= least_noise / model->out->step_s;
                 double found = sane ? evidence_of(model, rough, noise) : -INFINITY;
@@ -321,31 +344,36 @@ double step_model_learn_variances(struct step_model *model, double factor, doubl
 static double times_prior(const struct step_model *model)
 {
     size_t phases = model->fold->phase_count;
-    double own = model->mark_sd_s * model->mark_sd_s, common = model->delay_sd_s * model->delay_sd_s;
+    double own = model->mark_sd_s * model->mark_sd_s,
+           common = model->delay_sd_s * model->delay_sd_s;
     double sum = 0, squares = 0, longer = (model->at.length_s - model->told_s) / model->length_sd_s;
     EACH (early_, model->at.early_s, phases) {
         sum += *early_;
         squares += *early_ * *early_;
     }
-    return -0.5 * (longer * longer + squares / own - sum * sum * common / (own * (own + (double)phases * common)));
+    return -0.5 * (longer * longer + squares / own -
+                   sum * sum * common / (own * (own + (double)phases * common)));
 }
 
 /* How well the times as they are explain the samples, with the variances that then fit best. */
 double step_model_times_fit(struct step_model *model, bool curve)
 {
     for (size_t k = 0; k < model->fold->phase_count; k++) {
-        double next = k + 1 < model->fold->phase_count ? model->at.early_s[k + 1] : model->at.early_s[0];
+        double next =
+            k + 1 < model->fold->phase_count ? model->at.early_s[k + 1] : model->at.early_s[0];
         if (model->phase_s[k] + next - model->at.early_s[k] < 0.2 * model->phase_s[k])
             return -INFINITY;
     }
     if (model->at.length_s <= 0)
         return -INFINITY;
     step_model_build(model, false);
-    return model->rows < STEP_SAMPLES_MIN / 2 ? -INFINITY
-                                              : step_model_learn_variances(model, 4, 1.9, curve) + times_prior(model);
+    return model->rows < STEP_SAMPLES_MIN / 2
+               ? -INFINITY
+               : step_model_learn_variances(model, 4, 1.9, curve) + times_prior(model);
 }
 
-/* Of the times: the edges of some phases, or (first = phases) the length, about the middle of what is averaged. */
+/* Of the times: the edges of some phases, or (first = phases) the length, about the middle of what
+ * is averaged. */
 void step_model_shift_times(struct step_model *model, size_t first, size_t count, double by)
 {
     size_t phases = model->fold->phase_count;
@@ -391,9 +419,10 @@ static void search(struct step_model *model, double from, double to, bool curve)
         }
 }
 
-/* Where the phases begin and how long the average is. A curve that may bend as it likes hides a jump in the wrong place,
- * so at first phases are taken as nearly even; from what that finds, and from what is stated, the search goes on with
- * the curve as it is, and the better of the two counts. */
+/* Where the phases begin and how long the average is. A curve that may bend as it likes hides a
+ * jump in the wrong place, so at first phases are taken as nearly even; from what that finds, and
+ * from what is stated, the search goes on with the curve as it is, and the better of the two
+ * counts. */
 void step_model_find_times(struct step_model *model)
 {
     double fine = model->bin_s / 70;
@@ -405,7 +434,8 @@ void step_model_find_times(struct step_model *model)
     begun = model->at;
     model->at = stated;
     model->at.rough = EVEN * model->level_w * model->level_w / model->out->step_s;
-    search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine, false);
+    search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine,
+           false);
     model->at.rough = stated.rough;
     search(model, model->bin_s / 4, fine, true);
     step_model_times_fit(model, true);

@@ -1,4 +1,5 @@
-/* The curve of one step from samples of many, and the energies of its phases: what the model is made of, and what comes out. */
+/* The curve of one step from samples of many, and the energies of its phases: what the model is
+ * made of, and what comes out. */
 #include "measure/step_model.h"
 
 #include "base/cleanup.h"
@@ -12,22 +13,28 @@
 enum { STEPS_MIN = 10, SAMPLES_MOST = 10000, BLOCKS_MIN = 8, BLOCKS_MOST = 40 };
 
 static const double BIN_S = 0.005, BIN_LEAST_S = 0.001, STEP_LONGEST_S = 10;
-static const double RISE_S = 1e-3;       /* an instantaneous sample is a mean over this span */
-static const double RESOLVED = 0.3;      /* of the prior's standard deviation may be left of a phase's mean */
-static const double PRIOR_LEVEL = 0.5;   /* standard deviation of a phase's level, of the mean power */
+static const double RISE_S = 1e-3; /* an instantaneous sample is a mean over this span */
+/* of the prior's standard deviation may be left of a phase's mean */
+static const double RESOLVED = 0.3;
+/* standard deviation of a phase's level, of the mean power */
+static const double PRIOR_LEVEL = 0.5;
 static const double EDGE_DOUBT_S = 5e-4; /* half-width of an edge */
 static const double FLICKER_S = 0.02;    /* power that varies from step to step does so over this */
-static const double DROP = 6;            /* of the likelihood's logarithm: times beyond are ruled out */
-static const double LAG_LEAST = 0.5,
-                    LAG_MOST =
-                        1.1; /* of the time between samples: the middle of a mean since the one before is so late */
-static const double VAGUE =
-    0.25; /* half-width of a phase's energy by a lag alone, of that energy: beyond, the lag tells too little */
-static const double SINCE_UNSURE = 0.5; /* of that time: standard deviation of a length that nobody states */
+/* of the likelihood's logarithm: times beyond are ruled out */
+static const double DROP = 6;
+/* of the time between samples: the middle of a mean since the one before is so late */
+static const double LAG_LEAST = 0.5, LAG_MOST = 1.1;
+/* half-width of a phase's energy by a lag alone, of that energy: beyond, the lag tells too
+ * little */
+static const double VAGUE = 0.25;
+/* of that time: standard deviation of a length that nobody states */
+static const double SINCE_UNSURE = 0.5;
 static const double TIME_UNSURE = 0.03,
-                    DELAY_UNSURE_S = 0.0015; /* standard deviations of a calibration's times, at least */
+                    /* standard deviations of a calibration's times, at least */
+    DELAY_UNSURE_S = 0.0015;
 
-/* Share of each bin in the mean power from begin_s to end_s of a step, over those that last so long. */
+/* Share of each bin in the mean power from begin_s to end_s of a step, over those that last so
+ * long. */
 static double span_weights(const struct step_model *model, double begin_s, double end_s, double *c)
 {
     double sum = 0;
@@ -45,7 +52,8 @@ static double span_weights(const struct step_model *model, double begin_s, doubl
             if (to <= begin_s || from >= end_s || to <= from)
                 continue;
             double width = (to - from) / (double)count;
-            for (size_t b = begin_s > from ? (size_t)((begin_s - from) / width) : 0; b < count; b++) {
+            for (size_t b = begin_s > from ? (size_t)((begin_s - from) / width) : 0; b < count;
+                 b++) {
                 double left = fmax(from + width * (double)b, begin_s),
                        right = fmin(from + width * (double)(b + 1), end_s);
                 if (left >= end_s)
@@ -74,11 +82,13 @@ static double span_power(const struct step_model *model, double begin_s, double 
 /* Energy of a phase, and mean power of a printed bin, for the times as they are. */
 static double phase_energy(const struct step_model *model, size_t k)
 {
-    size_t from = model->first[k], until = model->first[k + 1], next = k + 1 == model->fold->phase_count ? 0 : k + 1;
+    size_t from = model->first[k], until = model->first[k + 1],
+           next = k + 1 == model->fold->phase_count ? 0 : k + 1;
     double power = 0;
     for (size_t b = from; b < until; b++)
         power += model->mean[b] / (double)(until - from);
-    return (model->mean_w + power) * (model->phase_s[k] + model->at.early_s[next] - model->at.early_s[k]);
+    return (model->mean_w + power) *
+           (model->phase_s[k] + model->at.early_s[next] - model->at.early_s[k]);
 }
 
 static size_t printed(const struct step_model *model)
@@ -92,10 +102,10 @@ static double bin_power(const struct step_model *model, size_t bin, double *c)
     return span_power(model, width * (double)bin, width * (double)(bin + 1), c);
 }
 
-/* By how much the figures change when times are moved as far as the samples allow: first each phase's energy, then each
- * bin's power. To the squares in add. */
-static void add_profile(struct step_model *model, size_t first, size_t count, double most, const double *figures,
-                        double *add)
+/* By how much the figures change when times are moved as far as the samples allow: first each
+ * phase's energy, then each bin's power. To the squares in add. */
+static void add_profile(struct step_model *model, size_t first, size_t count, double most,
+                        const double *figures, double *add)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
     struct step_times kept = model->at;
@@ -118,7 +128,8 @@ static void add_profile(struct step_model *model, size_t first, size_t count, do
         for (size_t k = 0; k < phases; k++)
             worst[k] = fmax(worst[k], fabs(phase_energy(model, k) - figures[k]));
         for (size_t i = 0; i < bins; i++)
-            worst[phases + i] = fmax(worst[phases + i], fabs(bin_power(model, i, c) - figures[phases + i]));
+            worst[phases + i] =
+                fmax(worst[phases + i], fabs(bin_power(model, i, c) - figures[phases + i]));
     }
     for (size_t i = 0; i < phases + bins; i++)
         add[i] += worst[i] * worst[i];
@@ -126,20 +137,24 @@ static void add_profile(struct step_model *model, size_t first, size_t count, do
     free(worst);
 }
 
-/* Power that rises slowly looks like a delay that is longer than stated. Both explanations remain, so what the stated
- * times give lies within the half-width, and so does an edge that is a little off, and what the other search found. */
+/* Power that rises slowly looks like a delay that is longer than stated. Both explanations remain,
+ * so what the stated times give lies within the half-width, and so does an edge that is a little
+ * off, and what the other search found. */
 static void add_stated(struct step_model *model, const double *figures, double *add)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
     struct step_times kept = model->at;
     double c[STEP_UNKNOWNS_MOST];
     for (size_t k = 0; k < phases; k++) {
-        size_t last = k == 0 ? model->bins - 1 : model->first[k] - 1, before = k == 0 ? phases - 1 : k - 1;
-        double jump = (EDGE_DOUBT_S + model->sensor->stamp_s / 4) * (model->mean[model->first[k]] - model->mean[last]);
+        size_t last = k == 0 ? model->bins - 1 : model->first[k] - 1,
+               before = k == 0 ? phases - 1 : k - 1;
+        double jump = (EDGE_DOUBT_S + model->sensor->stamp_s / 4) *
+                      (model->mean[model->first[k]] - model->mean[last]);
         add[k] += jump * jump;
         add[before] += jump * jump;
     }
-    struct step_times rivals[] = {{.length_s = model->told_s, .rough = kept.rough, .noise = kept.noise}, model->other};
+    struct step_times rivals[] = {
+        {.length_s = model->told_s, .rough = kept.rough, .noise = kept.noise}, model->other};
     for (size_t r = 0; r < sizeof rivals / sizeof *rivals && rivals[r].length_s > 0; r++) {
         model->at = rivals[r];
         if (!isfinite(step_model_times_fit(model, true)) || !step_model_solve(model))
@@ -156,7 +171,8 @@ static void add_stated(struct step_model *model, const double *figures, double *
 static double *profile(struct step_model *model)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
-    double *add = mem_array(phases + bins, sizeof *add), *figures = mem_array(phases + bins, sizeof *figures);
+    double *add = mem_array(phases + bins, sizeof *add),
+           *figures = mem_array(phases + bins, sizeof *figures);
     double c[STEP_UNKNOWNS_MOST];
     model->stride = model->sample_count / STEP_SEARCH_SAMPLES + 1;
     model->at.best = step_model_times_fit(model, true);
@@ -167,7 +183,8 @@ static double *profile(struct step_model *model)
             figures[phases + i] = bin_power(model, i, c);
         for (size_t k = 0; k < phases; k++)
             add_profile(model, k, 1, 2.5 * model->mark_sd_s, figures, add);
-        add_profile(model, 0, phases, 2.5 * hypot(model->delay_sd_s, model->mark_sd_s), figures, add);
+        add_profile(model, 0, phases, 2.5 * hypot(model->delay_sd_s, model->mark_sd_s), figures,
+                    add);
         add_profile(model, phases, 1, 2.5 * model->length_sd_s, figures, add);
         add_stated(model, figures, add);
     }
@@ -192,15 +209,18 @@ static void tell_bins(struct step_model *model, const double *add)
     out->bins = mem_array(count + 1, sizeof *out->bins);
     out->bin_count = count;
     for (size_t i = 0; i < count; i++) {
-        double begin_s = out->step_s * (double)i / (double)count, end_s = out->step_s * (double)(i + 1) / (double)count;
-        double power = span_power(model, begin_s, end_s, c), by = fmax(0.5 * model->mark_sd_s, 1e-5);
+        double begin_s = out->step_s * (double)i / (double)count,
+               end_s = out->step_s * (double)(i + 1) / (double)count;
+        double power = span_power(model, begin_s, end_s, c),
+               by = fmax(0.5 * model->mark_sd_s, 1e-5);
         for (size_t k = 0; k < phases; k++) { /* where the phases begin is not certain */
             model->at.early_s[k] += by;
             c[model->bins + k] = (span_power(model, begin_s, end_s, moved) - power) / by;
             model->at.early_s[k] -= by;
         }
         out->bins[i] = (struct step_bin){
-            begin_s, end_s, power, half_width(model, c, power, add[i] + 4 * model->at.noise / (double)out->steps)};
+            begin_s, end_s, power,
+            half_width(model, c, power, add[i] + 4 * model->at.noise / (double)out->steps)};
     }
 }
 
@@ -217,7 +237,8 @@ static void tell_phases(struct step_model *model, const double *add)
     bool vague = false;
     out->phase_count = phases;
     for (size_t k = 0; k < phases; k++) {
-        size_t from = model->first[k], until = model->first[k + 1], next = k + 1 == phases ? 0 : k + 1;
+        size_t from = model->first[k], until = model->first[k + 1],
+               next = k + 1 == phases ? 0 : k + 1;
         double power = model->mean_w, variance,
                seconds = model->phase_s[k] + model->at.early_s[next] - model->at.early_s[k];
         memset(c, 0, model->unknowns * sizeof *c);
@@ -235,22 +256,25 @@ static void tell_phases(struct step_model *model, const double *add)
         double cells = fmax(seconds / FLICKER_S, 1),
                phase_s2 = 4 * model->at.noise / (double)out->steps / cells * seconds * seconds;
         struct step_phase *phase = &out->phases[k];
-        *phase = (struct step_phase){
-            .name = model->fold->names[k], .begin_s = begin_s, .end_s = begin_s + model->phase_s[k]};
+        *phase = (struct step_phase){.name = model->fold->names[k],
+                                     .begin_s = begin_s,
+                                     .end_s = begin_s + model->phase_s[k]};
         begin_s = phase->end_s;
         if (sqrt(variance) > RESOLVED * model->level_w)
             continue;
         resolved++;
         phase->energy_j = (struct reading){power * seconds, true};
-        phase->half_width_j = (struct reading){half_width(model, c, power * seconds, add[k] + phase_s2), true};
+        phase->half_width_j =
+            (struct reading){half_width(model, c, power * seconds, add[k] + phase_s2), true};
         vague |= phase->half_width_j.value > VAGUE * phase->energy_j.value;
     }
     if (vague && !model->sensor->behaviour->told)
-        refuse(out,
-               "over which time the sensor averages is not known, and its lag alone does not tell the phases apart");
+        refuse(out, "over which time the sensor averages is not known, and its lag alone does not "
+                    "tell the phases apart");
     else if (resolved == 0)
         snprintf(out->reason, sizeof out->reason,
-                 "the samples do not tell the phases apart: they are means over too long, or fall on the same moments "
+                 "the samples do not tell the phases apart: they are means over too long, or fall "
+                 "on the same moments "
                  "of every step");
 }
 
@@ -262,7 +286,8 @@ static void choose_samples(struct step_model *model, const struct series *series
     int64_t begin_ns = fold->edge_ns[0], end_ns = fold->edge_ns[fold->steps * width - 1];
     while (first < last && series->power[first].t_ns < begin_ns)
         first++;
-    while (last > first && series->power[last - 1].t_ns > end_ns + (int64_t)(1e9 * step_model_reach_s(model)))
+    while (last > first &&
+           series->power[last - 1].t_ns > end_ns + (int64_t)(1e9 * step_model_reach_s(model)))
         last--;
     if (last - first > SAMPLES_MOST)
         first = last - SAMPLES_MOST;
@@ -279,14 +304,16 @@ static double median_spacing_s(const struct series *series)
     return count > 0 ? stats_median(spacings, count).value : 0;
 }
 
-/* How long the average is and how late, with their standard deviations. Where a calibration found the lag of its middle alone, a sample is taken
- * for a mean since the one before, of a length that is hardly known. False: too little is known; the reason is in out. */
+/* How long the average is and how late, with their standard deviations. Where a calibration found
+ * the lag of its middle alone, a sample is taken for a mean since the one before, of a length that
+ * is hardly known. False: too little is known; the reason is in out. */
 static bool take_times(struct step_model *model, const struct series *series)
 {
     const struct sensor_behaviour *behaviour = model->sensor->behaviour;
     double lag_s = fmax(ns_to_s(behaviour->lag_ns), 0), spacing_s;
     if (!model->sensor->calibrated || (!behaviour->told && behaviour->lag_sd_ns <= 0)) {
-        refuse(model->out, "over which time the sensor averages is not known: `tare calibrate` finds out");
+        refuse(model->out,
+               "over which time the sensor averages is not known: `tare calibrate` finds out");
         return false;
     }
     if (behaviour->told) {
@@ -294,19 +321,24 @@ static bool take_times(struct step_model *model, const struct series *series)
         if (behaviour->averaging == WINDOW_INSTANT)
             model->at.length_s = RISE_S;
         model->delay_s = ns_to_s(behaviour->delay_ns);
-        model->length_sd_s = fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->at.length_s), 2e-5);
-        model->delay_sd_s = fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
+        model->length_sd_s =
+            fmax(fmax(behaviour->averaging_sd_ns / 1e9, TIME_UNSURE * model->at.length_s), 2e-5);
+        model->delay_sd_s =
+            fmax(behaviour->delay_sd_ns / 1e9, hypot(TIME_UNSURE * model->delay_s, DELAY_UNSURE_S));
     } else {
         spacing_s = median_spacing_s(series);
-        if (lag_s > LAG_MOST * spacing_s || lag_s + behaviour->lag_sd_ns / 1e9 < LAG_LEAST * spacing_s) {
-            refuse(model->out, "over which time the sensor averages is not known: by its lag, samples are no means of "
+        if (lag_s > LAG_MOST * spacing_s ||
+            lag_s + behaviour->lag_sd_ns / 1e9 < LAG_LEAST * spacing_s) {
+            refuse(model->out, "over which time the sensor averages is not known: by its lag, "
+                               "samples are no means of "
                                "the time since the one before");
             return false;
         }
         model->at.length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
         model->delay_s = fmax(lag_s - model->at.length_s / 2, 0);
         model->length_sd_s = fmax(SINCE_UNSURE * model->at.length_s, 2e-5);
-        model->delay_sd_s = hypot(fmax(behaviour->lag_sd_ns / 1e9, DELAY_UNSURE_S), model->length_sd_s / 2);
+        model->delay_sd_s =
+            hypot(fmax(behaviour->lag_sd_ns / 1e9, DELAY_UNSURE_S), model->length_sd_s / 2);
     }
     model->told_s = model->at.length_s;
     return true;
@@ -318,8 +350,9 @@ static bool prepare(struct step_model *model, const struct series *series)
     struct step_power *out = model->out;
     size_t width = fold->phase_count + 1;
     if (fold->steps < STEPS_MIN) {
-        snprintf(out->reason, sizeof out->reason, "%zu steps of the same phases were marked: at least %d are needed",
-                 fold->steps, STEPS_MIN);
+        snprintf(out->reason, sizeof out->reason,
+                 "%zu steps of the same phases were marked: at least %d are needed", fold->steps,
+                 STEPS_MIN);
         return false;
     }
     if (!take_times(model, series))
@@ -333,7 +366,8 @@ static bool prepare(struct step_model *model, const struct series *series)
     model->mark_sd_s = fmax(model->sensor->mark_s * 0.6, 2e-5);
     for (size_t k = 0; k < fold->phase_count; k++) {
         for (size_t i = 0; i < fold->steps; i++)
-            model->phase_s[k] += ns_to_s(fold->edge_ns[i * width + k + 1] - fold->edge_ns[i * width + k]);
+            model->phase_s[k] +=
+                ns_to_s(fold->edge_ns[i * width + k + 1] - fold->edge_ns[i * width + k]);
         model->phase_s[k] /= (double)fold->steps;
     }
     double step_s = 0;
@@ -342,14 +376,15 @@ static bool prepare(struct step_model *model, const struct series *series)
     double room = STEP_BINS_MOST - (double)fold->phase_count;
     double bin_s = model->bin_s = fmax(fmin(fmax(step_s / 60, BIN_LEAST_S), BIN_S), step_s / room);
     for (size_t k = 0; k < fold->phase_count; k++)
-        model->first[k + 1] = model->first[k] + (size_t)fmax(ceil(model->phase_s[k] / bin_s - 1e-6), 1);
+        model->first[k + 1] =
+            model->first[k] + (size_t)fmax(ceil(model->phase_s[k] / bin_s - 1e-6), 1);
     model->bins = model->first[fold->phase_count];
     model->unknowns = model->bins + fold->phase_count + 2 + STEP_DRIFTS;
     choose_samples(model, series);
     if (model->sample_count < STEP_SAMPLES_MIN) {
         snprintf(out->reason, sizeof out->reason,
-                 "%zu samples of power were read within the steps: at least %d are needed", model->sample_count,
-                 STEP_SAMPLES_MIN);
+                 "%zu samples of power were read within the steps: at least %d are needed",
+                 model->sample_count, STEP_SAMPLES_MIN);
         return false;
     }
     return true;
@@ -424,11 +459,12 @@ static void estimate(struct step_model *model)
     free(model->row);
 }
 
-void step_power_estimate(const struct step_fold *fold, const struct series *series, const struct step_sensor *sensor,
-                         struct step_power *out)
+void step_power_estimate(const struct step_fold *fold, const struct series *series,
+                         const struct step_sensor *sensor, struct step_power *out)
 {
     struct step_model *model = mem_alloc(sizeof *model);
-    *out = (struct step_power){.steps = fold->steps, .left_out = fold->left_out, .step_s = fold->median_s};
+    *out = (struct step_power){
+        .steps = fold->steps, .left_out = fold->left_out, .step_s = fold->median_s};
     double spent = 0;
     *model = (struct step_model){.fold = fold, .sensor = sensor, .out = out, .spent = &spent};
     if (prepare(model, series))

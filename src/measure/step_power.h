@@ -1,6 +1,7 @@
-/* step_power: the power within one training step. A job marks where its steps and their phases begin; samples of many
- * steps are folded into one. A sample is a mean over a known stretch of time, a known delay ago, so it is a linear
- * function of one step's curve: a regularised least squares problem (docs/explanation/uncertainty.md). Pure. */
+/* step_power: the power within one training step. A job marks where its steps and their phases
+ * begin; samples of many steps are folded into one. A sample is a mean over a known stretch of
+ * time, a known delay ago, so it is a linear function of one step's curve: a regularised least
+ * squares problem (docs/explanation/uncertainty.md). Pure. */
 #ifndef TARE_METER_STEP_POWER_H
 #define TARE_METER_STEP_POWER_H
 
@@ -30,17 +31,19 @@ struct step_marks {
 
 void step_marks_fini(struct step_marks *marks); /* none, again */
 
-/* Marks named "step" begin a step, those named "phase" the phase within it that their label names. False: it is neither,
- * and nothing is taken. Of several ranks that mark the same, the first one counts. */
+/* Marks named "step" begin a step, those named "phase" the phase within it that their label names.
+ * False: it is neither, and nothing is taken. Of several ranks that mark the same, the first one
+ * counts. */
 bool step_marks_take(struct step_marks *marks, const struct mark *mark);
 
-/* Steps of the same phases, in the order of time. edge_ns has phase_count + 1 times for each: where each phase begins,
- * and the step's end. */
+/* Steps of the same phases, in the order of time. edge_ns has phase_count + 1 times for each: where
+ * each phase begins, and the step's end. */
 struct step_fold {
     const char *names[STEP_PHASES_MAX]; /* borrowed from the marks */
     size_t phase_count;
     int64_t *edge_ns;
-    size_t steps, left_out; /* left out: other phases than most, or longer than 1.5 times the median */
+    /* left out: other phases than most, or longer than 1.5 times the median */
+    size_t steps, left_out;
     double median_s;
 };
 
@@ -76,8 +79,8 @@ struct step_power {
     size_t bin_count;
 };
 
-void step_power_estimate(const struct step_fold *fold, const struct series *series, const struct step_sensor *sensor,
-                         struct step_power *out);
+void step_power_estimate(const struct step_fold *fold, const struct series *series,
+                         const struct step_sensor *sensor, struct step_power *out);
 void step_power_fini(struct step_power *power);
 
 #endif

@@ -18,7 +18,8 @@ static void tell(json_t *changed, const char *kind, const char *name, json_t *fr
 }
 
 /* What the hyperparameter would become; false: it cannot. */
-static bool work_out(const struct plan_param *param, const struct registry_change *change, struct value *out)
+static bool work_out(const struct plan_param *param, const struct registry_change *change,
+                     struct value *out)
 {
     if (!change->scales) {
         *out = value_copy(&change->value);
@@ -32,7 +33,8 @@ static bool work_out(const struct plan_param *param, const struct registry_chang
         then = floor(then);
     if (!isfinite(then) || then == now || then < change->low || then > change->high)
         return false;
-    *out = param->value.kind == VALUE_INT ? value_int((int64_t)then) : value_float(number_round(then, 6));
+    *out = param->value.kind == VALUE_INT ? value_int((int64_t)then)
+                                          : value_float(number_round(then, 6));
     return true;
 }
 
@@ -59,7 +61,8 @@ static void leave_out(struct plan_job *job, struct plan_param *param)
     size_t words = plan_param_is_joined(param) ? 1 : 2, first = place + 1 - words;
     for (size_t i = first; i <= place; i++)
         free(job->argv.items[i]);
-    memmove(job->argv.items + first, job->argv.items + place + 1, (job->argv.count - place) * sizeof *job->argv.items);
+    memmove(job->argv.items + first, job->argv.items + place + 1,
+            (job->argv.count - place) * sizeof *job->argv.items);
     job->argv.count -= words;
     param->place = 0;
     EACH (item, job->params, job->param_count)
@@ -67,14 +70,16 @@ static void leave_out(struct plan_job *job, struct plan_param *param)
             item->place -= words;
 }
 
-static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)
+static void set_param(struct plan_job *job, const struct registry_change *change,
+                      struct value *value, json_t *changed)
 {
     struct plan_param *param = plan_job_param(job, change->name);
     AUTO_FREE char *one = value_key(&param->value);
     AUTO_FREE char *other = value_key(value);
     if (strcmp(one, other) == 0)
         return;
-    tell(changed, "hyperparameter", param->name, value_to_json(&param->value), value_to_json(value));
+    tell(changed, "hyperparameter", param->name, value_to_json(&param->value),
+         value_to_json(value));
     value_fini(&param->value);
     param->value = *value;
     *value = (struct value){0};
@@ -84,7 +89,8 @@ static void set_param(struct plan_job *job, const struct registry_change *change
         hand_over(job, param);
 }
 
-void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to, json_t *changed)
+void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to,
+                    json_t *changed)
 {
     strv_env_set(&job->env, name, to);
     tell(changed, "environment", name, json_text_or_null(from), json_string(to));
@@ -151,8 +157,10 @@ static void add_value(const json_t *json, struct text *out)
     value_fini(&value);
 }
 
-/* What several steps made of one thing: from the first, to the last. NULL: it stood before already. */
-static const json_t *last_about(const json_t *changed, size_t from, const char *kind, const char *name)
+/* What several steps made of one thing: from the first, to the last. NULL: it stood before
+ * already. */
+static const json_t *last_about(const json_t *changed, size_t from, const char *kind,
+                                const char *name)
 {
     const json_t *last = NULL;
     for (size_t i = 0; i < json_array_size(changed); i++) {
@@ -191,7 +199,8 @@ char *change_text(const json_t *changed)
         const char *kind = json_get_text(one, "kind"), *name = json_get_text(one, "name");
         if (!kind || !name)
             continue;
-        const json_t *last = strcmp(kind, "argument") == 0 ? one : last_about(changed, i, kind, name);
+        const json_t *last =
+            strcmp(kind, "argument") == 0 ? one : last_about(changed, i, kind, name);
         if (last)
             add_change(one, last, &text);
     }

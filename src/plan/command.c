@@ -22,8 +22,8 @@ static void missing(const struct lookup *lookup, const char *key, const char *wh
 {
     AUTO_FREE char *place = json_path_key(lookup->repo->json_path, key);
     lookup->problems->missing += lookup->options->for_running;
-    problems_add(lookup->problems, lookup->options->for_running ? SEVERITY_ERROR : SEVERITY_WARNING, lookup->doc, place,
-                 "'%s': %s", lookup->repo->name, what);
+    problems_add(lookup->problems, lookup->options->for_running ? SEVERITY_ERROR : SEVERITY_WARNING,
+                 lookup->doc, place, "'%s': %s", lookup->repo->name, what);
 }
 
 /* A path of the repository, "~/" expanded. */
@@ -47,8 +47,8 @@ static char *find_program(const struct lookup *lookup, const char *key, const ch
 }
 
 /* DIR/bin/python of an environment, which is "activated" for the job. */
-static char *find_environment_python(const struct lookup *lookup, struct command *command, const char *key,
-                                     const char *variable, const char *folder)
+static char *find_environment_python(const struct lookup *lookup, struct command *command,
+                                     const char *key, const char *variable, const char *folder)
 {
     AUTO_FREE char *bin = mem_printf("%s/bin", folder);
     AUTO_FREE char *python = mem_printf("%s/python", bin);
@@ -80,13 +80,14 @@ static char *find_conda_folder(const struct lookup *lookup, const char *name)
 static char *find_conda_python(const struct lookup *lookup, struct command *command)
 {
     const char *given = lookup->repo->conda_env;
-    AUTO_FREE char *folder = strchr(given, '/') ? in_repo(lookup, given) : find_conda_folder(lookup, given);
+    AUTO_FREE char *folder =
+        strchr(given, '/') ? in_repo(lookup, given) : find_conda_folder(lookup, given);
     if (folder)
         return find_environment_python(lookup, command, "conda_env", "CONDA_PREFIX", folder);
-    AUTO_FREE char *what =
-        mem_printf("no conda environment '%s' was found under $CONDA_PREFIX/envs, ~/miniconda3/envs, "
-                   "~/anaconda3/envs or ~/.conda/envs",
-                   given);
+    AUTO_FREE char *what = mem_printf(
+        "no conda environment '%s' was found under $CONDA_PREFIX/envs, ~/miniconda3/envs, "
+        "~/anaconda3/envs or ~/.conda/envs",
+        given);
     missing(lookup, "conda_env", what);
     return mem_strdup("python");
 }
@@ -121,11 +122,12 @@ static char *find_script(const struct lookup *lookup, bool interpreted)
     } else if (interpreted && access(own, R_OK) != 0) {
         what = mem_printf("the script %s cannot be read", own);
     } else if (!interpreted && access(own, X_OK) != 0) {
-        what =
-            mem_printf("the script %s is not executable, and no interpreter is given (python, venv or conda_env)", own);
+        what = mem_printf("the script %s is not executable, and no interpreter is given (python, "
+                          "venv or conda_env)",
+                          own);
     }
-    /* Without its folder the script is missing as a matter of course: that is said once, of the folder. A program on
-     * PATH needs no folder to be found in. */
+    /* Without its folder the script is missing as a matter of course: that is said once, of the
+     * folder. A program on PATH needs no folder to be found in. */
     if (what && lookup->repo->path_exists)
         missing(lookup, "train_script", what);
     return steal_ptr(own);
@@ -137,7 +139,8 @@ static char *search_path(const struct repo *repo, const struct plan_options *opt
     AUTO_FREE char *first = strv_join(&repo->path_prepend, ":");
     if (!path)
         path = options->path;
-    return *first && path ? mem_printf("%s:%s", first, path) : mem_strdup(*first || !path ? first : path);
+    return *first && path ? mem_printf("%s:%s", first, path)
+                          : mem_strdup(*first || !path ? first : path);
 }
 
 void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
@@ -147,13 +150,15 @@ void command_init(struct command *command, const struct repo *repo, const struct
     AUTO_FREE char *path = search_path(repo, options);
     const struct lookup lookup = {repo, registry, options, problems, path};
     if (!repo->path_exists) {
-        AUTO_FREE char *what = mem_printf("the repository's folder %s is not there%s", repo->path,
-                                          repo->source.url ? " ('list --check' tells how to get it)" : "");
+        AUTO_FREE char *what =
+            mem_printf("the repository's folder %s is not there%s", repo->path,
+                       repo->source.url ? " ('list --check' tells how to get it)" : "");
         missing(&lookup, "path", what);
     }
     for (size_t i = 0; i < repo->command_prefix.count; i++) {
         const char *word = repo->command_prefix.items[i];
-        strv_add_owned(&command->head, i == 0 ? find_program(&lookup, "command_prefix", word) : mem_strdup(word));
+        strv_add_owned(&command->head,
+                       i == 0 ? find_program(&lookup, "command_prefix", word) : mem_strdup(word));
     }
     char *interpreter = find_interpreter(&lookup, command);
     if (interpreter)
@@ -196,8 +201,8 @@ void plan_param_append(struct plan_param *param, struct strv *argv)
     strv_add_owned(argv, plan_param_word(param));
 }
 
-/* The hyperparameter whose value goes to the end of this word of required_args, which is "{name}" or ends with "={name}";
- * param_count: none. before: length of the text in front of it. */
+/* The hyperparameter whose value goes to the end of this word of required_args, which is "{name}"
+ * or ends with "={name}"; param_count: none. before: length of the text in front of it. */
 static size_t find_hole(const struct repo *repo, const char *word, size_t *before)
 {
     const char *brace = strrchr(word, '{');
@@ -205,8 +210,8 @@ static size_t find_hole(const struct repo *repo, const char *word, size_t *befor
     if (length < 3 || brace[length - 1] != '}' || (brace != word && brace[-1] != '='))
         return repo->param_count;
     *before = (size_t)(brace - word);
-    while (i < repo->param_count &&
-           (strlen(repo->params[i].name) != length - 2 || strncmp(repo->params[i].name, brace + 1, length - 2) != 0))
+    while (i < repo->param_count && (strlen(repo->params[i].name) != length - 2 ||
+                                     strncmp(repo->params[i].name, brace + 1, length - 2) != 0))
         i++;
     return i;
 }
@@ -268,8 +273,8 @@ static void add_options(const struct repo *repo, const bool *in_place, struct pl
     }
 }
 
-void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
-                  struct plan_job *job)
+void command_fill(const struct command *command, const struct repo *repo,
+                  const struct strv *environment, struct plan_job *job)
 {
     const struct strv *required = &repo->required_args;
     size_t operands = repo->launcher_end, before;
@@ -290,7 +295,8 @@ void command_fill(const struct command *command, const struct repo *repo, const 
     for (size_t i = 0; i < operands; i++)
         add_required(repo, required->items[i], job);
     add_options(repo, in_place, job);
-    for (size_t i = operands; i < required->count; i++) /* after "--" an option would be an operand */
+    /* after "--" an option would be an operand */
+    for (size_t i = operands; i < required->count; i++)
         add_required(repo, required->items[i], job);
     strv_add_all(&job->path_prepend, &command->path_prepend);
 }

@@ -86,10 +86,12 @@ json_t *event_to_json(const struct event *event)
 {
     char time[40];
     clock_format_iso_offset(event->realtime_ns, clock_local_offset_s(event->realtime_ns), time);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "type", event_type_name(event->type), "time", time,
-                     "realtime_ns", (json_int_t)event->realtime_ns, "monotonic_ns", (json_int_t)event->monotonic_ns,
-                     "session", (json_int_t)event->session, "experiment", (json_int_t)event->experiment, "attempt",
-                     (json_int_t)event->attempt, "data", event->data ? json_incref(event->data) : json_object());
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "type", event_type_name(event->type), "time",
+        time, "realtime_ns", (json_int_t)event->realtime_ns, "monotonic_ns",
+        (json_int_t)event->monotonic_ns, "session", (json_int_t)event->session, "experiment",
+        (json_int_t)event->experiment, "attempt", (json_int_t)event->attempt, "data",
+        event->data ? json_incref(event->data) : json_object());
 }
 
 bool event_from_json(const json_t *json, struct event *out)
@@ -98,16 +100,18 @@ bool event_from_json(const json_t *json, struct event *out)
     json_t *data;
     json_int_t realtime_ns, monotonic_ns, session, experiment, attempt;
     struct event event = {0};
-    if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "type", &type, "data", &data, "realtime_ns",
-                    &realtime_ns, "monotonic_ns", &monotonic_ns, "session", &session, "experiment", &experiment,
-                    "attempt", &attempt) != 0 ||
+    if (json_unpack((json_t *)json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "type", &type, "data",
+                    &data, "realtime_ns", &realtime_ns, "monotonic_ns", &monotonic_ns, "session",
+                    &session, "experiment", &experiment, "attempt", &attempt) != 0 ||
         !event_type_parse(type, &event.type) || !json_is_object(data))
         return false;
-    *out = (struct event){event.type, monotonic_ns, realtime_ns, session, experiment, attempt, json_incref(data)};
+    *out = (struct event){event.type, monotonic_ns, realtime_ns,      session,
+                          experiment, attempt,      json_incref(data)};
     return true;
 }
 
-/* ---- The states of an experiment as a table: row the state, column the event, cell the state after it. */
+/* ---- The states of an experiment as a table: row the state, column the event, cell the state
+ * after it. */
 
 static const char *const state_names[STATE_COUNT] = {
     [STATE_PLANNED] = "planned",   [STATE_PREPARING] = "preparing", [STATE_RUNNING] = "running",
@@ -116,9 +120,10 @@ static const char *const state_names[STATE_COUNT] = {
 
 /* An empty cell (0) is no arrow, so a state is in the table as its number plus one. */
 #define TO(state) ((state) + 1)
-#define STAYS(state)                                                                                                   \
-    [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), [EVENT_NOTE] = TO(state),      \
-    [EVENT_SESSION_STARTED] = TO(state), [EVENT_SESSION_ENDED] = TO(state), [EVENT_FILES_WRITTEN] = TO(state),         \
+#define STAYS(state)                                                                    \
+    [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), \
+    [EVENT_NOTE] = TO(state), [EVENT_SESSION_STARTED] = TO(state),                      \
+    [EVENT_SESSION_ENDED] = TO(state), [EVENT_FILES_WRITTEN] = TO(state),               \
     [EVENT_BUDGET] = TO(state)
 
 static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
@@ -130,7 +135,8 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
     [STATE_PREPARING] =
         {
             STAYS(STATE_PREPARING),
-            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* a session died here; the next takes it up */
+            /* a session died here; the next takes it up */
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING),
             [EVENT_ATTEMPT_PREPARED] = TO(STATE_PREPARING),
             [EVENT_JOB_BORN] = TO(STATE_PREPARING),
             [EVENT_ATTEMPT_STARTED] = TO(STATE_RUNNING),
@@ -142,10 +148,11 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
         },
     [STATE_RUNNING] =
         {
-            STAYS(STATE_RUNNING), [EVENT_METRIC] = TO(STATE_RUNNING), [EVENT_MARK] = TO(STATE_RUNNING),
-            [EVENT_JOB_BORN] = TO(STATE_RUNNING),   /* a background job starts again */
-            [EVENT_JOB_EXITED] = TO(STATE_RUNNING), /* its exit, or the foreground's before the stop is written */
-            [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
+            STAYS(STATE_RUNNING), [EVENT_METRIC] = TO(STATE_RUNNING),
+            [EVENT_MARK] = TO(STATE_RUNNING),
+            [EVENT_JOB_BORN] = TO(STATE_RUNNING), /* a background job starts again */
+            /* its exit, or the foreground's before the stop is written */
+            [EVENT_JOB_EXITED] = TO(STATE_RUNNING), [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
             [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING), /* recovery of a dead session's job */
         },
     [STATE_STOPPING] =
@@ -153,8 +160,8 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
             STAYS(STATE_STOPPING),
             [EVENT_METRIC] = TO(STATE_STOPPING),
             [EVENT_MARK] = TO(STATE_STOPPING), /* what came last is written when all is gone */
-            [EVENT_ATTEMPT_STOPPING] =
-                TO(STATE_STOPPING), /* a second reason: interrupted while the timeout's grace runs */
+            /* a second reason: interrupted while the timeout's grace runs */
+            [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
             [EVENT_JOB_EXITED] = TO(STATE_STOPPING),
             [EVENT_JOB_PROVEN] = TO(STATE_VERIFYING),
         },

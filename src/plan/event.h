@@ -1,5 +1,6 @@
-/* event: what happens in a run. Each is journaled (store/) before it is acted on, appended to events.jsonl, and told to
- * whoever listens (ui/). data is a JSON object; the keys of each type stand beside it. */
+/* event: what happens in a run. Each is journaled (store/) before it is acted on, appended to
+ * events.jsonl, and told to whoever listens (ui/). data is a JSON object; the keys of each type
+ * stand beside it. */
 #ifndef TARE_PLAN_EVENT_H
 #define TARE_PLAN_EVENT_H
 
@@ -8,45 +9,70 @@
 #include <stdint.h>
 
 enum event_type {
-    EVENT_SESSION_STARTED, /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this session, if any */
-    EVENT_EXPERIMENT_STARTED, /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
-    EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/plan.h) and ladder
-                                * (run/ladder.c): preparing; no process yet */
-    EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
-    EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
-    EVENT_METRIC, /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w", "gpu_utilisation_percent",
-                * "gpu_memory_bytes", "gpu_memory_total_bytes", "gpu_temperature_c") and value, or
-                                * sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress bars (run/log/joblog.h) */
-    EVENT_MARK,             /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
-                                * written about once a second */
-    EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung,
-                              * budget, skipped */
-    EVENT_JOB_EXITED,       /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
-                                * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
-                                * leftovers */
-    EVENT_JOB_PROVEN,       /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
-                                * verifying */
-    EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
-                                * parallel (of a parallel experiment: docs/reference/running.md),
-                                * error, metrics {name: value}, history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated, limited, refused},
-                                * log {bytes, lines}, energy (measure/energy_meters.h; null: nothing was measured),
-                                * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
-                                * after an out-of-memory failure oom, ladder: docs/reference/memory.md */
-    EVENT_RETRY_PAUSE,      /* seconds */
-    EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done; begun (false: interrupted before
-                             * its first attempt: planned) */
-    EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
-    EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU): lists of their numbers, device
-                                * (null: none), from_s, to_s (from the attempt's start, below 0 before it; null: not known, or no span) */
-    EVENT_GUARD, /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/reference/files.md */
-    EVENT_NOTE, /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or to go on */
-    EVENT_BUDGET, /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so far; null: not known),
-                                * budget (docs/reference/files.md) */
-    EVENT_SESSION_ENDED, /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool (docs/reference/files.md) */
-    EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
-    EVENT_CALIBRATION, /* of a GPU of this run, about the run: device, outcome (made, refused, interrupted, failed), reason, text, seconds,
-                        * energy_j, memory_bytes, calibration (with its sha256; null: none is kept); lane and gpus as above */
-    EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
+    /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed; budget of this
+     * session, if any */
+    EVENT_SESSION_STARTED,
+    /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
+    EVENT_EXPERIMENT_STARTED,
+    /* folder; after an out-of-memory failure changed (plan/plan.h) and ladder (run/ladder.c):
+     * preparing; no process yet */
+    EVENT_ATTEMPT_PREPARED,
+    /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
+    EVENT_JOB_BORN,
+    EVENT_ATTEMPT_STARTED, /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
+    /* name, value: told, not journaled; or, about once a second, sensor ("gpu_power_w",
+     * "gpu_utilisation_percent", "gpu_memory_bytes", "gpu_memory_total_bytes", "gpu_temperature_c")
+     * and value, or sensor "bars" and bars [{name, first, done, total, restarts, latest}]: progress
+     * bars (run/log/joblog.h) */
+    EVENT_METRIC,
+    /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
+     * written about once a second */
+    EVENT_MARK,
+    /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine, hung, budget,
+     * skipped */
+    EVENT_ATTEMPT_STOPPING,
+    /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop number
+     * (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s, leftovers */
+    EVENT_JOB_EXITED,
+    /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
+    EVENT_JOB_PROVEN,
+    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
+     * parallel (of a parallel experiment: docs/reference/running.md), error, metrics {name: value},
+     * history {name: {matches, step, epoch, seconds, value: lists}}, marks {taken, repeated,
+     * limited, refused}, log {bytes, lines}, energy (measure/energy_meters.h; null: nothing was
+     * measured), failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file,
+     * bytes}; after an out-of-memory failure oom, ladder: docs/reference/memory.md */
+    EVENT_ATTEMPT_ENDED,
+    EVENT_RETRY_PAUSE, /* seconds */
+    /* outcome, retries, duration_s, metrics, error: done; begun (false: interrupted before its
+     * first attempt: planned) */
+    EVENT_EXPERIMENT_ENDED,
+    /* seconds, why: between_runs, between_configurations; lane and gpus as above */
+    EVENT_PAUSE,
+    /* kind (measure/guard/evidence.h), text, experiments (of other lanes) and pids (on a GPU):
+     * lists of their numbers, device (null: none), from_s, to_s (from the attempt's start, below 0
+     * before it; null: not known, or no span) */
+    EVENT_EVIDENCE,
+    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase:
+     * docs/reference/files.md */
+    EVENT_GUARD,
+    /* text: told, not journaled; paused (true, false): the run was asked to begin nothing more, or
+     * to go on */
+    EVENT_NOTE,
+    /* of an attempt under way, about once a minute where the run has a budget: energy_j (used so
+     * far; null: not known), budget (docs/reference/files.md) */
+    EVENT_BUDGET,
+    /* outcome: finished, interrupted, failed, budget; error; budget, if any; of several lanes pool
+     * (docs/reference/files.md) */
+    EVENT_SESSION_ENDED,
+    /* verdict: an experiment that is done is to be done again; until it is, its result stands */
+    EVENT_EXPERIMENT_AGAIN,
+    /* of a GPU of this run, about the run: device, outcome (made, refused, interrupted, failed),
+     * reason, text, seconds, energy_j, memory_bytes, calibration (with its sha256; null: none is
+     * kept); lane and gpus as above */
+    EVENT_CALIBRATION,
+    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
+    EVENT_FILES_WRITTEN,
     EVENT_TYPES
 };
 
@@ -83,14 +109,16 @@ const char *outcome_name(enum outcome outcome); /* "succeeded"; "none" */
 bool outcome_parse(const char *name, enum outcome *out);
 const char *state_name(enum experiment_state state);
 
-/* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table
- * is in event.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
- * preparing; an experiment that a session left undone, or that was interrupted, may be started again by a resume.
- * Events that move nothing (pause, evidence, note, session) leave every state as it is. */
+/* The state after the event, or false when the table has no such arrow (the store then refuses the
+ * event). The table is in event.c. An attempt that has a job ends only after its JOB_PROVEN; one
+ * without a job may end while preparing; an experiment that a session left undone, or that was
+ * interrupted, may be started again by a resume. Events that move nothing (pause, evidence, note,
+ * session) leave every state as it is. */
 bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);
 
-/* {"type": ..., "time": ISO local time, "realtime_ns": ..., "monotonic_ns": ..., "session": ..., "experiment": ...,
- * "attempt": ..., "data": {...}}; "time" is for people, reading back takes realtime_ns. */
+/* {"type": ..., "time": ISO local time, "realtime_ns": ..., "monotonic_ns": ..., "session": ...,
+ * "experiment": ..., "attempt": ..., "data": {...}}; "time" is for people, reading back takes
+ * realtime_ns. */
 json_t *event_to_json(const struct event *event);
 bool event_from_json(const json_t *json, struct event *out);
 

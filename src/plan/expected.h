@@ -25,22 +25,27 @@ struct expected {
 void expected_fini(struct expected *expected);
 
 /* One that succeeded took so long. epochs: its hyperparameter of that name. */
-void expected_add(struct expected *expected, const char *context, double duration_s, struct reading epochs);
+void expected_add(struct expected *expected, const char *context, double duration_s,
+                  struct reading epochs);
 
-/* The mean of the same training: for each epoch where the number of epochs is known of both, else as a whole.
- * Absent: none was seen. */
-struct reading expected_of(const struct expected *expected, const char *context, struct reading epochs);
+/* The mean of the same training: for each epoch where the number of epochs is known of both, else
+ * as a whole. Absent: none was seen. */
+struct reading expected_of(const struct expected *expected, const char *context,
+                           struct reading epochs);
 
 /* A number of epochs: whole or not, above 0; else absent. */
 struct reading expected_epochs(const struct value *value);
 
-/* The combinations that earlier runs had, and how long they took, from their summary.csv. (history.c) */
+/* The combinations that earlier runs had, and how long they took, from their summary.csv.
+ * (history.c) */
 
-/* Adds to seen the key of every row of the settings' historical CSVs whose repository and model the registry has. An
- * empty or absent cell counts as the default: the study wrote only what it had set. A row is of a parallel
- * experiment when its column "mode" says so, or (without one) when its id ends in _parallel. A file that is missing
- * is a warning, a broken one an error. seen, expected: each may be NULL. */
-void history_read(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
-                  struct seen *seen, struct expected *expected, struct problems *problems);
+/* Adds to seen the key of every row of the settings' historical CSVs whose repository and model the
+ * registry has. An empty or absent cell counts as the default: the study wrote only what it had
+ * set. A row is of a parallel experiment when its column "mode" says so, or (without one) when its
+ * id ends in _parallel. A file that is missing is a warning, a broken one an error. seen, expected:
+ * each may be NULL. */
+void history_read(const struct settings *settings, const struct registry *registry,
+                  const struct plan_options *options, struct seen *seen, struct expected *expected,
+                  struct problems *problems);
 
 #endif

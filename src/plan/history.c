@@ -70,7 +70,8 @@ static bool is_parallel(const struct table *table, const struct strv *row)
     return length >= end && strcmp(id + length - end, parallel_end) == 0;
 }
 
-static const size_t *columns_of(const struct table *table, const struct repo *repo, struct columns *columns)
+static const size_t *columns_of(const struct table *table, const struct repo *repo,
+                                struct columns *columns)
 {
     if (columns->of_param)
         return columns->of_param;
@@ -89,8 +90,8 @@ static void add_duration(const struct table *table, const struct strv *row, cons
     double duration_s = 0;
     struct reading epochs = {0};
     if (table->success == NO_COLUMN || table->duration == NO_COLUMN ||
-        strcmp(row->items[table->success], "True") != 0 || !number_parse(row->items[table->duration], &duration_s) ||
-        !(duration_s > 0))
+        strcmp(row->items[table->success], "True") != 0 ||
+        !number_parse(row->items[table->duration], &duration_s) || !(duration_s > 0))
         return;
     for (size_t i = 0; i < repo->param_count; i++)
         if (strcmp(repo->params[i].name, "epochs") == 0)
@@ -98,8 +99,8 @@ static void add_duration(const struct table *table, const struct strv *row, cons
     expected_add(expected, context, duration_s, epochs);
 }
 
-static void add_row(const struct table *table, const struct strv *row, const struct repo *repo, struct columns *columns,
-                    const struct sink *sink)
+static void add_row(const struct table *table, const struct strv *row, const struct repo *repo,
+                    struct columns *columns, const struct sink *sink)
 {
     const size_t *of_param = columns_of(table, repo, columns);
     struct value *values = mem_array(repo->param_count, sizeof *values);
@@ -107,7 +108,8 @@ static void add_row(const struct table *table, const struct strv *row, const str
         const char *cell = of_param[i] == NO_COLUMN ? "" : row->items[of_param[i]];
         values[i] = *cell ? value_parse(cell) : value_copy(&repo->params[i].default_value);
     }
-    AUTO_FREE char *context = space_context(repo->name, row->items[table->model], is_parallel(table, row));
+    AUTO_FREE char *context =
+        space_context(repo->name, row->items[table->model], is_parallel(table, row));
     AUTO_FREE char *key = mutate_key(context, values, repo->param_count);
     if (sink->seen)
         seen_add(sink->seen, key);
@@ -118,15 +120,16 @@ static void add_row(const struct table *table, const struct strv *row, const str
     free(values);
 }
 
-static bool read_rows(struct csv_reader *reader, const struct table *table, const struct registry *registry,
-                      struct columns *columns, const struct sink *sink, struct err *err)
+static bool read_rows(struct csv_reader *reader, const struct table *table,
+                      const struct registry *registry, struct columns *columns,
+                      const struct sink *sink, struct err *err)
 {
     AUTO_STRV struct strv row = {0};
     int got;
     while ((got = csv_next(reader, &row, err)) > 0) {
         if (row.count != table->header.count)
-            return err_set(err, "line %zu: %zu cells, but the header has %zu", reader->line, row.count,
-                           table->header.count);
+            return err_set(err, "line %zu: %zu cells, but the header has %zu", reader->line,
+                           row.count, table->header.count);
         const struct repo *repo = registry_find(registry, row.items[table->repository]);
         if (repo && strv_has(&repo->models, row.items[table->model]))
             add_row(table, &row, repo, &columns[repo - registry->repos], sink);
@@ -134,14 +137,15 @@ static bool read_rows(struct csv_reader *reader, const struct table *table, cons
     return got == 0;
 }
 
-static bool read_table(const char *bytes, size_t count, const struct registry *registry, const struct sink *sink,
-                       struct err *err)
+static bool read_table(const char *bytes, size_t count, const struct registry *registry,
+                       const struct sink *sink, struct err *err)
 {
     struct csv_reader reader;
     csv_start(&reader, bytes, count);
     struct table table = {0};
     struct columns *columns = mem_array(registry->repo_count, sizeof *columns);
-    bool ok = read_header(&reader, &table, err) && read_rows(&reader, &table, registry, columns, sink, err);
+    bool ok = read_header(&reader, &table, err) &&
+              read_rows(&reader, &table, registry, columns, sink, err);
     EACH (column, columns, registry->repo_count)
         free(column->of_param);
     free(columns);
@@ -150,7 +154,8 @@ static bool read_table(const char *bytes, size_t count, const struct registry *r
 }
 
 /* Relative to the settings file, then to the working folder. NULL: in neither place. */
-static char *find_file(const struct settings *settings, const struct plan_options *options, const char *given)
+static char *find_file(const struct settings *settings, const struct plan_options *options,
+                       const char *given)
 {
     if (settings->file) {
         AUTO_FREE char *folder = fs_dirname(settings->file);
@@ -163,8 +168,9 @@ static char *find_file(const struct settings *settings, const struct plan_option
     return access(here, F_OK) == 0 ? steal_ptr(here) : NULL;
 }
 
-void history_read(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
-                  struct seen *seen, struct expected *expected, struct problems *problems)
+void history_read(const struct settings *settings, const struct registry *registry,
+                  const struct plan_options *options, struct seen *seen, struct expected *expected,
+                  struct problems *problems)
 {
     const struct sink sink = {seen, expected};
     for (size_t i = 0; i < settings->historical_csvs.count; i++) {
@@ -179,10 +185,11 @@ void history_read(const struct settings *settings, const struct registry *regist
         AUTO_TEXT struct text bytes = {0};
         struct err err = {0};
         if (!fs_read(path, MOST_BYTES, &bytes, &err))
-            problems_add(problems, SEVERITY_ERROR, &settings->doc, place, "the history cannot be read: %s", err.text);
+            problems_add(problems, SEVERITY_ERROR, &settings->doc, place,
+                         "the history cannot be read: %s", err.text);
         else if (!read_table(text_get(&bytes), bytes.length, registry, &sink, &err))
-            problems_add(problems, SEVERITY_ERROR, &settings->doc, place, "the history %s is broken: %s", path,
-                         err.text);
+            problems_add(problems, SEVERITY_ERROR, &settings->doc, place,
+                         "the history %s is broken: %s", path, err.text);
     }
 }
 
@@ -204,7 +211,8 @@ static struct expected_group *find_group(const struct expected *expected, const 
     return NULL;
 }
 
-void expected_add(struct expected *expected, const char *context, double duration_s, struct reading epochs)
+void expected_add(struct expected *expected, const char *context, double duration_s,
+                  struct reading epochs)
 {
     struct expected_group *group = find_group(expected, context);
     if (!group) {
@@ -220,18 +228,22 @@ void expected_add(struct expected *expected, const char *context, double duratio
     group->epoch_count++;
 }
 
-struct reading expected_of(const struct expected *expected, const char *context, struct reading epochs)
+struct reading expected_of(const struct expected *expected, const char *context,
+                           struct reading epochs)
 {
     const struct expected_group *group = find_group(expected, context);
     if (!group)
         return (struct reading){0};
     if (epochs.valid && group->epoch_count > 0)
-        return (struct reading){group->sum_epoch_s / (double)group->epoch_count * epochs.value, true};
+        return (struct reading){group->sum_epoch_s / (double)group->epoch_count * epochs.value,
+                                true};
     return (struct reading){group->sum_s / (double)group->count, true};
 }
 
 struct reading expected_epochs(const struct value *value)
 {
-    double number = value->kind == VALUE_INT ? (double)value->integer : value->kind == VALUE_FLOAT ? value->real : 0;
+    double number = value->kind == VALUE_INT     ? (double)value->integer
+                    : value->kind == VALUE_FLOAT ? value->real
+                                                 : 0;
     return (struct reading){number > 0 ? number : 0, number > 0};
 }

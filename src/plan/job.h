@@ -1,4 +1,5 @@
-/* job: what the files of plan/ share about one job, and a struct's members by their keys in JSON, written and read by one table. */
+/* job: what the files of plan/ share about one job, and a struct's members by their keys in JSON,
+ * written and read by one table. */
 #ifndef TARE_PLAN_JOB_H
 #define TARE_PLAN_JOB_H
 
@@ -48,8 +49,8 @@ struct key {
     size_t count_at, size; /* KEY_LIST: the place of the number; also KEY_OWNED: the size of one */
 };
 
-/* A new reference; keys are in the table's order. keys_read: into a struct that holds its defaults; false: what is missing or of another
- * kind (err); what was read until then is in out. (keys.c) */
+/* A new reference; keys are in the table's order. keys_read: into a struct that holds its defaults;
+ * false: what is missing or of another kind (err); what was read until then is in out. (keys.c) */
 json_t *keys_json(const struct key *keys, const void *of);
 bool keys_read(const struct key *keys, const json_t *json, void *out, struct err *err);
 

@@ -60,7 +60,8 @@ static json_t *value_json(const struct key *key, const char *of)
 static bool is_empty(const struct key *key, const json_t *json)
 {
     bool number = key->type == KEY_INT || key->type == KEY_SIZE || key->type == KEY_DOUBLE;
-    return (number && json_number_value(json) == 0) || (key->type == KEY_BOOL && json_is_false(json)) ||
+    return (number && json_number_value(json) == 0) ||
+           (key->type == KEY_BOOL && json_is_false(json)) ||
            (key->type == KEY_LIST && json_array_size(json) == 0);
 }
 

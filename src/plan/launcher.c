@@ -20,8 +20,8 @@ enum launcher_kind {
 };
 
 struct known_launcher {
-    const char *name,
-        *verb; /* verb: the word that must follow where the name alone may mean something else; NULL: none */
+    /* verb: the word that must follow where the name alone may mean something else; NULL: none */
+    const char *name, *verb;
     enum launcher_kind kind;
 };
 
@@ -84,8 +84,11 @@ bool launcher_is_program(const char *path)
     char head[4] = "";
     struct stat status;
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : 0;
-    return (got >= 2 && memcmp(head, "#!", 2) == 0) || (got == 4 && memcmp(head, "\177ELF", 4) == 0);
+    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)
+                      ? read(fd, head, sizeof head)
+                      : 0;
+    return (got >= 2 && memcmp(head, "#!", 2) == 0) ||
+           (got == 4 && memcmp(head, "\177ELF", 4) == 0);
 }
 
 bool launcher_is_first_word(const char *word)
@@ -100,7 +103,8 @@ bool launcher_is_first_word(const char *word)
 static bool is_launching_module(const char *module)
 {
     static const char *const names[] = {"torch.distributed.launch", "torch.distributed.run",
-                                        "accelerate.commands.launch", "deepspeed.launcher.runner", NULL};
+                                        "accelerate.commands.launch", "deepspeed.launcher.runner",
+                                        NULL};
     for (size_t i = 0; names[i]; i++)
         if (strcmp(names[i], module) == 0)
             return true;
@@ -112,7 +116,8 @@ struct words {
     size_t count;
 };
 
-/* The interpreter's options up to the script or the module. *at: the word after Python. False: there is neither. */
+/* The interpreter's options up to the script or the module. *at: the word after Python. False:
+ * there is neither. */
 static bool read_python(const struct words *words, size_t *at, bool *module)
 {
     *module = false;
@@ -122,9 +127,11 @@ static bool read_python(const struct words *words, size_t *at, bool *module)
             return true;
         size_t last = strlen(word) - 1;
         bool is_long = word[1] == '-';
-        if (strcmp(word, "-W") == 0 || strcmp(word, "-X") == 0 || strcmp(word, "--check-hash-based-pycs") == 0) {
+        if (strcmp(word, "-W") == 0 || strcmp(word, "-X") == 0 ||
+            strcmp(word, "--check-hash-based-pycs") == 0) {
             ++*at;
-        } else if (!is_long && (word[last] == 'm' || word[last] == 'c') && word[1] != 'W' && word[1] != 'X') {
+        } else if (!is_long && (word[last] == 'm' || word[last] == 'c') && word[1] != 'W' &&
+                   word[1] != 'X') {
             *module = word[last] == 'm';
             return ++*at < words->count;
         }
@@ -132,14 +139,18 @@ static bool read_python(const struct words *words, size_t *at, bool *module)
     return false;
 }
 
-/* The next word that is a script, or the next launcher. *at: the word after the launcher and its verb. */
-static bool skip_options(const struct words *words, size_t *at, enum launcher_kind kind, bool *module)
+/* The next word that is a script, or the next launcher. *at: the word after the launcher and its
+ * verb. */
+static bool skip_options(const struct words *words, size_t *at, enum launcher_kind kind,
+                         bool *module)
 {
     size_t plain = words->count;
     *module = false;
     for (; *at < words->count; ++*at) {
-        const char *word = words->items[*at], *next = *at + 1 < words->count ? words->items[*at + 1] : NULL;
-        bool takes_modules = kind == LAUNCHES_PYTHON && (strcmp(word, "-m") == 0 || strcmp(word, "--module") == 0);
+        const char *word = words->items[*at],
+                   *next = *at + 1 < words->count ? words->items[*at + 1] : NULL;
+        bool takes_modules =
+            kind == LAUNCHES_PYTHON && (strcmp(word, "-m") == 0 || strcmp(word, "--module") == 0);
         if (takes_modules && next) {
             *module = true;
             ++*at;
@@ -167,15 +178,18 @@ bool launcher_read(char *const *words, size_t count, struct launcher *out, struc
         at++;
     out->variables = at;
     if (at == count)
-        return err_set(err, "there are variables only: which script? As in %s python3 train.py", words[0]);
+        return err_set(err, "there are variables only: which script? As in %s python3 train.py",
+                       words[0]);
     out->python = count;
     for (const struct known_launcher *launcher;
-         !out->module && (launcher = find_launcher(words[at], at + 1 < count ? words[at + 1] : NULL));) {
+         !out->module &&
+         (launcher = find_launcher(words[at], at + 1 < count ? words[at + 1] : NULL));) {
         size_t from = at;
         at += launcher->verb ? 2 : 1;
         out->python = launcher->kind == IS_PYTHON ? from : count;
-        bool found = launcher->kind == IS_PYTHON ? read_python(&all, &at, &out->module)
-                                                 : skip_options(&all, &at, launcher->kind, &out->module);
+        bool found = launcher->kind == IS_PYTHON
+                         ? read_python(&all, &at, &out->module)
+                         : skip_options(&all, &at, launcher->kind, &out->module);
         if (!found)
             return err_set(err, "%s: which script? No script comes after it", words[from]);
         if (launcher->kind == IS_PYTHON && out->module && is_launching_module(words[at])) {

@@ -18,7 +18,8 @@ static size_t name_length(const char *text)
     if (*text != '{' || !(isalpha((unsigned char)text[1]) || text[1] == '_'))
         return 0;
     size_t length = 1;
-    while (isalnum((unsigned char)text[1 + length]) || (text[1 + length] && strchr("_-.", text[1 + length])))
+    while (isalnum((unsigned char)text[1 + length]) ||
+           (text[1 + length] && strchr("_-.", text[1 + length])))
         length++;
     return text[1 + length] == '}' ? length : 0;
 }
@@ -35,7 +36,8 @@ static bool is_same_name(const char *given, size_t length, const char *name)
 }
 
 /* A value that is left to the script is not known. */
-static const struct plan_param *find_param(const struct plan_job *job, const char *name, size_t length)
+static const struct plan_param *find_param(const struct plan_job *job, const char *name,
+                                           size_t length)
 {
     EACH (param, job->params, job->param_count)
         if (is_same_name(name, length, param->name) && param->value.kind != VALUE_NULL)
@@ -45,7 +47,8 @@ static const struct plan_param *find_param(const struct plan_job *job, const cha
 
 static bool is_known(const struct plan_job *job, const char *name, size_t length)
 {
-    return is_same_name(name, length, dir_name) || is_same_name(name, length, id_name) || find_param(job, name, length);
+    return is_same_name(name, length, dir_name) || is_same_name(name, length, id_name) ||
+           find_param(job, name, length);
 }
 
 /* The length of the name of the placeholder at text; 0: none is there. */
@@ -68,7 +71,8 @@ bool placeholder_is_in(const struct plan_job *job)
 {
     bool found = has_placeholder(job, &job->argv, 1) || has_placeholder(job, &job->env, 0);
     for (size_t i = 0; i < job->oom_step_count && !found; i++)
-        found = has_placeholder(job, &job->oom_steps[i].args, 0) || has_placeholder(job, &job->oom_steps[i].env, 0);
+        found = has_placeholder(job, &job->oom_steps[i].args, 0) ||
+                has_placeholder(job, &job->oom_steps[i].env, 0);
     return found;
 }
 
@@ -85,7 +89,8 @@ static void add_value(const struct plan_job *job, const char *name, size_t lengt
     }
 }
 
-char *placeholder_fill(const char *word, const struct plan_job *job, const struct placeholder_place *place)
+char *placeholder_fill(const char *word, const struct plan_job *job,
+                       const struct placeholder_place *place)
 {
     struct text out = {0};
     while (*word) {
@@ -104,20 +109,23 @@ char *placeholder_fill(const char *word, const struct plan_job *job, const struc
 }
 
 /* The words before first stay as they are. */
-static void fill_words(const struct plan_job *job, const struct placeholder_place *place, const struct strv *words,
-                       size_t first, struct strv *out)
+static void fill_words(const struct plan_job *job, const struct placeholder_place *place,
+                       const struct strv *words, size_t first, struct strv *out)
 {
     for (size_t i = 0; i < words->count; i++)
-        strv_add_owned(out, job->placeholders && place && i >= first ? placeholder_fill(words->items[i], job, place)
-                                                                     : mem_strdup(words->items[i]));
+        strv_add_owned(out, job->placeholders && place && i >= first
+                                ? placeholder_fill(words->items[i], job, place)
+                                : mem_strdup(words->items[i]));
 }
 
-void placeholder_fill_argv(const struct plan_job *job, const struct placeholder_place *place, struct strv *out)
+void placeholder_fill_argv(const struct plan_job *job, const struct placeholder_place *place,
+                           struct strv *out)
 {
     fill_words(job, place, &job->argv, 1, out);
 }
 
-void placeholder_fill_env(const struct plan_job *job, const struct placeholder_place *place, struct strv *out)
+void placeholder_fill_env(const struct plan_job *job, const struct placeholder_place *place,
+                          struct strv *out)
 {
     fill_words(job, place, &job->env, 0, out);
 }
@@ -235,8 +243,8 @@ static const char *param_at(const struct plan_job *job, size_t place)
     return NULL;
 }
 
-static void take_output(struct check *check, const struct plan_job *job, const char *option, size_t length,
-                        const char *value, char between)
+static void take_output(struct check *check, const struct plan_job *job, const char *option,
+                        size_t length, const char *value, char between)
 {
     AUTO_FREE char *name = mem_strndup(option, length);
     AUTO_FREE char *key = mem_printf("%s\n%s\n%s", job->cwd, name, value);
@@ -248,11 +256,13 @@ static void take_output(struct check *check, const struct plan_job *job, const c
             return;
         }
     check->shared = mem_room(check->shared, check->shared_count, sizeof *check->shared);
-    check->shared[check->shared_count++] = (struct shared){steal_ptr(name), mem_strdup(value), between, .count = 2};
+    check->shared[check->shared_count++] =
+        (struct shared){steal_ptr(name), mem_strdup(value), between, .count = 2};
 }
 
 /* place makes the value of each job that has a placeholder in it another one. */
-static void find_outputs(struct check *check, const struct plan_job *job, const struct placeholder_place *place)
+static void find_outputs(struct check *check, const struct plan_job *job,
+                         const struct placeholder_place *place)
 {
     AUTO_STRV struct strv argv = {0};
     placeholder_fill_argv(job, place, &argv);
@@ -262,7 +272,8 @@ static void find_outputs(struct check *check, const struct plan_job *job, const 
         if (equals && names_output(word, (size_t)(equals - word)))
             take_output(check, job, word, (size_t)(equals - word), equals + 1, '=');
         else if (!equals && *word == '-' && i + 1 < argv.count && *argv.items[i + 1] != '-' &&
-                 (names_output(word, strlen(word)) || (param && names_output(param, strlen(param)))))
+                 (names_output(word, strlen(word)) ||
+                  (param && names_output(param, strlen(param)))))
             take_output(check, job, word, strlen(word), argv.items[i + 1], ' ');
     }
 }
@@ -274,8 +285,8 @@ static void warn_of_outputs(const struct check *check)
         return;
     for (size_t i = 0; i < check->shared_count && i < OUTPUTS_NAMED; i++) {
         const struct shared *shared = &check->shared[i];
-        text_addf(&options, "%s%s is '%s' in %zu experiments", i ? ", " : "", shared->option, shared->value,
-                  shared->count);
+        text_addf(&options, "%s%s is '%s' in %zu experiments", i ? ", " : "", shared->option,
+                  shared->value, shared->count);
     }
     if (check->shared_count > OUTPUTS_NAMED)
         text_addf(&options, ", and %zu more options", check->shared_count - OUTPUTS_NAMED);
@@ -285,7 +296,8 @@ static void warn_of_outputs(const struct check *check)
                  text_get(&options), check->shared[0].option, check->shared[0].between);
 }
 
-static void warn_of_name(struct check *check, const struct plan_job *job, const char *name, const char *word)
+static void warn_of_name(struct check *check, const struct plan_job *job, const char *name,
+                         const char *word)
 {
     AUTO_STRV struct strv names = {0};
     AUTO_FREE char *key = mem_printf("%s\n%s", job->repo, name);
@@ -316,7 +328,8 @@ static void find_unknown(struct check *check, const struct plan_job *job, const 
         }
 }
 
-static void check_job(struct check *check, const struct plan_job *job, const char *experiment_id, bool background)
+static void check_job(struct check *check, const struct plan_job *job, const char *experiment_id,
+                      bool background)
 {
     AUTO_FREE char *id = placeholder_id(experiment_id, background);
     AUTO_FREE char *dir = mem_printf("/%s", id); /* only to differ from all others */

@@ -1,6 +1,7 @@
 /* placeholder: words of a command in which "{dir}", "{id}" and "{NAME}" of a hyperparameter are
- * replaced for each experiment. A plan keeps the words as they were written; they are replaced where
- * a job is started or shown, so that a retry with changed hyperparameters has its own. Pure. */
+ * replaced for each experiment. A plan keeps the words as they were written; they are replaced
+ * where a job is started or shown, so that a retry with changed hyperparameters has its own.
+ * Pure. */
 #ifndef TARE_PLAN_PLACEHOLDER_H
 #define TARE_PLAN_PLACEHOLDER_H
 
@@ -21,8 +22,8 @@ struct placeholder_place {
  * out-of-memory failure has a placeholder. */
 bool placeholder_is_in(const struct plan_job *job);
 
-/* A word with its placeholders replaced. "{{" before a name that is known is a brace; any other brace
- * stays. The caller frees it. */
+/* A word with its placeholders replaced. "{{" before a name that is known is a brace; any other
+ * brace stays. The caller frees it. */
 char *placeholder_fill(const char *word, const struct plan_job *job,
                        const struct placeholder_place *place);
 
@@ -39,8 +40,8 @@ char *placeholder_id(const char *experiment_id, bool background);
 /* The name of the folder that {dir} is, in the experiment's. */
 const char *placeholder_folder(bool background);
 
-/* Adds warnings: once of options for outputs that have the same value in several experiments; of each
- * {NAME} that stays as it is and resembles a known name. */
+/* Adds warnings: once of options for outputs that have the same value in several experiments; of
+ * each {NAME} that stays as it is and resembles a known name. */
 void placeholder_check_plan(const struct plan *plan, struct problems *problems);
 
 #endif

@@ -176,7 +176,8 @@ static bool add_copy(struct growing *growing, const struct plan_experiment *expe
         return false;
     out->number = ++growing->count;
     free(out->id);
-    out->id = plan_experiment_id(out->foreground.repo, out->foreground.model, out->number, out->parallel);
+    out->id =
+        plan_experiment_id(out->foreground.repo, out->foreground.model, out->number, out->parallel);
     return true;
 }
 
@@ -197,10 +198,12 @@ static bool is_around(const size_t *before, const size_t *after, size_t entries,
     return false;
 }
 
-bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries, struct err *err)
+bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries,
+                   struct err *err)
 {
-    struct growing growing = {
-        .plan = plan, .items = mem_array(3 * plan->count + 1, sizeof *plan->experiments), .err = err};
+    struct growing growing = {.plan = plan,
+                              .items = mem_array(3 * plan->count + 1, sizeof *plan->experiments),
+                              .err = err};
     bool ok = true;
     for (size_t i = 0; ok && i < plan->count; i++) {
         size_t entry = plan->experiments[i].entry;

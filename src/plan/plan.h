@@ -1,6 +1,7 @@
-/* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs
- * (argv, environment, patterns), so a resume never plans again nor reads the registry. Pure but for looking for
- * folders, scripts and interpreters (command.c) and for reading the history (expected.h). */
+/* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all
+ * that a run needs (argv, environment, patterns), so a resume never plans again nor reads the
+ * registry. Pure but for looking for folders, scripts and interpreters (command.c) and for reading
+ * the history (expected.h). */
 #ifndef TARE_PLAN_PLAN_H
 #define TARE_PLAN_PLAN_H
 
@@ -35,14 +36,16 @@ struct plan_shared {
 /* One job's command, ready to start. */
 struct plan_job {
     /* NULL: the job owns all that follows. Else each job of shared owns its params, but not their
-     * names and flags, and its argv; all else is the same in these jobs, and the last one frees it. */
+     * names and flags, and its argv; all else is the same in these jobs, and the last one frees
+     * it. */
     struct plan_shared *shared;
     char *repo, *model;
     struct plan_param *params; /* all of the model's hyperparameters, in the registry's order */
     size_t param_count;
     char *cwd;        /* the repository's folder */
     struct strv argv; /* argv[0] absolute where it was found */
-    struct strv env;  /* NAME=VALUE that the registry and the settings add to the runner's environment */
+    /* NAME=VALUE that the registry and the settings add to the runner's environment */
+    struct strv env;
     struct strv path_prepend;
     struct registry_metric *metrics;
     size_t metric_count;
@@ -52,32 +55,36 @@ struct plan_job {
     size_t oom_step_count;
     struct gpu_limit gpu_limit;
     struct strv success, errors;
-    enum mode mode; /* not PARALLEL */
+    enum mode mode;                       /* not PARALLEL */
     enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also with a limit */
     struct success_rules rules;
-    bool placeholders; /* in argv or env: replaced where the job is started or shown */
+    bool placeholders;    /* in argv or env: replaced where the job is started or shown */
     bool memory_snapshot; /* is asked for */
     bool exit_code_required;
 };
 
 struct plan_experiment {
-    char *id;     /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
+    char *id;      /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
     size_t number; /* place in the plan, from 1 */
     size_t entry;  /* place of its entry in the settings file, from 0 */
-    size_t configuration; /* differs from entry to entry and from point to point of a grid or list: entry, where the plan has none */
+    /* differs from entry to entry and from point to point of a grid or list: entry, where the plan
+     * has none */
+    size_t configuration;
     bool parallel;
     struct plan_job foreground;
     struct plan_job *background; /* parallel only, else NULL */
     int64_t max_retries;
     char *governor;
     double timeout_s;
-    struct reading expected_s; /* by its entry or, with order longest-first, by earlier runs; absent: nothing was known */
+    /* by its entry or, with order longest-first, by earlier runs; absent: nothing was known */
+    struct reading expected_s;
     bool exclusive; /* nothing else of the run goes on meanwhile */
-    struct reading start_after_s; /* parallel only; absent: the background's load is waited for (plan.parallel) */
+    /* parallel only; absent: the background's load is waited for (plan.parallel) */
+    struct reading start_after_s;
 };
 
 struct plan {
-    char *name;    /* the settings' experiment_name, or NULL */
+    char *name; /* the settings' experiment_name, or NULL */
     uint64_t seed;
     struct plan_experiment *experiments;
     size_t count;
@@ -89,30 +96,36 @@ struct plan {
     struct pool_settings pool;
     enum plan_order order;
     bool study_files; /* energy/ also has the files of samples that the study wrote */
-    bool has_best; /* summary.csv has columns best_*: not those of runs that were planned before there were such */
+    /* summary.csv has columns best_*: not those of runs that were planned before there were such */
+    bool has_best;
 };
 
 struct plan_options {
-    bool strict;          /* a hyperparameter that the model does not have is an error, not a warning */
-    bool for_running;     /* a repository or script that is not there is an error, not a warning */
-    bool has_gpus;        /* the trainings see a GPU: pauses that the settings do not state are for it to cool */
+    /* a hyperparameter that the model does not have is an error, not a warning */
+    bool strict;
+    bool for_running; /* a repository or script that is not there is an error, not a warning */
+    /* the trainings see a GPU: pauses that the settings do not state are for it to cool */
+    bool has_gpus;
     bool has_seed;
-    uint64_t seed;        /* over the settings' */
-    const char *home;     /* for "~/", may be NULL */
-    const char *cwd;      /* working folder */
-    const char *path;     /* PATH in which interpreters and scripts are found */
-    const char *conda_prefix; /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up */
+    uint64_t seed;    /* over the settings' */
+    const char *home; /* for "~/", may be NULL */
+    const char *cwd;  /* working folder */
+    const char *path; /* PATH in which interpreters and scripts are found */
+    /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up */
+    const char *conda_prefix;
     const struct registry *study; /* the installed registry of the study, for a hint; NULL: none */
     const char *study_path;       /* of its file, as a word of a command */
     bool verbatim; /* {dir}, {id} and names of hyperparameters in words stay as they are */
 };
 
-/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,
- * else a warning that says how many exist). False when there is an error. The order, the ids and every value depend
- * on the files, the options and the seed only. No pause of out is PAUSE_UNSAID, and its cooldown is fixed or adaptive. Without a seed in either, a fresh one is taken and recorded in out.
- * After an error out is empty, but where each of them is of something that this machine lacks (problems->missing). */
-bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
-               struct plan *out, struct problems *problems);
+/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an
+ * entry can be drawn, else a warning that says how many exist). False when there is an error. The
+ * order, the ids and every value depend on the files, the options and the seed only. No pause of
+ * out is PAUSE_UNSAID, and its cooldown is fixed or adaptive. Without a seed in either, a fresh one
+ * is taken and recorded in out. After an error out is empty, but where each of them is of something
+ * that this machine lacks (problems->missing). */
+bool plan_make(const struct settings *settings, const struct registry *registry,
+               const struct plan_options *options, struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
 /* NULL: it has none of this name. */
@@ -122,12 +135,12 @@ struct plan_param *plan_job_param(const struct plan_job *job, const char *name);
 typedef void plan_job_fn(void *context, const struct plan_job *job);
 void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context);
 
-/* An optional metric that is searched by the names under which trainings print it: the registry of a
- * script has many of these, and few of them are in its log. */
+/* An optional metric that is searched by the names under which trainings print it: the registry of
+ * a script has many of these, and few of them are in its log. */
 bool plan_metric_is_guess(const struct plan_job *job, const struct registry_metric *metric);
 
-/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself
- * could have given. */
+/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one
+ * that tare itself could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
 
@@ -136,7 +149,8 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
 void plan_experiment_share(struct plan_experiment *experiment, const json_t *json,
                            struct plan_experiment *like, const json_t *of_like);
 
-/* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The caller frees it. */
+/* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The
+ * caller frees it. */
 char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);
 void plan_experiment_fini(struct plan_experiment *experiment);
 
@@ -149,8 +163,8 @@ bool run_budget_is_set(const struct run_budget *budget);
 json_t *run_budget_to_json(const struct run_budget *budget);
 void run_budget_from_json(const json_t *json, struct run_budget *out);
 
-/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. place: what its
- * placeholders stand for; NULL: they stay. The caller frees it. */
+/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it.
+ * place: what its placeholders stand for; NULL: they stay. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job, const struct placeholder_place *place);
 
 /* What is run before and after others each time, such as a preparation. */
@@ -158,12 +172,15 @@ char *plan_job_shell(const struct plan_job *job, const struct placeholder_place 
 /* In no entry. */
 #define PLAN_AROUND_NONE SIZE_MAX
 
-/* before[e] and after[e] (entries of each) say of which entry an experiment is put before and behind each experiment of
- * entry e; PLAN_AROUND_NONE: of none. Such an entry has one experiment, which goes from where it was, and nothing around
- * it. Numbers and ids are given anew. False: there is no experiment of such an entry (err); plan is then as it was. */
-bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries, struct err *err);
+/* before[e] and after[e] (entries of each) say of which entry an experiment is put before and
+ * behind each experiment of entry e; PLAN_AROUND_NONE: of none. Such an entry has one experiment,
+ * which goes from where it was, and nothing around it. Numbers and ids are given anew. False: there
+ * is no experiment of such an entry (err); plan is then as it was. */
+bool plan_surround(struct plan *plan, const size_t *before, const size_t *after, size_t entries,
+                   struct err *err);
 
-/* command: how the jobs of one repository are started: its folder, script, interpreter and prefix, found and checked once. (command.c) */
+/* command: how the jobs of one repository are started: its folder, script, interpreter and prefix,
+ * found and checked once. (command.c) */
 
 struct command {
     struct strv head; /* prefix, interpreter, script */
@@ -171,45 +188,49 @@ struct command {
     struct strv path_prepend;
 };
 
-/* What is missing is a problem (an error when options->for_running, else a warning); the command then holds the
- * names as they were given. */
+/* What is missing is a problem (an error when options->for_running, else a warning); the command
+ * then holds the names as they were given. */
 void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
                   const struct plan_options *options, struct problems *problems);
 void command_fini(struct command *command);
 
-/* Fills cwd, argv, env and path_prepend of a job whose repo, model and params are set. environment: NAME=VALUE over all
- * else. */
-void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
-                  struct plan_job *job);
+/* Fills cwd, argv, env and path_prepend of a job whose repo, model and params are set. environment:
+ * NAME=VALUE over all else. */
+void command_fill(const struct command *command, const struct repo *repo,
+                  const struct strv *environment, struct plan_job *job);
 
-/* A flag that ends with "=", or is empty, is joined with the value: "--lr=0.1", "optimizer.lr=0.1". */
+/* A flag that ends with "=", or is empty, is joined with the value: "--lr=0.1",
+ * "optimizer.lr=0.1". */
 bool plan_param_is_joined(const struct plan_param *param);
 char *plan_param_word(const struct plan_param *param); /* the word with the value; fresh */
 
 /* Adds the flag and the value, and sets place. */
 void plan_param_append(struct plan_param *param, struct strv *argv);
 
-/* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is TARE_PARAM_LEARNING_RATE. The
- * caller frees it. */
+/* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is
+ * TARE_PARAM_LEARNING_RATE. The caller frees it. */
 char *command_param_variable(const char *name);
 
 /* change: a job's command made different for a retry, each change told. Pure. (change.c) */
 
 /* Each adds to changed (a JSON array) what it did:
  *   {"kind": "hyperparameter", "name": "batch_size", "from": 64, "to": 32}
- *   {"kind": "environment", "name": "PYTORCH_CUDA_ALLOC_CONF", "from": null, "to": "expandable_segments:True"}
+ *   {"kind": "environment", "name": "PYTORCH_CUDA_ALLOC_CONF", "from": null, "to":
+ * "expandable_segments:True"}
  *   {"kind": "argument", "name": "--amp", "from": null, "to": null} */
 
-/* Step number of job->oom_steps. False: it would lead beyond a bound, or change nothing: the job stays as it was. */
+/* Step number of job->oom_steps. False: it would lead beyond a bound, or change nothing: the job
+ * stays as it was. */
 bool change_take_step(struct plan_job *job, size_t number, json_t *changed);
 
-void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to, json_t *changed);
+void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to,
+                    json_t *changed);
 
 /* An experiment of its own, to be changed; plan_experiment_fini and free. */
 struct plan_experiment *change_copy(const struct plan_experiment *experiment);
 
-/* "batch_size 64 -> 32; --amp; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True": for people, and for summary.csv. ""
- * for nothing. The caller frees it. */
+/* "batch_size 64 -> 32; --amp; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True": for people, and
+ * for summary.csv. "" for nothing. The caller frees it. */
 char *change_text(const json_t *changed);
 
 #endif

@@ -1,5 +1,5 @@
-/* A plan as run.db keeps it: its head, its experiments, and the budget as each session records it too. What older plans do not have may
- * be missing. */
+/* A plan as run.db keeps it: its head, its experiments, and the budget as each session records it
+ * too. What older plans do not have may be missing. */
 #include "plan/plan.h"
 
 #include "base/fs.h"
@@ -17,10 +17,12 @@ static json_t *change_json(const void *item)
 {
     const struct registry_change *change = item;
     if (!change->scales)
-        return json_pack("{s:o*, s:o}", "name", json_string(change->name), "value", value_to_json(&change->value));
+        return json_pack("{s:o*, s:o}", "name", json_string(change->name), "value",
+                         value_to_json(&change->value));
     return json_pack("{s:o*, s:o, s:o*, s:o*}", "name", json_string(change->name), "factor",
-                     json_finite(change->factor), "low", isfinite(change->low) ? json_finite(change->low) : NULL,
-                     "high", isfinite(change->high) ? json_finite(change->high) : NULL);
+                     json_finite(change->factor), "low",
+                     isfinite(change->low) ? json_finite(change->low) : NULL, "high",
+                     isfinite(change->high) ? json_finite(change->high) : NULL);
 }
 
 static bool read_change(const json_t *json, void *item, struct err *err)
@@ -42,7 +44,8 @@ static bool read_change(const json_t *json, void *item, struct err *err)
 
 static const struct key step_keys[] = {
     {"changes", KEY_LIST, AT(changes), KEY_MAY_MISS, .to = change_json, .from = read_change,
-     .count_at = offsetof(struct registry_oom_step, change_count), .size = sizeof(struct registry_change)},
+     .count_at = offsetof(struct registry_oom_step, change_count),
+     .size = sizeof(struct registry_change)},
     {"args", KEY_TEXTS, AT(args), KEY_MAY_MISS},
     {"env", KEY_TEXTS, AT(env), KEY_MAY_MISS},
     {"times", KEY_INT, AT(times), KEY_MAY_MISS},
@@ -87,8 +90,8 @@ static const struct key param_keys[] = {
 static const struct key metric_keys[] = {
     {"name", KEY_TEXT, .at = offsetof(struct registry_metric, name)},
     {"pattern", KEY_TEXT, .at = offsetof(struct registry_metric, pattern)},
-    {"goal", KEY_NAME, .at = offsetof(struct registry_metric, goal), KEY_SPARSE, .names = goal_names,
-     .first = GOAL_MINIMIZE},
+    {"goal", KEY_NAME, .at = offsetof(struct registry_metric, goal), KEY_SPARSE,
+     .names = goal_names, .first = GOAL_MINIMIZE},
     {0},
 };
 
@@ -100,7 +103,7 @@ static const struct key mark_keys[] = {
 };
 
 #define AT(member) .at = offsetof(struct plan_job, member)
-#define LIST_OF(list, number)                                                                                          \
+#define LIST_OF(list, number) \
     .count_at = offsetof(struct plan_job, number), .size = sizeof *((struct plan_job *)0)->list
 
 static const struct key job_keys[] = {
@@ -139,7 +142,8 @@ static const struct key experiment_keys[] = {
     {"entry", KEY_SIZE, AT(entry)},
     {"configuration", KEY_SIZE, AT(configuration), KEY_MAY_MISS},
     {"foreground", KEY_OBJECT, AT(foreground), .fields = job_keys},
-    {"background", KEY_OWNED, AT(background), KEY_SPARSE, .fields = job_keys, .size = sizeof(struct plan_job)},
+    {"background", KEY_OWNED, AT(background), KEY_SPARSE, .fields = job_keys,
+     .size = sizeof(struct plan_job)},
     {"max_retries", KEY_INT, AT(max_retries)},
     {"governor", KEY_TEXT, AT(governor), KEY_SPARSE},
     {"timeout_s", KEY_DOUBLE, AT(timeout_s)},
@@ -174,17 +178,19 @@ static bool ends_as_id(const char *id)
 static bool check_id(const char *id, struct err *err)
 {
     if (!fs_check_name(id, err))
-        return err_wrap(
-            err, "'id' must name the experiment's folder, and this plan was changed by something else than tare");
-    return ends_as_id(id) || err_set(err,
-                                     "'id' is '%.200s', not <repository>_<model>_<number>: this plan was changed by "
-                                     "something else than tare",
-                                     id);
+        return err_wrap(err, "'id' must name the experiment's folder, and this plan was changed by "
+                             "something else than tare");
+    return ends_as_id(id) ||
+           err_set(err,
+                   "'id' is '%.200s', not <repository>_<model>_<number>: this plan was changed by "
+                   "something else than tare",
+                   id);
 }
 
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
 {
-    *out = (struct plan_experiment){.parallel = json_is_object(json_object_get(json, "background"))};
+    *out =
+        (struct plan_experiment){.parallel = json_is_object(json_object_get(json, "background"))};
     if (keys_read(experiment_keys, json, out, err) && check_id(out->id, err)) {
         if (!json_object_get(json, "configuration"))
             out->configuration = out->entry;
@@ -198,7 +204,8 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
 /* Values of hyperparameters, the words made of them, and whether these have placeholders. */
 static bool is_own(const char *key)
 {
-    return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 || strcmp(key, "placeholders") == 0;
+    return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 ||
+           strcmp(key, "placeholders") == 0;
 }
 
 static bool is_alike(const json_t *a, const json_t *b)
@@ -211,8 +218,8 @@ static bool is_alike(const json_t *a, const json_t *b)
     return alike;
 }
 
-void plan_experiment_share(struct plan_experiment *experiment, const json_t *json, struct plan_experiment *like,
-                           const json_t *of_like)
+void plan_experiment_share(struct plan_experiment *experiment, const json_t *json,
+                           struct plan_experiment *like, const json_t *of_like)
 {
     static const char fore[] = "foreground", back[] = "background";
     if (is_alike(json_object_get(json, fore), json_object_get(of_like, fore)))
@@ -251,7 +258,8 @@ static double positive_of(const json_t *json, const char *key)
 
 void run_budget_from_json(const json_t *json, struct run_budget *out)
 {
-    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"), .time_s = positive_of(json, "time_s")};
+    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"),
+                               .time_s = positive_of(json, "time_s")};
 }
 
 static json_t *budget_json(const void *budget)
@@ -296,7 +304,8 @@ static const struct key guard_keys[] = {
     {"cooldown_min_s", KEY_DOUBLE, AT(cooldown.min_s)},
     {"cooldown_max_s", KEY_DOUBLE, AT(cooldown.max_s)},
     {"energy_half_width_percent", KEY_DOUBLE, AT(half_width_percent), KEY_MAY_MISS},
-    {"calibrate", KEY_NAME, AT(calibrate), KEY_SPARSE, .names = calibrate_modes + 1, .first = CALIBRATE_NEVER},
+    {"calibrate", KEY_NAME, AT(calibrate), KEY_SPARSE, .names = calibrate_modes + 1,
+     .first = CALIBRATE_NEVER},
     {0},
 };
 #undef AT
@@ -334,8 +343,9 @@ json_t *plan_head_to_json(const struct plan *plan)
 
 bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
 {
-    *out = (struct plan){
-        .parallel = parallel_timing_default, .guard = guard_settings_default, .pool = {.cpu_sets = CPU_SETS_NONE}};
+    *out = (struct plan){.parallel = parallel_timing_default,
+                         .guard = guard_settings_default,
+                         .pool = {.cpu_sets = CPU_SETS_NONE}};
     if (keys_read(head_keys, json, out, err))
         return true;
     plan_fini(out);

@@ -41,7 +41,8 @@ static const struct space_values *seed_axis(const struct space *space)
     return NULL;
 }
 
-/* How many blocks come before the first of this draft's setting: each seed of a grid has its own. */
+/* How many blocks come before the first of this draft's setting: each seed of a grid has its
+ * own. */
 static size_t first_block(const struct planner *planner, const struct draft *draft)
 {
     const struct track *track = &planner->tracks[draft->track];
@@ -63,7 +64,8 @@ static bool has_several_settings(const struct planner *planner)
     EACH (track, planner->tracks, planner->settings->entry_count) {
         const struct space *space = &track->foreground;
         for (size_t k = 0; track->good && space->mode == MODE_GRID && k < space->part_count; k++)
-            if (space->parts[k].count > 1 && !param_name_is_seed(space->params[space->parts[k].at[0]]->name))
+            if (space->parts[k].count > 1 &&
+                !param_name_is_seed(space->params[space->parts[k].at[0]]->name))
                 return true;
     }
     return false;
@@ -74,22 +76,26 @@ static size_t count_warmup_blocks(const struct planner *planner)
 {
     size_t most = 0, run = 0;
     for (size_t i = 0; i < planner->draft_count && is_warmup(planner, &planner->drafts[i]); i++) {
-        run = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration ? run + 1 : 1;
+        run = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration
+                  ? run + 1
+                  : 1;
         most = run > most ? run : most;
     }
     return most;
 }
 
-/* Block k holds run k of every configuration that has one, in an order of its own. The drafts stand by configuration. */
+/* Block k holds run k of every configuration that has one, in an order of its own. The drafts stand
+ * by configuration. */
 static void planner_order_in_blocks(struct planner *planner)
 {
     size_t count = planner->draft_count, warmups = count_warmup_blocks(planner);
     struct draft *ordered = mem_array(count, sizeof *ordered);
-    AUTO_FREE size_t *run = mem_array(count, sizeof *run);     /* block of each draft */
-    AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end); /* of each block: first its size, then where it begins,
-                                                                    * then where its next draft goes */
+    AUTO_FREE size_t *run = mem_array(count, sizeof *run); /* block of each draft */
+    /* of each block: first its size, then where it begins, then where its next draft goes */
+    AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end);
     for (size_t i = 0; i < count; i++) {
-        bool goes_on = i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration;
+        bool goes_on =
+            i && planner->drafts[i].configuration == planner->drafts[i - 1].configuration;
         size_t first = is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
         run[i] = goes_on ? run[i - 1] + 1 : first + first_block(planner, &planner->drafts[i]);
         end[run[i]]++;
@@ -117,7 +123,8 @@ static struct reading expect(const struct planner *planner, const struct draft *
     for (size_t i = 0; i < space->param_count; i++)
         if (strcmp(space->params[i]->name, "epochs") == 0)
             epochs = expected_epochs(&draft->values[i]);
-    AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+    AUTO_FREE char *context =
+        space_context(space->repo->name, space->model, track->entry->parallel);
     return expected_of(&planner->expected, context, epochs);
 }
 
@@ -129,7 +136,8 @@ static int by_weight(const void *left, const void *right)
     return ORDER(a->place, b->place);
 }
 
-/* What nothing is known of counts as the mean of the others, as in the estimate of the time that is left. */
+/* What nothing is known of counts as the mean of the others, as in the estimate of the time that is
+ * left. */
 static void planner_order_by_length(struct planner *planner)
 {
     double sum_s = 0;
@@ -142,12 +150,14 @@ static void planner_order_by_length(struct planner *planner)
         sum_s += draft->expected_s.value;
     }
     if (known == 0)
-        problems_add(
-            planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.tare.order",
-            "nothing is known of how long the experiments take ('expected_duration' of an entry, or earlier runs in "
-            "'historical_csvs'): they stay in the file's order");
+        problems_add(planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.tare.order",
+                     "nothing is known of how long the experiments take ('expected_duration' of an "
+                     "entry, or earlier runs in "
+                     "'historical_csvs'): they stay in the file's order");
     EACH (draft, planner->drafts, planner->draft_count)
-        draft->weight_s = draft->expected_s.valid ? draft->expected_s.value : known ? sum_s / (double)known : 0;
+        draft->weight_s = draft->expected_s.valid ? draft->expected_s.value
+                          : known                 ? sum_s / (double)known
+                                                  : 0;
     if (planner->draft_count > 1)
         qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
 }
@@ -160,7 +170,8 @@ static void find_command(struct planner *planner, const struct repo *repo)
     if (planner->has_command[i] || !repo->located)
         return;
     planner->has_command[i] = true;
-    command_init(&planner->commands[i], repo, &planner->registry->doc, planner->options, planner->problems);
+    command_init(&planner->commands[i], repo, &planner->registry->doc, planner->options,
+                 planner->problems);
 }
 
 static void resolve_entries(struct planner *planner)
@@ -177,10 +188,12 @@ static void resolve_entries(struct planner *planner)
         struct track *track = &planner->tracks[i];
         const struct entry_settings *entry = &planner->settings->entries[i];
         track->entry = entry;
-        track->good = space_init(&track->foreground, &source, &entry->foreground,
-                                 entry->seeds.json_path ? &entry->seeds : &planner->settings->seeds);
+        track->good =
+            space_init(&track->foreground, &source, &entry->foreground,
+                       entry->seeds.json_path ? &entry->seeds : &planner->settings->seeds);
         if (entry->parallel)
-            track->good = space_init(&track->background, &source, &entry->background, NULL) && track->good;
+            track->good =
+                space_init(&track->background, &source, &entry->background, NULL) && track->good;
         if (track->foreground.repo && entry->runs > 0)
             find_command(planner, track->foreground.repo);
         if (track->background.repo && entry->runs > 0)
@@ -188,10 +201,12 @@ static void resolve_entries(struct planner *planner)
     }
 }
 
-static void add_to_seen(struct planner *planner, const struct track *track, const struct value *values)
+static void add_to_seen(struct planner *planner, const struct track *track,
+                        const struct value *values)
 {
     const struct space *space = &track->foreground;
-    AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+    AUTO_FREE char *context =
+        space_context(space->repo->name, space->model, track->entry->parallel);
     AUTO_FREE char *key = mutate_key(context, values, space->param_count);
     seen_add(planner->seen, key);
 }
@@ -228,8 +243,10 @@ static struct value *copy_values(const struct space *space, const struct value *
 static void add_draft(struct planner *planner, size_t track, uint64_t point, struct value *values)
 {
     planner->drafts = mem_room(planner->drafts, planner->draft_count, sizeof *planner->drafts);
-    planner->drafts[planner->draft_count++] = (struct draft){
-        .track = track, .configuration = planner->tracks[track].configuration + (size_t)point, .values = values};
+    planner->drafts[planner->draft_count++] =
+        (struct draft){.track = track,
+                       .configuration = planner->tracks[track].configuration + (size_t)point,
+                       .values = values};
 }
 
 /* Takes the values, which have the first seed. */
@@ -252,7 +269,8 @@ static int64_t draw_mutations(struct planner *planner, size_t i, struct err *err
     const struct space *space = &planner->tracks[i].foreground;
     space_set_seed(space, 0, space->values);
     AUTO_FREE char *context = space_context(space->repo->name, space->model, entry->parallel);
-    struct mutation *mutation = mutation_new(space->params, space->mutated, space->param_count, space->values, context);
+    struct mutation *mutation =
+        mutation_new(space->params, space->mutated, space->param_count, space->values, context);
     int64_t run = 0;
     for (; run < entry->runs; run++) {
         /* Part of what makes a plan: another name would draw other values for the same seed. */
@@ -299,11 +317,12 @@ static void draw_entry(struct planner *planner, size_t i)
     const struct json_doc *doc = &planner->settings->doc;
     if (drawn == 0)
         problems_error(planner->problems, doc, entry->json_path,
-                       "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs, err.text);
+                       "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs,
+                       err.text);
     else
         problems_add(planner->problems, SEVERITY_WARNING, doc, entry->json_path,
-                     "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s", entry->runs, drawn,
-                     err.text);
+                     "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s",
+                     entry->runs, drawn, err.text);
 }
 
 /* Of all entries together; and numbers their configurations. */
@@ -314,18 +333,21 @@ static bool check_total(struct planner *planner)
     EACH (track, planner->tracks, planner->settings->entry_count) {
         const struct entry_settings *entry = track->entry;
         uint64_t points = track->good ? space_size(&track->foreground) : 1;
-        uint64_t seeds = space_seed_count(&track->foreground), runs = entry->runs > 0 ? (uint64_t)entry->runs : 0, all;
+        uint64_t seeds = space_seed_count(&track->foreground),
+                 runs = entry->runs > 0 ? (uint64_t)entry->runs : 0, all;
         track->configuration = entry->index + more;
-        bool small = !__builtin_mul_overflow(points, seeds, &all) && !__builtin_mul_overflow(all, runs, &all) &&
-                     all <= MOST_EXPERIMENTS;
+        bool small = !__builtin_mul_overflow(points, seeds, &all) &&
+                     !__builtin_mul_overflow(all, runs, &all) && all <= MOST_EXPERIMENTS;
         if (runs > 0 && (!small || (total += all) > MOST_EXPERIMENTS)) {
-            AUTO_FREE char *product = points * seeds > 1
-                                          ? mem_printf(": this entry has %" PRIu64 "%s combinations, each with %" PRIu64
-                                                       " seeds and %" PRIu64 " runs",
-                                                       points, points == UINT64_MAX ? " or more" : "", seeds, runs)
-                                          : mem_strdup("");
+            AUTO_FREE char *product =
+                points * seeds > 1
+                    ? mem_printf(": this entry has %" PRIu64 "%s combinations, each with %" PRIu64
+                                 " seeds and %" PRIu64 " runs",
+                                 points, points == UINT64_MAX ? " or more" : "", seeds, runs)
+                    : mem_strdup("");
             return problems_error(planner->problems, &planner->settings->doc, entry->json_path,
-                                  "more than %d experiments are asked for%s", MOST_EXPERIMENTS, product);
+                                  "more than %d experiments are asked for%s", MOST_EXPERIMENTS,
+                                  product);
         }
         more += runs > 0 ? points - 1 : 0;
     }
@@ -338,21 +360,24 @@ static void warn_of_deduplication(const struct planner *planner)
         enum mode mode = track->foreground.mode;
         if (mode != MODE_GRID && mode != MODE_LIST)
             continue;
-        problems_add(
-            planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.use_deduplication",
-            "'use_deduplication' is for what is drawn: the points of a %s run also where 'historical_csvs' has "
-            "them",
-            mode_name(mode));
+        problems_add(planner->problems, SEVERITY_WARNING, &planner->settings->doc,
+                     "$.use_deduplication",
+                     "'use_deduplication' is for what is drawn: the points of a %s run also where "
+                     "'historical_csvs' has "
+                     "them",
+                     mode_name(mode));
         return;
     }
 }
 
 static void draw_all(struct planner *planner)
 {
-    bool longest_first = planner->order == ORDER_LONGEST, deduplicate = planner->settings->deduplicate;
+    bool longest_first = planner->order == ORDER_LONGEST,
+         deduplicate = planner->settings->deduplicate;
     if (deduplicate || longest_first)
-        history_read(planner->settings, planner->registry, planner->options, deduplicate ? planner->seen : NULL,
-                     longest_first ? &planner->expected : NULL, planner->problems);
+        history_read(planner->settings, planner->registry, planner->options,
+                     deduplicate ? planner->seen : NULL, longest_first ? &planner->expected : NULL,
+                     planner->problems);
     if (deduplicate)
         warn_of_deduplication(planner);
     if (!check_total(planner))
@@ -363,8 +388,8 @@ static void draw_all(struct planner *planner)
             draw_entry(planner, i);
 }
 
-/* A folder's name has at most 255 bytes; the number and what comes after it, and what is put before it meanwhile,
- * need some. */
+/* A folder's name has at most 255 bytes; the number and what comes after it, and what is put before
+ * it meanwhile, need some. */
 enum { NAMES_MAX = 200 };
 
 static void add_safe(struct text *id, const char *name)
@@ -375,8 +400,9 @@ static void add_safe(struct text *id, const char *name)
             c++;
             continue;
         }
-        bool safe = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-                    strchr("-_+=@", *c) || (*c == '.' && id->length) || (unsigned char)*c >= 0x80;
+        bool safe = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                    (*c >= '0' && *c <= '9') || strchr("-_+=@", *c) || (*c == '.' && id->length) ||
+                    (unsigned char)*c >= 0x80;
         text_add_char(id, safe ? *c : '_');
     }
 }
@@ -401,8 +427,9 @@ char *plan_experiment_id(const char *repo, const char *model, size_t number, boo
     return mem_strdup(roomy); /* a plan has many */
 }
 
-static void make_job(const struct planner *planner, const struct space *space, const struct job_settings *settings,
-                     const struct value *values, struct plan_job *job)
+static void make_job(const struct planner *planner, const struct space *space,
+                     const struct job_settings *settings, const struct value *values,
+                     struct plan_job *job)
 {
     const struct repo *repo = space->repo;
     job->repo = mem_strdup(repo->name);
@@ -413,7 +440,8 @@ static void make_job(const struct planner *planner, const struct space *space, c
     for (size_t i = 0; i < space->param_count; i++)
         job->params[i] = (struct plan_param){.name = mem_strdup(repo->params[i].name),
                                              .value = value_copy(&values[i]),
-                                             .mutated = space->mutated[i] || (space->seeds && i == space->seed_at),
+                                             .mutated = space->mutated[i] ||
+                                                        (space->seeds && i == space->seed_at),
                                              .flag = mem_strdup(repo->params[i].flag)};
     job->metrics = mem_array(repo->metric_count, sizeof *job->metrics);
     job->metric_count = repo->metric_count;
@@ -435,14 +463,17 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->rules = repo_rules(repo, space->model);
     job->memory_snapshot = repo->memory_snapshot;
     job->gpu_limit = settings->gpu_limit;
-    job->track_gpu_memory = gpu_limit_is_set(&settings->gpu_limit) ? SWITCH_ON : settings->track_gpu_memory;
-    command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
+    job->track_gpu_memory =
+        gpu_limit_is_set(&settings->gpu_limit) ? SWITCH_ON : settings->track_gpu_memory;
+    command_fill(&planner->commands[repo - planner->registry->repos], repo,
+                 &planner->settings->environment, job);
     job->placeholders = !planner->options->verbatim && placeholder_is_in(job);
 }
 
 static void draft_fini(const struct planner *planner, struct draft *draft)
 {
-    for (size_t v = 0; draft->values && v < planner->tracks[draft->track].foreground.param_count; v++)
+    for (size_t v = 0; draft->values && v < planner->tracks[draft->track].foreground.param_count;
+         v++)
         value_fini(&draft->values[v]);
     free(steal_ptr(draft->values));
 }
@@ -453,7 +484,8 @@ static void make_experiment(const struct planner *planner, struct draft *draft, 
     struct track *track = &planner->tracks[draft->track];
     const struct entry_settings *entry = track->entry;
     *out = (struct plan_experiment){
-        .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number, entry->parallel),
+        .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number,
+                                 entry->parallel),
         .number = number,
         .entry = entry->index,
         .configuration = draft->configuration,
@@ -468,7 +500,8 @@ static void make_experiment(const struct planner *planner, struct draft *draft, 
     make_job(planner, &track->foreground, &entry->foreground, draft->values, &out->foreground);
     if (entry->parallel) {
         out->background = mem_alloc(sizeof *out->background);
-        make_job(planner, &track->background, &entry->background, track->background.values, out->background);
+        make_job(planner, &track->background, &entry->background, track->background.values,
+                 out->background);
     }
     if (track->made) {
         plan_job_share(&out->foreground, &track->made->foreground);
@@ -489,8 +522,8 @@ static void make_plan(struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
-    /* Unstated pauses are for a GPU to cool: none without one. With one they are the study's for its
-     * settings, which lack the key "tare", and else adaptive. */
+    /* Unstated pauses are for a GPU to cool: none without one. With one they are the study's for
+     * its settings, which lack the key "tare", and else adaptive. */
     static const double on_gpus_s[] = {60, 60, 30};
     double *const pauses[] = {&out->timing.between_runs_s, &out->timing.between_configurations_s,
                               &out->timing.before_retry_s};
@@ -501,8 +534,9 @@ static void make_plan(struct planner *planner, struct plan *out)
             *pauses[i] = planner->options->has_gpus ? on_gpus_s[i] : 0;
     }
     if (out->guard.cooldown.mode == COOLDOWN_UNSAID)
-        out->guard.cooldown.mode =
-            planner->options->has_gpus && settings->has_tare && !stated ? COOLDOWN_ADAPTIVE : COOLDOWN_FIXED;
+        out->guard.cooldown.mode = planner->options->has_gpus && settings->has_tare && !stated
+                                       ? COOLDOWN_ADAPTIVE
+                                       : COOLDOWN_FIXED;
     out->pool = settings->pool;
     out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->budget = settings->budget;
@@ -533,13 +567,16 @@ static void planner_fini(struct planner *planner)
     expected_fini(&planner->expected);
 }
 
-bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
-               struct plan *out, struct problems *problems)
+bool plan_make(const struct settings *settings, const struct registry *registry,
+               const struct plan_options *options, struct plan *out, struct problems *problems)
 {
     *out = (struct plan){0};
     size_t errors = problems->errors, missing = problems->missing;
-    struct planner planner = {.settings = settings, .registry = registry, .options = options, .problems = problems};
-    planner.seed = options->has_seed ? options->seed : settings->has_seed ? (uint64_t)settings->seed : rng_fresh_seed();
+    struct planner planner = {
+        .settings = settings, .registry = registry, .options = options, .problems = problems};
+    planner.seed = options->has_seed    ? options->seed
+                   : settings->has_seed ? (uint64_t)settings->seed
+                                        : rng_fresh_seed();
     planner.tracks = mem_array(settings->entry_count, sizeof *planner.tracks);
     planner.commands = mem_array(registry->repo_count, sizeof *planner.commands);
     planner.has_command = mem_array(registry->repo_count, sizeof *planner.has_command);

@@ -9,8 +9,8 @@
 /* One entry while it is planned. */
 struct track {
     const struct entry_settings *entry;
-    bool good; /* its names and values are known */
-    size_t configuration; /* of its first experiment */
+    bool good;                    /* its names and values are known */
+    size_t configuration;         /* of its first experiment */
     struct plan_experiment *made; /* one of the plan, with which others share; NULL: none yet */
     struct space foreground;
     struct space background;

@@ -26,10 +26,11 @@ static const struct framework {
      NULL},
     {"the HF Trainer",
      {"transformers", "trl", "sentence_transformers", "setfit"},
-     {"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "GRPOTrainer", "RewardTrainer", "ORPOTrainer",
-      "SentenceTransformerTrainer"},
+     {"Trainer", "Seq2SeqTrainer", "SFTTrainer", "DPOTrainer", "GRPOTrainer", "RewardTrainer",
+      "ORPOTrainer", "SentenceTransformerTrainer"},
      NULL,
-     "'epoch': '?([0-9]+)(?:\\.0+)?'?[,}]"}, /* of a dict; fractions are those of steps within an epoch */
+     /* of a dict; fractions are those of steps within an epoch */
+     "'epoch': '?([0-9]+)(?:\\.0+)?'?[,}]"},
     {"Keras", {"keras", "tensorflow", "tf_keras"}, {"fit"}, "^Epoch ([0-9]+)/[0-9]+", NULL},
 };
 
@@ -37,7 +38,8 @@ static bool has_module(const struct strv *imports, const char *module)
 {
     size_t length = strlen(module);
     for (size_t i = 0; i < imports->count; i++)
-        if (strncmp(imports->items[i], module, length) == 0 && strchr(".", imports->items[i][length]))
+        if (strncmp(imports->items[i], module, length) == 0 &&
+            strchr(".", imports->items[i][length]))
             return true;
     return false;
 }
@@ -48,7 +50,8 @@ enum epoch_line { LINE_NONE, LINE_START, LINE_END };
 
 static bool is_value(const char *at)
 {
-    return *at == '{' || (*at == '%' && (isdigit((unsigned char)at[1]) || strchr("ds", at[1])) && at[1]);
+    return *at == '{' ||
+           (*at == '%' && (isdigit((unsigned char)at[1]) || strchr("ds", at[1])) && at[1]);
 }
 
 /* Before "epoch" in its text there is nothing but signs, or "Train". */
@@ -92,7 +95,8 @@ static char *statement(const char *text, const char *code, size_t at)
 static enum epoch_line read_line(const char *text, const char *code, size_t begin, size_t at)
 {
     static const char *const results[] = {"loss", "acc", "time", "score", "error", NULL};
-    static const char *const batches[] = {"batch", "step", "iter", "][", "] [", " [{", "\\t[", NULL};
+    static const char *const batches[] = {"batch", "step", "iter", "][",
+                                          "] [",   " [{",  "\\t[", NULL};
     size_t after = at + strlen("epoch");
     after += strspn(text + after, " :=#");
     after += text[after] && strchr("[(", text[after]) ? 1 : 0;
@@ -152,9 +156,11 @@ void script_epochs_find(const struct script_files *files, struct script_epochs *
     }
     for (size_t i = 0; i < FRAMEWORKS; i++)
         if (has_modules[i] && has_names[i]) {
-            *out = (struct script_epochs){frameworks[i].name, frameworks[i].start, frameworks[i].end};
+            *out =
+                (struct script_epochs){frameworks[i].name, frameworks[i].start, frameworks[i].end};
             return;
         }
     if (line)
-        *out = (struct script_epochs){"the script", line == LINE_START ? LINE : NULL, line == LINE_END ? LINE : NULL};
+        *out = (struct script_epochs){"the script", line == LINE_START ? LINE : NULL,
+                                      line == LINE_END ? LINE : NULL};
 }

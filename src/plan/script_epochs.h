@@ -7,8 +7,9 @@
 #include "plan/script_files.h"
 
 struct script_epochs {
-    const char *printer;     /* "Keras", "the script"; NULL: unknown */
-    const char *start, *end; /* patterns of lines whose first group is the epoch; one of them is NULL */
+    const char *printer; /* "Keras", "the script"; NULL: unknown */
+    /* patterns of lines whose first group is the epoch; one of them is NULL */
+    const char *start, *end;
 };
 
 void script_epochs_find(const struct script_files *files, struct script_epochs *out);

@@ -138,8 +138,8 @@ static void follow(struct walk *walk, size_t file)
             add_absolute(walk, *entry);
 }
 
-bool script_files_walk(const struct strv *roots, const char *script, script_read_fn *read, void *context,
-                       struct script_files *out)
+bool script_files_walk(const struct strv *roots, const char *script, script_read_fn *read,
+                       void *context, struct script_files *out)
 {
     *out = (struct script_files){0};
     struct walk walk = {.roots = roots, .read = read, .context = context, .out = out};
@@ -154,7 +154,8 @@ bool script_files_walk(const struct strv *roots, const char *script, script_read
 
 /* ---- From the disk. */
 
-static bool read_below(void *context, const char *root, const char *path, struct text *out, bool *cut)
+static bool read_below(void *context, const char *root, const char *path, struct text *out,
+                       bool *cut)
 {
     struct err err = {0};
     (void)context;
@@ -176,7 +177,8 @@ static void add_root(struct strv *roots, const char *base, const char *path)
         strv_add_once(roots, real);
 }
 
-bool script_files_read(const char *script, const char *cwd, const char *python_path, struct script_files *out)
+bool script_files_read(const char *script, const char *cwd, const char *python_path,
+                       struct script_files *out)
 {
     AUTO_STRV struct strv roots = {0};
     *out = (struct script_files){0};

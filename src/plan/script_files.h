@@ -27,17 +27,19 @@ struct script_files {
 
 /* Reads root/path, path being below root and without ".". False: there is no such file. cut:
  * there is, and it is too long. */
-typedef bool script_read_fn(void *context, const char *root, const char *path, struct text *out, bool *cut);
+typedef bool script_read_fn(void *context, const char *root, const char *path, struct text *out,
+                            bool *cut);
 
 /* script: its path below roots[0]. roots: absolute folders in which absolute imports are
  * searched, in order. False: the script cannot be read. */
-bool script_files_walk(const struct strv *roots, const char *script, script_read_fn *read, void *context,
-                       struct script_files *out);
+bool script_files_walk(const struct strv *roots, const char *script, script_read_fn *read,
+                       void *context, struct script_files *out);
 
 /* From the disk. script: absolute; a link as the script itself is followed, as Python does.
  * Roots are its folder, those of python_path (as PYTHONPATH; NULL: none) and cwd. Below these no
  * link is followed. */
-bool script_files_read(const char *script, const char *cwd, const char *python_path, struct script_files *out);
+bool script_files_read(const char *script, const char *cwd, const char *python_path,
+                       struct script_files *out);
 void script_files_fini(struct script_files *files);
 
 #endif

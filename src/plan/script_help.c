@@ -58,14 +58,16 @@ struct reader {
     struct text usage; /* argparse's, to tell what is needed */
 };
 
-static void add_spelling(struct script_option *option, const char *spelling, size_t length, bool off)
+static void add_spelling(struct script_option *option, const char *spelling, size_t length,
+                         bool off)
 {
     if (option->spellings.count >= SPELLINGS_MAX)
         return;
     AUTO_FREE char *text = mem_strndup(spelling, length);
     const char *first = option->spellings.count ? option->spellings.items[0] : "--";
     const char *name = first + strspn(first, "-");
-    if (strncmp(text, "--no", 4) == 0 && option->spellings.count) /* "--amp, --no-amp", "--amp / --noamp" */
+    /* "--amp, --no-amp", "--amp / --noamp" */
+    if (strncmp(text, "--no", 4) == 0 && option->spellings.count)
         off = off || strcmp(text + 4, name) == 0 || strcmp(text + 4 + (text[4] == '-'), name) == 0;
     if (!off)
         strv_add_once(&option->spellings, text);
@@ -91,7 +93,8 @@ static void read_spelling(struct reader *reader, const char *word, size_t length
     struct script_option *option = &reader->option;
     size_t end = 0;
     if (length > 6 && strncmp(word, "--[no]", 6) == 0) {
-        size_t name = strspn(word + 6, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+        size_t name =
+            strspn(word + 6, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
         AUTO_FREE char *on = mem_printf("--%.*s", (int)name, word + 6);
         AUTO_FREE char *no = mem_printf("--no%.*s", (int)name, word + 6);
         add_spelling(option, on, strlen(on), false);
@@ -106,7 +109,8 @@ static void read_spelling(struct reader *reader, const char *word, size_t length
     else if (end + 1 < length && word[end] == ',' && begins_option(word + end + 1))
         read_spelling(reader, word + end + 1, length - end - 1, off);
     else if (end + 1 < length && (word[end] == '=' || word[end] == '['))
-        text_add_bytes(&reader->metavar, word + end + (word[end] == '='), length - end - (word[end] == '='));
+        text_add_bytes(&reader->metavar, word + end + (word[end] == '='),
+                       length - end - (word[end] == '='));
 }
 
 /* "-b N, --batch-size N": the value's name comes with each spelling up to Python 3.12. */
@@ -191,9 +195,11 @@ static bool is_needed(const char *usage, const struct script_option *option)
     for (const char *at = usage; *at; at++) {
         depth += *at == '[' || *at == '(';
         depth -= depth > 0 && (*at == ']' || *at == ')');
-        for (size_t i = 0; depth == 0 && (at == usage || at[-1] == ' ') && i < option->spellings.count; i++) {
+        for (size_t i = 0;
+             depth == 0 && (at == usage || at[-1] == ' ') && i < option->spellings.count; i++) {
             size_t length = strlen(option->spellings.items[i]);
-            if (strncmp(at, option->spellings.items[i], length) == 0 && (at[length] == ' ' || at[length] == '\0'))
+            if (strncmp(at, option->spellings.items[i], length) == 0 &&
+                (at[length] == ' ' || at[length] == '\0'))
                 return true;
         }
     }
@@ -210,8 +216,8 @@ static void finish_option(struct reader *reader)
         option->needed = option->needed || is_needed(text_get(&reader->usage), option);
     }
     struct script_help *out = reader->out;
-    if (option->name && *option->name && !only_prints(option->name) && !has_name(out, option->name) &&
-        out->count < SCRIPT_OPTIONS_MAX) {
+    if (option->name && *option->name && !only_prints(option->name) &&
+        !has_name(out, option->name) && out->count < SCRIPT_OPTIONS_MAX) {
         out->options = mem_room(out->options, out->count, sizeof *out->options);
         out->options[out->count++] = *option;
     } else {
@@ -224,7 +230,8 @@ static void finish_option(struct reader *reader)
 
 /* ---- The lines. */
 
-/* Without what steers a terminal, and without the borders of a box: rich draws U+2502 at both ends, or '|'. boxed: it had one. */
+/* Without what steers a terminal, and without the borders of a box: rich draws U+2502 at both ends,
+ * or '|'. boxed: it had one. */
 static void clean_line(const char *at, size_t length, struct text *out, bool *boxed)
 {
     static const char bar[] = "\xe2\x94\x82";
@@ -252,11 +259,13 @@ static void clean_line(const char *at, size_t length, struct text *out, bool *bo
         }
         i += step.length;
     }
-    while (out->length > 0 && (out->data[out->length - 1] == ' ' || (*boxed && out->data[out->length - 1] == '|')))
+    while (out->length > 0 &&
+           (out->data[out->length - 1] == ' ' || (*boxed && out->data[out->length - 1] == '|')))
         out->data[--out->length] = '\0';
 }
 
-/* In a box the columns are parted by blanks: spellings, the value's name (in capitals or brackets), then the help. */
+/* In a box the columns are parted by blanks: spellings, the value's name (in capitals or brackets),
+ * then the help. */
 static const char *end_of_boxed(const char *at)
 {
     const char *end = at;
@@ -267,7 +276,8 @@ static const char *end_of_boxed(const char *at)
         bool upper = length > 0 && !value;
         for (size_t i = 0; i < length && upper; i++)
             upper = isupper((unsigned char)next[i]) || next[i] == '_';
-        bool listed = *next == '[' && memchr(next, '|', length) && next[length - 1] == ']' && !value;
+        bool listed =
+            *next == '[' && memchr(next, '|', length) && next[length - 1] == ']' && !value;
         bool range = value && next - end == 1 && strncmp(next, "RANGE", 5) == 0;
         bool bounds = value && next - end == 1 && *next == '[' && memchr(next, '<', length);
         if (!begins_option(next) && !upper && !listed && !range && !bounds)
@@ -309,7 +319,8 @@ static void begin_option(struct reader *reader, const char *at, size_t indent, b
     text_add(&reader->help, at + strspn(at, " "));
 }
 
-/* A module of absl's own, or of a library that has many: what is listed below it is no option of the script. */
+/* A module of absl's own, or of a library that has many: what is listed below it is no option of
+ * the script. */
 static bool is_library(const char *line)
 {
     static const char *const libraries[] = {"absl.", "jax",   "tensorflow", "tensorboard",
@@ -382,7 +393,8 @@ void script_help_parse(const char *text, size_t length, struct script_help *out)
     text_fini(&reader.usage);
 }
 
-const struct script_option *script_help_find(const struct script_help *help, const char *spelling, bool *off)
+const struct script_option *script_help_find(const struct script_help *help, const char *spelling,
+                                             bool *off)
 {
     EACH (option, help->options, help->count) {
         *off = option->off && strcmp(option->off, spelling) == 0;

@@ -1,5 +1,6 @@
-/* script_help: the options that a training script lists when it is started with --help: the texts of argparse, click, Typer (with
- * rich's boxes) and absl, and what a person wrote by hand in their manner. The text is whatever the script printed. */
+/* script_help: the options that a training script lists when it is started with --help: the texts
+ * of argparse, click, Typer (with rich's boxes) and absl, and what a person wrote by hand in their
+ * manner. The text is whatever the script printed. */
 #ifndef TARE_PLAN_SCRIPT_HELP_H
 #define TARE_PLAN_SCRIPT_HELP_H
 
@@ -29,9 +30,10 @@ struct script_option {
     enum script_type type;
     struct strv choices;
     char *initial; /* the script's own default, as the help writes it; NULL: not said */
-    char *help;    /* what the help says of it, one printable line without the default, bounded; "" */
-    bool needed;   /* the script asks for it */
-    bool many;     /* takes several values */
+    /* what the help says of it, one printable line without the default, bounded; "" */
+    char *help;
+    bool needed; /* the script asks for it */
+    bool many;   /* takes several values */
 };
 
 struct script_help {
@@ -40,23 +42,27 @@ struct script_help {
     bool more; /* absl: --helpfull lists those of all modules */
 };
 
-/* text need not be UTF-8. --help, --version and what else only prints something is left out. Never fails: a text without options
- * gives none. */
+/* text need not be UTF-8. --help, --version and what else only prints something is left out. Never
+ * fails: a text without options gives none. */
 void script_help_parse(const char *text, size_t length, struct script_help *out);
 void script_help_fini(struct script_help *help);
 
-/* By any of its spellings, as a person types it; off: it is the one that turns a switch off. NULL: there is none. */
-const struct script_option *script_help_find(const struct script_help *help, const char *spelling, bool *off);
+/* By any of its spellings, as a person types it; off: it is the one that turns a switch off. NULL:
+ * there is none. */
+const struct script_option *script_help_find(const struct script_help *help, const char *spelling,
+                                             bool *off);
 
-/* What the hyperparameter of an option is called: without its dashes, those within as "_"; "all" has a meaning of its own and becomes
- * "all_". Fresh. */
+/* What the hyperparameter of an option is called: without its dashes, those within as "_"; "all"
+ * has a meaning of its own and becomes "all_". Fresh. */
 char *script_param_name(const char *flag);
 
-/* One option as its line says it: type, choices, initial, help, and needed where the help says so. name, off and spellings are there;
- * metavar is what the line calls its value, "" for a switch. (script_option.c) */
+/* One option as its line says it: type, choices, initial, help, and needed where the help says so.
+ * name, off and spellings are there; metavar is what the line calls its value, "" for a switch.
+ * (script_option.c) */
 void script_option_describe(struct script_option *option, const char *metavar, const char *help);
 
-/* What is known of a hyperparameter by its name alone, in any case: learning_rate, epochs, seed ... */
+/* What is known of a hyperparameter by its name alone, in any case: learning_rate, epochs, seed
+ * ... */
 struct script_hint {
     const char *name;
     enum script_type type;

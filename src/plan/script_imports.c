@@ -21,7 +21,8 @@ static size_t find_string_end(const char *text, size_t length, size_t at)
             return at;
         else if (text[at] == quote && !triple)
             return at + 1;
-        else if (text[at] == quote && length - at >= 3 && text[at + 1] == quote && text[at + 2] == quote)
+        else if (text[at] == quote && length - at >= 3 && text[at + 1] == quote &&
+                 text[at + 2] == quote)
             return at + 3;
     }
     return length;
@@ -74,7 +75,8 @@ struct reader {
 
 static void skip_blanks(struct reader *reader, bool lines)
 {
-    while (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\f' || (lines && *reader->at == '\n'))
+    while (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\f' ||
+           (lines && *reader->at == '\n'))
         reader->at++;
 }
 
@@ -166,7 +168,8 @@ static void read_call(struct reader *reader, bool file)
 {
     AUTO_FREE char *literal = read_literal(reader);
     const char *name = literal && file && strncmp(literal, "./", 2) == 0 ? literal + 2 : literal;
-    if (!name || text_ends_with(name, ".py") != file || (file && (*name == '.' || *name == '/' || strstr(name, ".."))))
+    if (!name || text_ends_with(name, ".py") != file ||
+        (file && (*name == '.' || *name == '/' || strstr(name, ".."))))
         return;
     for (const char *at = name; *at; at++)
         if (!is_word_char(*at) && *at != '.' && !(file && strchr("-/", *at)))

@@ -96,8 +96,9 @@ static enum script_type type_of_word(const char *word)
 {
     static const char *const ints[] = {"INT", "INTEGER", NULL};
     static const char *const floats[] = {"FLOAT", "NUMBER", "DOUBLE", NULL};
-    static const char *const texts[] = {"TEXT", "STR",       "STRING", "PATH", "FILE",     "FILENAME",
-                                        "DIR",  "DIRECTORY", "URL",    "UUID", "DATETIME", NULL};
+    static const char *const texts[] = {"TEXT", "STR",      "STRING",   "PATH",
+                                        "FILE", "FILENAME", "DIR",      "DIRECTORY",
+                                        "URL",  "UUID",     "DATETIME", NULL};
     return is_one_of(word, ints)     ? SCRIPT_INT
            : is_one_of(word, floats) ? SCRIPT_FLOAT
            : is_one_of(word, texts)  ? SCRIPT_TEXT
@@ -133,7 +134,8 @@ static void read_metavar(struct script_option *option, const char *metavar)
     }
 }
 
-/* The value behind "default:", "default=" or "defaults to", up to the end of its bracket. Quotes are taken off. */
+/* The value behind "default:", "default=" or "defaults to", up to the end of its bracket. Quotes
+ * are taken off. */
 static char *read_default(const char *help, const char **from, const char **to)
 {
     for (const char *at = help; (at = strcasestr(at, "default"));) {
@@ -149,17 +151,23 @@ static char *read_default(const char *help, const char **from, const char **to)
         bool within = bracket == '(' || bracket == '[' || bracket == ';';
         const char *end = value;
         int depth = 0;
-        for (; *end && (depth > 0 || !within || !strchr(")];", *end)) && (within || *end != ' '); end++) {
+        for (; *end && (depth > 0 || !within || !strchr(")];", *end)) && (within || *end != ' ');
+             end++) {
             depth += *end == '(' || *end == '[' || *end == '{';
             depth -= depth > 0 && (*end == ')' || *end == ']' || *end == '}');
         }
-        /* Without brackets only where nothing else can be meant: "default: 0.1", not "the default optimizer". */
-        if (named && end > value && (within ? *end != '\0' : value[-1] != ' ' || strpbrk(at + 7, ":=") < value)) {
+        /* Without brackets only where nothing else can be meant: "default: 0.1", not "the default
+         * optimizer". */
+        if (named && end > value &&
+            (within ? *end != '\0' : value[-1] != ' ' || strpbrk(at + 7, ":=") < value)) {
             *from = within && bracket != ';' ? open - 1 : at;
             *to = end + (within && *end != ';' && bracket != ';');
-            while (end > value && (end[-1] == ' ' || (!within && (end[-1] == '.' || end[-1] == ',' || end[-1] == ')'))))
+            while (end > value &&
+                   (end[-1] == ' ' ||
+                    (!within && (end[-1] == '.' || end[-1] == ',' || end[-1] == ')'))))
                 end--;
-            bool quoted = end - value >= 2 && (*value == '\'' || *value == '"') && end[-1] == *value;
+            bool quoted =
+                end - value >= 2 && (*value == '\'' || *value == '"') && end[-1] == *value;
             return mem_strndup(value + quoted, (size_t)(end - value) - 2 * quoted);
         }
         at += strlen("default");
@@ -185,8 +193,9 @@ static void settle_type(struct script_option *option)
     double number;
     if (option->type == SCRIPT_SWITCH && option->initial) {
         /* "--no-amp" and "no-amp" in click's "[default: no-amp]". */
-        bool off = is_word(option->initial, "false", "0") ||
-                   (option->off && strcmp(option->initial, option->off + strspn(option->off, "-")) == 0);
+        bool off =
+            is_word(option->initial, "false", "0") ||
+            (option->off && strcmp(option->initial, option->off + strspn(option->off, "-")) == 0);
         free(option->initial);
         option->initial = mem_strdup(off ? "False" : "True");
     }
@@ -217,7 +226,8 @@ static void read_absl_type(struct script_option *option, const char *help)
              (strstr(help, "(an integer") || strstr(help, "(a non-negative integer") ||
               strstr(help, "(a positive integer")))
         option->type = SCRIPT_INT;
-    else if (strstr(help, "(a number") || strstr(help, "(a non-negative number") || strstr(help, "(a positive number"))
+    else if (strstr(help, "(a number") || strstr(help, "(a non-negative number") ||
+             strstr(help, "(a positive number"))
         option->type = SCRIPT_FLOAT;
 }
 
@@ -233,7 +243,8 @@ char *script_param_name(const char *flag)
 /* The help without the default and "[required]". */
 static char *words_of(const char *help, const char *from, const char *to)
 {
-    AUTO_FREE char *words = from ? mem_printf("%.*s%s", (int)(from - help), help, to) : mem_strdup(help);
+    AUTO_FREE char *words =
+        from ? mem_printf("%.*s%s", (int)(from - help), help, to) : mem_strdup(help);
     char *required = strstr(words, "[required]");
     if (required)
         *required = '\0';

@@ -17,14 +17,16 @@ struct parser_kind {
     bool answers_help;
 };
 
-#define ARGPARSE                                                                                                       \
-    "ArgumentParser", "ArgParser", "HfArgumentParser", "Tap", "get_argument_parser", "get_arg_parser", "OptionParser"
+#define ARGPARSE                                                                     \
+    "ArgumentParser", "ArgParser", "HfArgumentParser", "Tap", "get_argument_parser", \
+        "get_arg_parser", "OptionParser"
 
 /* In this order: the first that answers --help itself is the one that is reported. */
 static const struct parser_kind kinds[] = {
     {"argparse",
      {ARGPARSE},
-     {"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses", "parse_args_and_config"},
+     {"parse_args", "parse_intermixed_args", "parse_args_into_dataclasses",
+      "parse_args_and_config"},
      NULL,
      true},
     {"argparse", {ARGPARSE}, {"parse_known_args", "parse_known_intermixed_args"}, "add_help", true},
@@ -40,8 +42,8 @@ static const struct parser_kind kinds[] = {
     {"LightningCLI", {"LightningCLI"}, {"LightningCLI"}, NULL, true},
     {"a parser of dataclasses",
      {"pyrallis", "draccus", "simple_parsing", "chz"},
-     {"pyrallis.wrap", "pyrallis.parse", "draccus.wrap", "draccus.parse", "simple_parsing.parse", "chz.entrypoint",
-      "chz.nested_entrypoint"},
+     {"pyrallis.wrap", "pyrallis.parse", "draccus.wrap", "draccus.parse", "simple_parsing.parse",
+      "chz.entrypoint", "chz.nested_entrypoint"},
      NULL,
      true},
     {"argparse", {ARGPARSE}, {"parse_known_args", "parse_known_intermixed_args"}, NULL, false},
@@ -74,7 +76,8 @@ static void search(const char *code, struct seen seen[])
             seen[i].name = script_code_find(code, code, kinds[i].names[j]);
         for (size_t j = 0; j < WORDS_MAX && kinds[i].calls[j] && !seen[i].call; j++)
             seen[i].call = has_call(code, kinds[i].calls[j]);
-        seen[i].without = seen[i].without || (kinds[i].without && script_code_find(code, code, kinds[i].without));
+        seen[i].without =
+            seen[i].without || (kinds[i].without && script_code_find(code, code, kinds[i].without));
     }
 }
 
@@ -122,7 +125,8 @@ static bool is_used(const struct sources *sources, size_t module, const char *na
     return false;
 }
 
-/* Blanks the line at at and the indented ones after it; gives the newline at their end, or the end. */
+/* Blanks the line at at and the indented ones after it; gives the newline at their end, or the
+ * end. */
 static char *blank_block(char *at)
 {
     for (;;) {
@@ -135,7 +139,8 @@ static char *blank_block(char *at)
     }
 }
 
-/* Whether the decorators from begin on, or the block at at that blank_block would blank, call a parser. */
+/* Whether the decorators from begin on, or the block at at that blank_block would blank, call a
+ * parser. */
 static bool has_parser(const char *begin, char *at)
 {
     struct seen seen[sizeof kinds / sizeof *kinds] = {0};
@@ -179,7 +184,8 @@ static void blank_unused(const struct sources *sources, size_t module, size_t *c
         AUTO_FREE char *name = defined_name(at);
         bool defines = name && *name;
         char *begin = decorators ? decorators : at;
-        if (defines && *checks < CHECKS_MAX && has_parser(begin, at) && ++*checks && !is_used(sources, module, name)) {
+        if (defines && *checks < CHECKS_MAX && has_parser(begin, at) && ++*checks &&
+            !is_used(sources, module, name)) {
             memset(begin, ' ', (size_t)(at - begin));
             at = blank_block(at);
             decorators = NULL;
@@ -234,5 +240,6 @@ void script_parser_find(const struct script_files *files, struct script_parser *
 
 bool script_parser_is_mentioned(const char *text)
 {
-    return strstr(text, "--help") || script_code_find(text, text, "getopts") || script_code_find(text, text, "getopt");
+    return strstr(text, "--help") || script_code_find(text, text, "getopts") ||
+           script_code_find(text, text, "getopt");
 }

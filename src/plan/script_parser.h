@@ -6,9 +6,10 @@
 #include "plan/script_files.h"
 
 struct script_parser {
-    const char *name;  /* "argparse"; NULL: none was found */
-    bool answers_help; /* this parser itself prints the help and exits, whatever the script does afterwards */
-    bool names_help;   /* the source names --help outside of its comments */
+    const char *name; /* "argparse"; NULL: none was found */
+    /* this parser itself prints the help and exits, whatever the script does afterwards */
+    bool answers_help;
+    bool names_help; /* the source names --help outside of its comments */
 };
 
 /* Of Python: the script and its modules. In a module the part below "if __name__" does not

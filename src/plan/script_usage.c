@@ -18,7 +18,8 @@ static void find_usage(const char *text, size_t length, struct text *out)
         if (within && (size == 0 || *line != ' '))
             return;
         within = within || begins;
-        for (size_t i = begins ? sizeof begin - 1 : 0; within && i < size && out->length < SCRIPT_HELP_BYTES; i++)
+        for (size_t i = begins ? sizeof begin - 1 : 0;
+             within && i < size && out->length < SCRIPT_HELP_BYTES; i++)
             text_add_char(out, isspace((unsigned char)line[i]) || !line[i] ? ' ' : line[i]);
         if (within)
             text_add_char(out, ' ');
@@ -28,7 +29,8 @@ static void find_usage(const char *text, size_t length, struct text *out)
 
 static bool begins_option(const char *at)
 {
-    return at[0] == '-' && (isalpha((unsigned char)at[1]) || (at[1] == '-' && isalpha((unsigned char)at[2])));
+    return at[0] == '-' &&
+           (isalpha((unsigned char)at[1]) || (at[1] == '-' && isalpha((unsigned char)at[2])));
 }
 
 /* Where an option ends that begins at at: at the bracket or bar that closes it, or at the next
@@ -38,7 +40,8 @@ static const char *find_end(const char *at)
     int depth = 0;
     for (const char *begin = at; *at; at++) {
         bool closes = *at == ']' || *at == ')' || *at == '}';
-        if (depth == 0 && (closes || *at == '|' || (at > begin && at[-1] == ' ' && (begins_option(at) || *at == '['))))
+        if (depth == 0 && (closes || *at == '|' ||
+                           (at > begin && at[-1] == ' ' && (begins_option(at) || *at == '['))))
             /* "[N ...]" of a value that repeats belongs to it. */
             if (*at != '[' || begins_option(at + 1))
                 return at;
@@ -51,7 +54,8 @@ static const char *find_end(const char *at)
 /* "--amp | --no-amp": one switch. */
 static bool is_negation(const char *option, const char *before, size_t length)
 {
-    return strncmp(option, "--no-", 5) == 0 && length > 2 && strncmp(option + 5, before + 2, length - 2) == 0 &&
+    return strncmp(option, "--no-", 5) == 0 && length > 2 &&
+           strncmp(option + 5, before + 2, length - 2) == 0 &&
            !isalnum((unsigned char)option[3 + length]);
 }
 

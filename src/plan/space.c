@@ -9,14 +9,16 @@
 
 #define LARGEST_EXACT 9007199254740992.0 /* 2^53: doubles hold every whole number up to here */
 
-static bool unknown(const struct space_source *source, const char *place, const char *what, const char *given,
-                    const char *const *names, size_t count)
+static bool unknown(const struct space_source *source, const char *place, const char *what,
+                    const char *given, const char *const *names, size_t count)
 {
     AUTO_FREE char *nearest = problem_nearest(given, names, count);
-    return problems_error(source->problems, &source->settings->doc, place, "unknown %s '%s'%s", what, given, nearest);
+    return problems_error(source->problems, &source->settings->doc, place, "unknown %s '%s'%s",
+                          what, given, nearest);
 }
 
-static bool find_repo(struct space *space, const struct space_source *source, const struct job_settings *job)
+static bool find_repo(struct space *space, const struct space_source *source,
+                      const struct job_settings *job)
 {
     const struct registry *registry = source->registry;
     if (!job->repo || !*job->repo)
@@ -25,16 +27,18 @@ static bool find_repo(struct space *space, const struct space_source *source, co
         return true;
     AUTO_FREE char *place = json_path_key(job->json_path, "repo");
     if (source->study && registry_find(source->study, job->repo))
-        return problems_error(source->problems, &source->settings->doc, place,
-                              "unknown repository '%s'; the registry of the study has it: --config %s", job->repo,
-                              source->study_path);
+        return problems_error(
+            source->problems, &source->settings->doc, place,
+            "unknown repository '%s'; the registry of the study has it: --config %s", job->repo,
+            source->study_path);
     AUTO_FREE const char **names = mem_array(registry->repo_count, sizeof *names);
     for (size_t i = 0; i < registry->repo_count; i++)
         names[i] = registry->repos[i].name;
     return unknown(source, place, "repository", job->repo, names, registry->repo_count);
 }
 
-static bool find_model(struct space *space, const struct space_source *source, const struct job_settings *job)
+static bool find_model(struct space *space, const struct space_source *source,
+                       const struct job_settings *job)
 {
     if (!job->model || !*job->model)
         return false;
@@ -46,7 +50,8 @@ static bool find_model(struct space *space, const struct space_source *source, c
         return true;
     AUTO_FREE char *place = json_path_key(job->json_path, "model");
     AUTO_FREE char *what = mem_printf("model of '%s':", space->repo->name);
-    return unknown(source, place, what, job->model, (const char *const *)models->items, models->count);
+    return unknown(source, place, what, job->model, (const char *const *)models->items,
+                   models->count);
 }
 
 /* "--lr", "lr": the option of a hyperparameter instead of its name; NULL: of none. */
@@ -67,13 +72,14 @@ static char *nearest_param(const struct space *space, const char *given)
     for (size_t i = 0; i < space->param_count; i++)
         names[i] = space->params[i]->name;
     const char *name = name_of_flag(space, given);
-    return name ? mem_printf("; did you mean '%s'?", name) : problem_nearest(given, names, space->param_count);
+    return name ? mem_printf("; did you mean '%s'?", name)
+                : problem_nearest(given, names, space->param_count);
 }
 
 /* As in the study, what a model does not have is left out, unless the command line names it.
  * Reported once for each name of a job. */
-static void drop(const struct space *space, const struct space_source *source, const char *place, const char *name,
-                 struct strv *dropped)
+static void drop(const struct space *space, const struct space_source *source, const char *place,
+                 const char *name, struct strv *dropped)
 {
     if (strv_has(dropped, name))
         return;
@@ -82,8 +88,8 @@ static void drop(const struct space *space, const struct space_source *source, c
     const struct json_doc *doc = &source->settings->doc;
     bool error = source->strict || json_doc_overridden(doc, place);
     problems_add(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, doc, place,
-                 "'%s' has no hyperparameter '%s'%s%s", space->repo->name, name, error ? "" : ": it is left out",
-                 nearest);
+                 "'%s' has no hyperparameter '%s'%s%s", space->repo->name, name,
+                 error ? "" : ": it is left out", nearest);
 }
 
 /* The place of the named parameter, or param_count. */
@@ -97,7 +103,8 @@ static size_t find_param(const struct space *space, const char *name)
 
 static bool fit_int(const struct value *given, struct value *out)
 {
-    bool whole = given->kind == VALUE_FLOAT && floor(given->real) == given->real && fabs(given->real) <= LARGEST_EXACT;
+    bool whole = given->kind == VALUE_FLOAT && floor(given->real) == given->real &&
+                 fabs(given->real) <= LARGEST_EXACT;
     if (given->kind != VALUE_INT && !whole)
         return false;
     *out = value_int(whole ? (int64_t)given->real : given->integer);
@@ -117,7 +124,8 @@ static bool fit_choice(const struct param *param, const struct value *given, str
 {
     AUTO_FREE char *key = value_key(given);
     for (size_t i = 0; i <= param->choice_count; i++) {
-        const struct value *choice = i < param->choice_count ? &param->choices[i] : &param->default_value;
+        const struct value *choice =
+            i < param->choice_count ? &param->choices[i] : &param->default_value;
         AUTO_FREE char *other = value_key(choice);
         bool same_kind = (given->kind == VALUE_TEXT) == (choice->kind == VALUE_TEXT);
         if (same_kind && strcmp(key, other) == 0) {
@@ -135,10 +143,10 @@ static char *describe(const struct value *value)
                                      : mem_strdup(value->kind == VALUE_NULL ? "null" : written);
 }
 
-/* As out of range numbers, a value outside of the choices is the person's own affair, unless it is of a kind that
- * none of them has. */
-static bool accept_foreign_choice(const struct space_source *source, const char *place, const struct param *param,
-                                  const struct value *given)
+/* As out of range numbers, a value outside of the choices is the person's own affair, unless it is
+ * of a kind that none of them has. */
+static bool accept_foreign_choice(const struct space_source *source, const char *place,
+                                  const struct param *param, const struct value *given)
 {
     bool known_kind = false;
     AUTO_STRV struct strv names = {0};
@@ -148,14 +156,16 @@ static bool accept_foreign_choice(const struct space_source *source, const char 
     }
     AUTO_FREE char *shown = describe(given);
     AUTO_FREE char *written = value_format(given);
-    AUTO_FREE char *nearest = problem_nearest(written, (const char *const *)names.items, names.count);
-    problems_add(source->problems, known_kind ? SEVERITY_WARNING : SEVERITY_ERROR, &source->settings->doc, place,
-                 "'%s': %s is none of the choices%s", param->name, shown, nearest);
+    AUTO_FREE char *nearest =
+        problem_nearest(written, (const char *const *)names.items, names.count);
+    problems_add(source->problems, known_kind ? SEVERITY_WARNING : SEVERITY_ERROR,
+                 &source->settings->doc, place, "'%s': %s is none of the choices%s", param->name,
+                 shown, nearest);
     return known_kind;
 }
 
-static bool fit_value(const struct space_source *source, const char *place, const struct param *param,
-                      const struct value *given, struct value *out)
+static bool fit_value(const struct space_source *source, const char *place,
+                      const struct param *param, const struct value *given, struct value *out)
 {
     bool left_out = given->kind == VALUE_NULL && param->default_value.kind == VALUE_NULL;
     if (left_out || (param->type == PARAM_TEXT && given->kind == VALUE_TEXT)) {
@@ -174,7 +184,8 @@ static bool fit_value(const struct space_source *source, const char *place, cons
     if (is_int ? fit_int(given, out) : param->type == PARAM_FLOAT && fit_float(given, out))
         return true;
     AUTO_FREE char *shown = describe(given);
-    return problems_error(source->problems, &source->settings->doc, place, "'%s': expected %s, not %s", param->name,
+    return problems_error(source->problems, &source->settings->doc, place,
+                          "'%s': expected %s, not %s", param->name,
                           is_int                      ? "an integer"
                           : param->type == PARAM_TEXT ? "a string"
                                                       : "a number",
@@ -188,9 +199,11 @@ struct given {
     bool *named;         /* of each param: the job gives it */
 };
 
-/* The values of one param: a single one, or those of an axis. Duplicates of an axis are left out. */
-static bool fit_axis(const struct space_source *source, const char *place, const struct param *param,
-                     const struct setting_param *set, struct space_values *out)
+/* The values of one param: a single one, or those of an axis. Duplicates of an axis are left
+ * out. */
+static bool fit_axis(const struct space_source *source, const char *place,
+                     const struct param *param, const struct setting_param *set,
+                     struct space_values *out)
 {
     bool ok = true;
     struct seen *seen = seen_new();
@@ -278,7 +291,9 @@ static bool set_points(struct space *space, const struct space_source *source, s
         struct space_values *point = &space->parts[space->part_count++];
         point->at = mem_array(from->param_count, sizeof *point->at);
         point->values = mem_array(from->param_count, sizeof *point->values);
-        ok = set_values(space, source, from->json_path, from->params, from->param_count, point, given) && ok;
+        ok = set_values(space, source, from->json_path, from->params, from->param_count, point,
+                        given) &&
+             ok;
         space_set_point(space, space->part_count - 1);
         AUTO_FREE char *key = exact_key(space);
         if (seen_add(seen, key))
@@ -293,29 +308,33 @@ static bool set_points(struct space *space, const struct space_source *source, s
 }
 
 /* A seed that is given twice would be one of both only. */
-static bool set_seeds(struct space *space, const struct space_source *source, const struct setting_seeds *seeds,
-                      const struct given *given)
+static bool set_seeds(struct space *space, const struct space_source *source,
+                      const struct setting_seeds *seeds, const struct given *given)
 {
     if (!seeds || !seeds->json_path)
         return true;
     const struct param *param = repo_seed(space->repo);
     const struct json_doc *doc = &source->settings->doc;
     if (!param || param->type != PARAM_INT) {
-        AUTO_FREE char *why = param ? mem_printf("the hyperparameter '%s' is not of type int", param->name)
-                                    : mem_strdup("no hyperparameter is named seed, random_seed or manual_seed");
-        return problems_error(source->problems, doc, seeds->json_path, "'seeds': '%s' has no seed: %s",
-                              space->repo->name, why);
+        AUTO_FREE char *why =
+            param ? mem_printf("the hyperparameter '%s' is not of type int", param->name)
+                  : mem_strdup("no hyperparameter is named seed, random_seed or manual_seed");
+        return problems_error(source->problems, doc, seeds->json_path,
+                              "'seeds': '%s' has no seed: %s", space->repo->name, why);
     }
     space->seeds = seeds;
     space->seed_at = (size_t)(param - space->repo->params);
     if (given->named[space->seed_at])
         problems_error(source->problems, doc, seeds->json_path,
-                       "'seeds' and 'hyperparameters' both set '%s': keep one of them", param->name);
+                       "'seeds' and 'hyperparameters' both set '%s': keep one of them",
+                       param->name);
     return !given->named[space->seed_at];
 }
 
-/* Where name i of the mutate list stands in the settings: the list has two spellings and may be one text. */
-static char *mutate_place(const struct space_source *source, const struct job_settings *job, size_t i)
+/* Where name i of the mutate list stands in the settings: the list has two spellings and may be one
+ * text. */
+static char *mutate_place(const struct space_source *source, const struct job_settings *job,
+                          size_t i)
 {
     static const char *const keys[] = {"mutate", "mutate_params"};
     EACH (key, keys, 2) {
@@ -330,26 +349,28 @@ static char *mutate_place(const struct space_source *source, const struct job_se
 }
 
 /* A value that is fixed and drawn anew at once is most likely a slip. */
-static void set_mutated(struct space *space, const struct space_source *source, const char *place, size_t at,
-                        const bool *given)
+static void set_mutated(struct space *space, const struct space_source *source, const char *place,
+                        size_t at, const bool *given)
 {
     space->mutated[at] = true;
     if (given[at])
         problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
-                     "'%s' is given under 'hyperparameters' and mutated: it is mutated", space->params[at]->name);
+                     "'%s' is given under 'hyperparameters' and mutated: it is mutated",
+                     space->params[at]->name);
 }
 
 #define NO_OTHER_VALUE "'%s' cannot be mutated: the registry gives no other value than its default"
 
-static bool mutate_all(struct space *space, const struct space_source *source, const char *place, const bool *given)
+static bool mutate_all(struct space *space, const struct space_source *source, const char *place,
+                       const bool *given)
 {
     bool any = false;
     for (size_t at = 0; at < space->param_count; at++) {
         if (space->seeds && at == space->seed_at)
             continue;
         if (param_size(space->params[at]) == 0) {
-            problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place, NO_OTHER_VALUE,
-                         space->params[at]->name);
+            problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
+                         NO_OTHER_VALUE, space->params[at]->name);
             continue;
         }
         set_mutated(space, source, place, at, given);
@@ -361,8 +382,8 @@ static bool mutate_all(struct space *space, const struct space_source *source, c
     return any;
 }
 
-static bool mutate_listed(struct space *space, const struct space_source *source, const struct job_settings *job,
-                          struct strv *dropped, const bool *given)
+static bool mutate_listed(struct space *space, const struct space_source *source,
+                          const struct job_settings *job, struct strv *dropped, const bool *given)
 {
     bool any = false;
     for (size_t i = 0; i < job->mutate.count; i++) {
@@ -375,7 +396,8 @@ static bool mutate_listed(struct space *space, const struct space_source *source
             return problems_error(source->problems, &source->settings->doc, place,
                                   "'%s' is set by 'seeds', so it cannot be mutated", name);
         } else if (param_size(space->params[at]) == 0) {
-            return problems_error(source->problems, &source->settings->doc, place, NO_OTHER_VALUE, name);
+            return problems_error(source->problems, &source->settings->doc, place, NO_OTHER_VALUE,
+                                  name);
         } else {
             set_mutated(space, source, place, at, given);
             any = true;
@@ -384,13 +406,14 @@ static bool mutate_listed(struct space *space, const struct space_source *source
     if (!any) {
         AUTO_FREE char *place = mutate_place(source, job, 0);
         problems_error(source->problems, &source->settings->doc, place,
-                       "nothing is left to mutate: '%s' has none of the hyperparameters named", space->repo->name);
+                       "nothing is left to mutate: '%s' has none of the hyperparameters named",
+                       space->repo->name);
     }
     return any;
 }
 
-static bool set_mutations(struct space *space, const struct space_source *source, const struct job_settings *job,
-                          struct strv *dropped, const bool *given)
+static bool set_mutations(struct space *space, const struct space_source *source,
+                          const struct job_settings *job, struct strv *dropped, const bool *given)
 {
     if (job->mode != MODE_MUTATION)
         return true;
@@ -400,14 +423,15 @@ static bool set_mutations(struct space *space, const struct space_source *source
     return mutate_all(space, source, place, given);
 }
 
-static bool fill(struct space *space, const struct space_source *source, const struct job_settings *job,
-                 const struct setting_seeds *seeds)
+static bool fill(struct space *space, const struct space_source *source,
+                 const struct job_settings *job, const struct setting_seeds *seeds)
 {
     bool list = job->mode == MODE_LIST;
     AUTO_FREE bool *named = mem_array(space->param_count, sizeof *named);
     struct given given = {.job = job, .named = named};
     AUTO_FREE char *all = json_path_key(job->json_path, "hyperparameters");
-    space->parts = mem_array((list ? job->point_count : job->param_count) + 1, sizeof *space->parts);
+    space->parts =
+        mem_array((list ? job->point_count : job->param_count) + 1, sizeof *space->parts);
     bool ok = list ? set_points(space, source, &given)
                    : set_values(space, source, all, job->params, job->param_count, NULL, &given);
     ok = set_seeds(space, source, seeds, &given) && ok;
@@ -416,8 +440,8 @@ static bool fill(struct space *space, const struct space_source *source, const s
     return ok;
 }
 
-bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job,
-                const struct setting_seeds *seeds)
+bool space_init(struct space *space, const struct space_source *source,
+                const struct job_settings *job, const struct setting_seeds *seeds)
 {
     *space = (struct space){.mode = job->mode};
     if (!find_repo(space, source, job))
@@ -465,7 +489,8 @@ void space_set_point(struct space *space, uint64_t index)
         return;
     }
     for (size_t i = space->part_count; i-- > 0; index /= space->parts[i].count)
-        set_value(space, space->parts[i].at[0], &space->parts[i].values[index % space->parts[i].count]);
+        set_value(space, space->parts[i].at[0],
+                  &space->parts[i].values[index % space->parts[i].count]);
 }
 
 size_t space_seed_count(const struct space *space)
@@ -478,7 +503,8 @@ void space_set_seed(const struct space *space, size_t index, struct value *value
     if (!space->seeds)
         return;
     value_fini(&values[space->seed_at]);
-    values[space->seed_at] = value_int(space->seeds->items ? space->seeds->items[index] : (int64_t)index + 1);
+    values[space->seed_at] =
+        value_int(space->seeds->items ? space->seeds->items[index] : (int64_t)index + 1);
 }
 
 void space_fini(struct space *space)

@@ -1,5 +1,5 @@
-/* space: what one job of an entry may become: the model it names, its fixed values, the points of its grid or list, its
- * seeds, and what of it is drawn anew. */
+/* space: what one job of an entry may become: the model it names, its fixed values, the points of
+ * its grid or list, its seeds, and what of it is drawn anew. */
 #ifndef TARE_PLAN_SPACE_H
 #define TARE_PLAN_SPACE_H
 
@@ -13,13 +13,14 @@ struct space_values {
 };
 
 struct space {
-    const struct repo *repo;         /* borrowed from the registry, as the model and the params */
+    const struct repo *repo; /* borrowed from the registry, as the model and the params */
     const char *model;
     enum mode mode;
-    size_t param_count;              /* all of the model's hyperparameters, in the registry's order */
+    /* all of the model's hyperparameters, in the registry's order */
+    size_t param_count;
     const struct param **params;
-    struct value *values;            /* defaults, and the entry's own values over them */
-    bool *mutated; /* drawn, or different from point to point */
+    struct value *values;       /* defaults, and the entry's own values over them */
+    bool *mutated;              /* drawn, or different from point to point */
     struct space_values *parts; /* mode grid: the axes; mode list: the points */
     size_t part_count;
     const struct setting_seeds *seeds; /* borrowed; NULL: none */
@@ -35,13 +36,15 @@ struct space_source {
     const char *study_path;       /* as a word of a command */
 };
 
-/* Resolves the names and checks the values. False when the job cannot be planned; the problem was added (or, for an
- * empty name, was told when the settings were read). seeds: their json_path NULL where there are none; borrowed. */
-bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job,
-                const struct setting_seeds *seeds);
+/* Resolves the names and checks the values. False when the job cannot be planned; the problem was
+ * added (or, for an empty name, was told when the settings were read). seeds: their json_path NULL
+ * where there are none; borrowed. */
+bool space_init(struct space *space, const struct space_source *source,
+                const struct job_settings *job, const struct setting_seeds *seeds);
 void space_fini(struct space *space);
 
-/* How many points there are, seeds not counted: 1 in the modes that have none; UINT64_MAX: that many or more. */
+/* How many points there are, seeds not counted: 1 in the modes that have none; UINT64_MAX: that
+ * many or more. */
 uint64_t space_size(const struct space *space);
 
 /* Sets space->values to point number index: of a grid the last axis changes fastest. */
@@ -53,8 +56,8 @@ size_t space_seed_count(const struct space *space);
 /* Sets the seed in values to the one of this number; without seeds they stay as they are. */
 void space_set_seed(const struct space *space, size_t index, struct value *values);
 
-/* What stands before the values in a combination's key: experiments with the same one must not repeat each other. The
- * caller frees it. */
+/* What stands before the values in a combination's key: experiments with the same one must not
+ * repeat each other. The caller frees it. */
 char *space_context(const char *repo, const char *model, bool parallel);
 
 #endif

@@ -19,16 +19,16 @@ enum { NAME_BYTES = 60, PROPOSED_SEEDS = 3, PROPOSED_RUNS = 3, PROPOSED_RETRIES 
 #define MODEL "default"
 
 /* A metric of three splits, as training loops print it. */
-#define SPLIT_ROWS(name, goal)                                                                                         \
-    {name, "named: " name ", train_" name, goal}, {"val_" name, "named: val_" name, goal},                             \
-    {                                                                                                                  \
-        "test_" name, "named: test_" name, goal                                                                        \
+#define SPLIT_ROWS(name, goal)                                                             \
+    {name, "named: " name ", train_" name, goal}, {"val_" name, "named: val_" name, goal}, \
+    {                                                                                      \
+        "test_" name, "named: test_" name, goal                                            \
     }
 
 /* A metric of an evaluation, whatever the split. */
-#define TASK_ROW(name, goal)                                                                                           \
-    {                                                                                                                  \
-        name, "named: " name ", test_" name ", val_" name, goal                                                        \
+#define TASK_ROW(name, goal)                                    \
+    {                                                           \
+        name, "named: " name ", test_" name ", val_" name, goal \
     }
 
 static const struct {
@@ -108,7 +108,8 @@ static json_t *word_json(const char *word, enum script_type type)
 static void set_range(json_t *row, const struct script_option *option, double own)
 {
     const struct script_hint *hint = script_hint(option->name);
-    bool is_int = option->type == SCRIPT_INT, is_drawn = hint && hint->low != hint->high && hint->type == option->type;
+    bool is_int = option->type == SCRIPT_INT,
+         is_drawn = hint && hint->low != hint->high && hint->type == option->type;
     double low = is_drawn ? hint->low : 0, high = is_drawn ? hint->high : 0;
     if (is_drawn && !param_name_is_seed(hint->name)) {
         if (hint->log) {
@@ -120,12 +121,14 @@ static void set_range(json_t *row, const struct script_option *option, double ow
             high = number_round(own + around, 6);
         }
     }
-    if (!(low < high && high < INT_RANGE_MAX && (own > 0 || (is_drawn && param_name_is_seed(hint->name))))) {
+    if (!(low < high && high < INT_RANGE_MAX &&
+          (own > 0 || (is_drawn && param_name_is_seed(hint->name))))) {
         json_object_set_new(row, "range", json_null());
         return;
     }
     json_object_set_new(row, "range",
-                        json_pack("[o, o]", is_int ? json_integer((json_int_t)low) : json_finite(low),
+                        json_pack("[o, o]",
+                                  is_int ? json_integer((json_int_t)low) : json_finite(low),
                                   is_int ? json_integer((json_int_t)high) : json_finite(high)));
     json_object_set_new(row, "distribution", json_string(hint->log ? "log_uniform" : "uniform"));
 }
@@ -147,13 +150,15 @@ static json_t *comment_of(const struct script_option *option)
         return NULL;
     text_add(&words, option->help);
     if (option->initial)
-        text_addf(&words, "%sthe script's own default: %s", words.length ? "; " : "", option->initial);
+        text_addf(&words, "%sthe script's own default: %s", words.length ? "; " : "",
+                  option->initial);
     if (option->needed)
         text_addf(&words, "%sneeded", words.length ? "; " : "");
     return words.length ? json_text_or_null(text_get(&words)) : NULL;
 }
 
-/* An option that the command line does not name: it is left to the script until the settings name it. */
+/* An option that the command line does not name: it is left to the script until the settings name
+ * it. */
 static json_t *option_row(const struct script_option *option)
 {
     double own = 0;
@@ -161,10 +166,11 @@ static json_t *option_row(const struct script_option *option)
     json_t *choices = option->type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
     if (choices)
         json_array_append_new(choices, json_null());
-    json_t *off = option->type == SCRIPT_SWITCH && option->off ? json_text_or_null(option->off) : NULL;
-    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:n, s:o*}", "comment", comment_of(option), "flag",
-                            json_text_or_null(option->flag), "off_flag", off, "type", type_names[option->type],
-                            "default", "choices", choices);
+    json_t *off =
+        option->type == SCRIPT_SWITCH && option->off ? json_text_or_null(option->off) : NULL;
+    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:n, s:o*}", "comment", comment_of(option),
+                            "flag", json_text_or_null(option->flag), "off_flag", off, "type",
+                            type_names[option->type], "default", "choices", choices);
     if (is_number)
         set_range(row, option, option->initial && number_parse(option->initial, &own) ? own : 0);
     return row;
@@ -175,10 +181,11 @@ static json_t *value_row(const struct starter_value *value)
 {
     bool is_switch = value->type == SCRIPT_SWITCH;
     const struct script_option *option = is_switch ? value->option : NULL;
-    json_t *row = json_pack("{s:o*, s:o*, s:o*, s:s, s:o}", "comment", comment_of(value->option), "flag",
-                            option ? json_text_or_null(option->flag) : NULL, "off_flag",
+    json_t *row = json_pack("{s:o*, s:o*, s:o*, s:s, s:o}", "comment", comment_of(value->option),
+                            "flag", option ? json_text_or_null(option->flag) : NULL, "off_flag",
                             option && option->off ? json_text_or_null(option->off) : NULL, "type",
-                            type_names[value->type], "default", word_json(value->words.items[0], value->type));
+                            type_names[value->type], "default",
+                            word_json(value->words.items[0], value->type));
     if (value->type == SCRIPT_INT || value->type == SCRIPT_FLOAT)
         json_object_set_new(row, "range", json_null());
     return row;
@@ -196,7 +203,8 @@ static json_t *params(const struct starter *starter)
 {
     json_t *rows = json_object();
     for (size_t i = 0; starter->args && i < starter->args->count; i++)
-        json_object_set_new(rows, starter->args->values[i].name, value_row(&starter->args->values[i]));
+        json_object_set_new(rows, starter->args->values[i].name,
+                            value_row(&starter->args->values[i]));
     for (size_t i = 0; starter->help && i < starter->help->count; i++) {
         const struct script_option *option = &starter->help->options[i];
         if (!option->many && !is_among_args(starter, option))
@@ -207,17 +215,19 @@ static json_t *params(const struct starter *starter)
 
 static json_t *log_patterns(void)
 {
-    static const char *const lines[] = {"Guessed from how trainings usually print their results: \"named:\" and the "
-                                        "names under which a number is printed, the most wanted first.",
-                                        "Remove those that your script does not print, and add its own. As they are "
-                                        "guesses, \"metrics\" below is optional: an experiment",
-                                        "succeeds without any of them. Say any or required there once they are right: "
-                                        "a training that prints none has then failed.",
-                                        NULL};
+    static const char *const lines[] = {
+        "Guessed from how trainings usually print their results: \"named:\" and the "
+        "names under which a number is printed, the most wanted first.",
+        "Remove those that your script does not print, and add its own. As they are "
+        "guesses, \"metrics\" below is optional: an experiment",
+        "succeeds without any of them. Say any or required there once they are right: "
+        "a training that prints none has then failed.",
+        NULL};
     json_t *patterns = json_object();
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         json_object_set_new(patterns, metrics[i].name,
-                            json_pack("{s:s, s:s}", "pattern", metrics[i].pattern, "goal", goal_name(metrics[i].goal)));
+                            json_pack("{s:s, s:s}", "pattern", metrics[i].pattern, "goal",
+                                      goal_name(metrics[i].goal)));
     return json_pack("{s:o, s:o}", "comment", json_texts(lines), "log_patterns", patterns);
 }
 
@@ -229,10 +239,10 @@ static char *left_out(const struct starter *starter)
         if (starter->help->options[i].many)
             strv_add(&names, starter->help->options[i].flag);
     AUTO_FREE char *all = strv_join(&names, ", ");
-    return names.count
-               ? mem_printf("Not among the hyperparameters, as they take several values: %s. They go to required_args.",
-                            all)
-               : NULL;
+    return names.count ? mem_printf("Not among the hyperparameters, as they take several values: "
+                                    "%s. They go to required_args.",
+                                    all)
+                       : NULL;
 }
 
 /* Every command line has these words, the script's last. NULL: none. */
@@ -240,10 +250,10 @@ static json_t *required_args(const struct starter *starter)
 {
     const struct strv *args = starter->args ? &starter->args->words : NULL;
     bool has_before = starter->before && starter->before->count, has_args = args && args->count;
-    return has_before || has_args
-               ? json_pack("{s:o*, s:o*}", "launcher", has_before ? texts_json(starter->before) : NULL, "script",
-                           has_args ? texts_json(args) : NULL)
-               : NULL;
+    return has_before || has_args ? json_pack("{s:o*, s:o*}", "launcher",
+                                              has_before ? texts_json(starter->before) : NULL,
+                                              "script", has_args ? texts_json(args) : NULL)
+                                  : NULL;
 }
 
 static json_t *variables_json(const struct strv *variables)
@@ -253,7 +263,8 @@ static json_t *variables_json(const struct strv *variables)
     json_t *env = json_object();
     for (size_t i = 0; i < variables->count; i++) {
         const char *equals = strchr(variables->items[i], '=');
-        AUTO_FREE char *name = mem_strndup(variables->items[i], (size_t)(equals - variables->items[i]));
+        AUTO_FREE char *name =
+            mem_strndup(variables->items[i], (size_t)(equals - variables->items[i]));
         json_object_set_new(env, name, json_text_or_null(equals + 1));
     }
     return env;
@@ -272,26 +283,30 @@ json_t *starter_registry(const struct starter *starter)
     AUTO_FREE char *missing = left_out(starter);
     const struct script_epochs *epochs = &starter->epochs;
     AUTO_FREE char *marks =
-        epochs->printer ? mem_printf("The mark epoch is guessed from how %s prints its epochs.", epochs->printer)
+        epochs->printer ? mem_printf("The mark epoch is guessed from how %s prints its epochs.",
+                                     epochs->printer)
                         : NULL;
     const char *lines[] = {
         starter->help ? "Made from the command line and the script's --help."
                       : "Made from the command line; nothing is known of the script's options.",
-        "What can be trained, and how it is started. Every key is explained in docs/reference/registry-keys.md.",
-        "required_args are the words as given; {name} is the place of a hyperparameter. An option whose default is "
+        "What can be trained, and how it is started. Every key is explained in "
+        "docs/reference/registry-keys.md.",
+        "required_args are the words as given; {name} is the place of a hyperparameter. An option "
+        "whose default is "
         "null is",
         "left to the script until the settings name it. A range of null is never drawn from.",
         missing ? missing : marks,
         missing ? marks : NULL,
         NULL};
     const char *interpreter = starter->interpreter_key;
-    json_t *repo =
-        json_pack("{s:o, s:o, s:o, s:o*, s:o*, s:[s], s:o*, s:o, s:o, s:s, s:o*}", "comment", json_texts(lines), "path",
-                  json_text_or_null(starter->path), "train_script", json_text_or_null(starter->program),
-                  interpreter ? interpreter : "python", interpreter ? json_text_or_null(starter->interpreter) : NULL,
-                  "env", variables_json(starter->variables), "models", MODEL, "required_args", required_args(starter),
-                  "supported_hyperparams", params(starter), "performance_metrics", log_patterns(), "metrics",
-                  "optional", "marks", marks_json(epochs));
+    json_t *repo = json_pack(
+        "{s:o, s:o, s:o, s:o*, s:o*, s:[s], s:o*, s:o, s:o, s:s, s:o*}", "comment",
+        json_texts(lines), "path", json_text_or_null(starter->path), "train_script",
+        json_text_or_null(starter->program), interpreter ? interpreter : "python",
+        interpreter ? json_text_or_null(starter->interpreter) : NULL, "env",
+        variables_json(starter->variables), "models", MODEL, "required_args",
+        required_args(starter), "supported_hyperparams", params(starter), "performance_metrics",
+        log_patterns(), "metrics", "optional", "marks", marks_json(epochs));
     json_t *repos = json_object();
     json_object_set_new(repos, name, repo);
     return json_pack("{s:o}", "models", repos);
@@ -325,8 +340,9 @@ static void propose(const struct starter *starter, json_t *values)
             json_array_append_new(list, json_finite(has ? own : 0.01));
             json_array_append_new(list, json_finite(has ? number_round(own / 10, 6) : 0.001));
         }
-        for (int seed = 1;
-             hint && param_name_is_seed(option->name) && option->type == SCRIPT_INT && seed <= PROPOSED_SEEDS; seed++)
+        for (int seed = 1; hint && param_name_is_seed(option->name) && option->type == SCRIPT_INT &&
+                           seed <= PROPOSED_SEEDS;
+             seed++)
             json_array_append_new(list, json_integer(seed));
         if (json_array_size(list))
             json_object_set(values, option->name, list);
@@ -350,22 +366,24 @@ static json_t *entry(const struct starter *starter)
         grid = true;
         combinations *= json_array_size(value);
     }
-    AUTO_FREE char *words =
-        mem_printf("Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
+    AUTO_FREE char *words = mem_printf(
+        "Each list is an axis of the grid: every combination is run, %zu in all.", combinations);
     bool has_runs = starter->has_runs || (starter->proposes && !grid);
-    return json_pack("{s:o*, s:o, s:s, s:s, s:o, s:o*}", "comment", grid ? json_string(words) : NULL, "repo",
-                     json_text_or_null(name), "model", MODEL, "mode", grid ? "grid" : "default", "hyperparameters",
-                     values, "runs_per_config",
-                     has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
+    return json_pack(
+        "{s:o*, s:o, s:s, s:s, s:o, s:o*}", "comment", grid ? json_string(words) : NULL, "repo",
+        json_text_or_null(name), "model", MODEL, "mode", grid ? "grid" : "default",
+        "hyperparameters", values, "runs_per_config",
+        has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
 }
 
 json_t *starter_settings(const struct starter *starter)
 {
     static const char *const lines[] = {
-        "What to run. Options that are named neither here nor in the registry's required_args are left to the script.",
+        "What to run. Options that are named neither here nor in the registry's required_args are "
+        "left to the script.",
         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
     AUTO_FREE char *name = repo_name(starter->name);
-    return json_pack("{s:o, s:o, s:s, s:i, s:[o], s:{}}", "comment", json_texts(lines), "experiment_name",
-                     json_text_or_null(name), "registry", "registry.json", "max_retries", PROPOSED_RETRIES,
-                     "experiments", entry(starter), "tare");
+    return json_pack("{s:o, s:o, s:s, s:i, s:[o], s:{}}", "comment", json_texts(lines),
+                     "experiment_name", json_text_or_null(name), "registry", "registry.json",
+                     "max_retries", PROPOSED_RETRIES, "experiments", entry(starter), "tare");
 }

@@ -1,4 +1,5 @@
-/* The arguments of a script: which of their values the plan sets. All other words stay as they are. */
+/* The arguments of a script: which of their values the plan sets. All other words stay as they
+ * are. */
 #include "plan/starter.h"
 
 #include "base/mem.h"
@@ -36,8 +37,10 @@ static bool is_integer(const char *word)
     return digits > 0 && digits < 17 && word[digits] == '\0';
 }
 
-/* "1..3": all integers from one to the other. False: an error; *is: whether it is a range at all. */
-static bool add_range(const char *named, const char *word, struct strv *words, bool *is, struct err *err)
+/* "1..3": all integers from one to the other. False: an error; *is: whether it is a range at
+ * all. */
+static bool add_range(const char *named, const char *word, struct strv *words, bool *is,
+                      struct err *err)
 {
     const char *dots = strstr(word, "..");
     double number;
@@ -50,8 +53,10 @@ static bool add_range(const char *named, const char *word, struct strv *words, b
         return true;
     *is = true;
     if (!is_integer(low) || !is_integer(high))
-        return err_set(err, "%s: %s: a range is made of integers, as 1..3; write other values with commas between",
-                       named, word);
+        return err_set(
+            err,
+            "%s: %s: a range is made of integers, as 1..3; write other values with commas between",
+            named, word);
     long long from = strtoll(low, NULL, 10), to = strtoll(high, NULL, 10);
     if (from > to)
         return err_set(err, "%s: the range %s begins above its end", named, word);
@@ -64,9 +69,10 @@ static bool add_range(const char *named, const char *word, struct strv *words, b
 
 enum { NESTING_MAX = 32 };
 
-/* The number of bytes from the bracket or quote at *at to its end, both included; 1 if it is neither, is
- * not closed, or holds more than NESTING_MAX brackets at once. Reads each byte once. A quote counts only at the
- * start of a value: elsewhere it is an apostrophe. starts: *at starts a value. */
+/* The number of bytes from the bracket or quote at *at to its end, both included; 1 if it is
+ * neither, is not closed, or holds more than NESTING_MAX brackets at once. Reads each byte once. A
+ * quote counts only at the start of a value: elsewhere it is an apostrophe. starts: *at starts a
+ * value. */
 static size_t enclosed_length(const char *at, bool starts)
 {
     static const char opening[] = "([{", closing[] = ")]}";
@@ -94,8 +100,10 @@ static size_t enclosed_length(const char *at, bool starts)
     return 1;
 }
 
-/* What has one value: the whole of it, with "\," as ",". *axis: there is a comma between values, or a range. */
-static bool split_values(const char *named, const char *given, struct strv *words, bool *axis, struct err *err)
+/* What has one value: the whole of it, with "\," as ",". *axis: there is a comma between values, or
+ * a range. */
+static bool split_values(const char *named, const char *given, struct strv *words, bool *axis,
+                         struct err *err)
 {
     AUTO_TEXT struct text word = {0};
     *axis = false;
@@ -114,8 +122,10 @@ static bool split_values(const char *named, const char *given, struct strv *word
         bool is_range = false;
         *axis = *axis || *at == ',';
         if (word.length == 0 && *axis)
-            return err_set(err, "%s: '%s' has an empty value between its commas; \\, is a comma within a value", named,
-                           given);
+            return err_set(
+                err,
+                "%s: '%s' has an empty value between its commas; \\, is a comma within a value",
+                named, given);
         if (!add_range(named, text_get(&word), words, &is_range, err))
             return false;
         *axis = *axis || is_range;
@@ -129,7 +139,8 @@ static bool split_values(const char *named, const char *given, struct strv *word
     }
 }
 
-/* The one type of which all words are as tare writes it, so that a number in the settings is the same word again. */
+/* The one type of which all words are as tare writes it, so that a number in the settings is the
+ * same word again. */
 static enum script_type type_of(const struct strv *words)
 {
     size_t ints = 0, floats = 0;
@@ -185,11 +196,13 @@ static bool has_value_named(const struct starter_args *args, const char *name)
     return false;
 }
 
-/* Only characters that may be in "{name}", and neither a name with a meaning of its own nor one that is there. Fresh. */
+/* Only characters that may be in "{name}", and neither a name with a meaning of its own nor one
+ * that is there. Fresh. */
 static char *make_name(const struct starter_args *args, const struct given *given)
 {
     static const char *const reserved[] = {"dir", "id", "model"};
-    AUTO_FREE char *named = given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
+    AUTO_FREE char *named =
+        given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
     AUTO_FREE char *plain = mem_strndup(named, utf8_cut(named, strlen(named), KEY_BYTES / 3));
     for (char *c = plain; *c; c++)
         *c = isalnum((unsigned char)*c) || strchr("_.@/", *c) ? *c : '_';
@@ -208,62 +221,75 @@ static bool occurs_once(const struct arguments *arguments, const struct given *g
 {
     size_t length = strlen(given->named), count = 0;
     EACH (item, arguments->items, arguments->count)
-        count += strncmp(*item, given->named, length) == 0 && ((*item)[length] == '\0' || (*item)[length] == '=');
+        count += strncmp(*item, given->named, length) == 0 &&
+                 ((*item)[length] == '\0' || (*item)[length] == '=');
     return count == 1;
 }
 
 /* "1-3" is no range. */
 static bool check_dash(struct arguments *arguments, const struct given *given, const char *word)
 {
-    size_t low = strspn(word, "0123456789"), high = word[low] == '-' ? strspn(word + low + 1, "0123456789") : 0;
+    size_t low = strspn(word, "0123456789"),
+           high = word[low] == '-' ? strspn(word + low + 1, "0123456789") : 0;
     if (low == 0 || high == 0 || word[low + 1 + high] != '\0')
         return true;
-    AUTO_FREE char *name = given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
+    AUTO_FREE char *name =
+        given->option ? mem_strdup(given->option->name) : script_param_name(given->key);
     const struct script_hint *hint = script_hint(name);
-    bool is_int = given->option && given->option->type != SCRIPT_UNKNOWN ? given->option->type == SCRIPT_INT
-                                                                         : hint && hint->type == SCRIPT_INT;
+    bool is_int = given->option && given->option->type != SCRIPT_UNKNOWN
+                      ? given->option->type == SCRIPT_INT
+                      : hint && hint->type == SCRIPT_INT;
     AUTO_FREE char *range = mem_printf("%.*s..%s", (int)low, word, word + low + 1);
     if (is_int)
-        return err_set(arguments->err, "%s takes an integer, and %s is none; did you mean %s?", given->named, word,
-                       range);
-    strv_add_owned(&arguments->out->warnings,
-                   mem_printf("%s: %s is passed as one value; a range is %s", given->named, word, range));
+        return err_set(arguments->err, "%s takes an integer, and %s is none; did you mean %s?",
+                       given->named, word, range);
+    strv_add_owned(
+        &arguments->out->warnings,
+        mem_printf("%s: %s is passed as one value; a range is %s", given->named, word, range));
     return true;
 }
 
-static void warn_of_choices(struct arguments *arguments, const struct given *given, const struct strv *words)
+static void warn_of_choices(struct arguments *arguments, const struct given *given,
+                            const struct strv *words)
 {
-    const struct strv *choices = given->option && given->option->type == SCRIPT_CHOICE ? &given->option->choices : NULL;
+    const struct strv *choices =
+        given->option && given->option->type == SCRIPT_CHOICE ? &given->option->choices : NULL;
     for (size_t i = 0; choices && i < words->count; i++) {
         const char *word = words->items[i];
         if (strv_has(choices, word))
             continue;
-        AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)choices->items, choices->count);
+        AUTO_FREE char *nearest =
+            problem_nearest(word, (const char *const *)choices->items, choices->count);
         AUTO_FREE char *all = strv_join(choices, ", ");
         strv_add_owned(&arguments->out->warnings,
-                       mem_printf("%s: the script's help lists %s, not '%s'%s", given->named, all, word, nearest));
+                       mem_printf("%s: the script's help lists %s, not '%s'%s", given->named, all,
+                                  word, nearest));
     }
 }
 
 /* The help shows a default with a comma. */
 static void warn_of_commas(struct arguments *arguments, const struct given *given)
 {
-    const char *initial = given->option && given->option->type == SCRIPT_TEXT ? given->option->initial : NULL;
+    const char *initial =
+        given->option && given->option->type == SCRIPT_TEXT ? given->option->initial : NULL;
     if (initial && strchr(initial, ','))
-        strv_add_owned(&arguments->out->warnings,
-                       mem_printf("%s is an axis, though its default (%s) has a comma: \\, is a comma within a value",
-                                  given->named, initial));
+        strv_add_owned(
+            &arguments->out->warnings,
+            mem_printf(
+                "%s is an axis, though its default (%s) has a comma: \\, is a comma within a value",
+                given->named, initial));
 }
 
 static bool is_known_single(const struct arguments *arguments, const struct given *given)
 {
     AUTO_FREE char *name = script_param_name(given->key);
-    bool single =
-        given->option ? given->option->type != SCRIPT_SWITCH && !given->option->many : script_hint(name) != NULL;
+    bool single = given->option ? given->option->type != SCRIPT_SWITCH && !given->option->many
+                                : script_hint(name) != NULL;
     return *given->value && (given->certain || single) && occurs_once(arguments, given);
 }
 
-/* A value of its own place, if it is an axis, or what a run should record; else the word as it is. */
+/* A value of its own place, if it is an axis, or what a run should record; else the word as it
+ * is. */
 static bool add_value(struct arguments *arguments, const struct given *given)
 {
     struct starter_args *out = arguments->out;
@@ -273,11 +299,13 @@ static bool add_value(struct arguments *arguments, const struct given *given)
     for (size_t i = 0; good && i < value.words.count; i++)
         good = check_dash(arguments, given, value.words.items[i]);
     if (!good || !(axis || is_known_single(arguments, given))) {
-        strv_add_owned(&out->words, mem_printf("%s%s", given->prefix, good ? value.words.items[0] : ""));
+        strv_add_owned(&out->words,
+                       mem_printf("%s%s", given->prefix, good ? value.words.items[0] : ""));
         strv_fini(&value.words);
         return good;
     }
-    bool is_switch = axis && given->option && given->option->type == SCRIPT_SWITCH && are_truths(&value.words);
+    bool is_switch =
+        axis && given->option && given->option->type == SCRIPT_SWITCH && are_truths(&value.words);
     warn_of_choices(arguments, given, &value.words);
     if (axis)
         warn_of_commas(arguments, given);
@@ -289,8 +317,8 @@ static bool add_value(struct arguments *arguments, const struct given *given)
     return true;
 }
 
-/* The length of a key as Hydra and OmegaConf have it: "lr", "model.lr", "+optimizer@x.lr", "db/mysql.port"; 0: the word is not
- * KEY=VALUE. */
+/* The length of a key as Hydra and OmegaConf have it: "lr", "model.lr", "+optimizer@x.lr",
+ * "db/mysql.port"; 0: the word is not KEY=VALUE. */
 static size_t key_length(const char *word)
 {
     size_t length = strspn(word, "+~");
@@ -301,7 +329,8 @@ static size_t key_length(const char *word)
     return word[length] == '=' && length < KEY_BYTES ? length : 0;
 }
 
-/* "a=1\,b=2,a=3": each value between the commas is KEY=VALUE itself, so the key is not a prefix of all. */
+/* "a=1\,b=2,a=3": each value between the commas is KEY=VALUE itself, so the key is not a prefix of
+ * all. */
 static bool has_keys_in_all_values(const char *word)
 {
     AUTO_STRV struct strv values = {0};
@@ -336,12 +365,14 @@ static bool is_short_for_one(const struct script_help *help, const char *flag)
         if (strncmp(flag, "--", 2) == 0)
             matches += strncmp(option->flag, flag, strlen(flag)) == 0;
         for (size_t j = 0; flag[1] != '-' && j < option->spellings.count; j++)
-            matches += strlen(option->spellings.items[j]) == 2 && strncmp(option->spellings.items[j], flag, 2) == 0;
+            matches += strlen(option->spellings.items[j]) == 2 &&
+                       strncmp(option->spellings.items[j], flag, 2) == 0;
     }
     return matches == 1;
 }
 
-static void note_option(struct arguments *arguments, const char *flag, const struct script_option *option)
+static void note_option(struct arguments *arguments, const char *flag,
+                        const struct script_option *option)
 {
     const struct script_help *help = arguments->help;
     if (option) {
@@ -358,15 +389,17 @@ static void note_option(struct arguments *arguments, const char *flag, const str
             names[count++] = item->off;
     }
     AUTO_FREE char *nearest = problem_nearest(flag, names, count);
-    AUTO_FREE char *text = mem_printf("%s%s%s%s", flag, *nearest ? " (" : "",
-                                      *nearest ? nearest + strspn(nearest, "; ") : "", *nearest ? ")" : "");
+    AUTO_FREE char *text =
+        mem_printf("%s%s%s%s", flag, *nearest ? " (" : "",
+                   *nearest ? nearest + strspn(nearest, "; ") : "", *nearest ? ")" : "");
     strv_add_once(&arguments->unlisted, text);
 }
 
 /* A word that is a value though it begins with a dash: -0.1, -3..-1. */
 static bool may_be_value(const char *word)
 {
-    return word && (word[0] != '-' || word[1] == '\0' || word[1] == '.' || isdigit((unsigned char)word[1]));
+    return word &&
+           (word[0] != '-' || word[1] == '\0' || word[1] == '.' || isdigit((unsigned char)word[1]));
 }
 
 /* The option at items[*at], and the value that belongs to it. */
@@ -378,7 +411,8 @@ static bool add_option(struct arguments *arguments, size_t *at)
     AUTO_FREE char *flag = mem_strndup(word, equals ? (size_t)(equals - word) : strlen(word));
     AUTO_FREE char *prefix = mem_printf("%s=", flag);
     bool off = false;
-    const struct script_option *option = arguments->help ? script_help_find(arguments->help, flag, &off) : NULL;
+    const struct script_option *option =
+        arguments->help ? script_help_find(arguments->help, flag, &off) : NULL;
     struct given given = {.named = flag, .key = flag, .prefix = "", .option = off ? NULL : option};
     note_option(arguments, flag, option);
     if (equals) {
@@ -398,7 +432,8 @@ static bool add_option(struct arguments *arguments, size_t *at)
     size_t place = out->words.count, count = out->count;
     strv_add(&out->words, word);
     bool good = add_value(arguments, &given);
-    if (out->count > count && out->values[count].type == SCRIPT_SWITCH) { /* its own word has the flag */
+    /* its own word has the flag */
+    if (out->count > count && out->values[count].type == SCRIPT_SWITCH) {
         free(out->words.items[place]);
         out->words.items[place] = out->words.items[place + 1];
         out->words.items[--out->words.count] = NULL;
@@ -415,15 +450,18 @@ static void warn_of_unlisted(struct arguments *arguments)
     strv_fini(&arguments->unlisted);
 }
 
-bool starter_args_parse(char *const *args, size_t count, const struct script_help *help, struct starter_args *out,
-                        struct err *err)
+bool starter_args_parse(char *const *args, size_t count, const struct script_help *help,
+                        struct starter_args *out, struct err *err)
 {
-    struct arguments arguments = {.items = args, .count = count, .help = help, .out = out, .err = err};
+    struct arguments arguments = {
+        .items = args, .count = count, .help = help, .out = out, .err = err};
     bool good = true, only_operands = false;
     *out = (struct starter_args){0};
     for (size_t i = 0; i < count; i++)
         if (!utf8_is_valid(args[i], strlen(args[i])))
-            return err_set(err, "argument %zu of the script is not UTF-8, which settings are written in", i + 1);
+            return err_set(err,
+                           "argument %zu of the script is not UTF-8, which settings are written in",
+                           i + 1);
     for (size_t i = 0; good && i < count; i++) {
         size_t length = key_length(args[i]);
         if (length) {

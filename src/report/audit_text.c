@@ -54,7 +54,8 @@ static void heading(const struct page *page, const char *title)
 static void wrap(const struct page *page, const char *words, size_t indent)
 {
     AUTO_FREE char *safe = utf8_line(words);
-    text_wrap(page->out, safe + strspn(safe, " "), indent, page->options->width ? page->options->width : SIZE_MAX);
+    text_wrap(page->out, safe + strspn(safe, " "), indent,
+              page->options->width ? page->options->width : SIZE_MAX);
 }
 
 static char *count_cell(size_t count)
@@ -76,7 +77,8 @@ static size_t shown_of(const struct page *page, size_t count)
 static void say_more(const struct page *page, const char *indent, size_t count)
 {
     if (count > shown_of(page, count))
-        text_addf(page->out, "%s... and %zu more (--all shows them)\n", indent, count - shown_of(page, count));
+        text_addf(page->out, "%s... and %zu more (--all shows them)\n", indent,
+                  count - shown_of(page, count));
 }
 
 /* Columns of a name beside others that take so many; 0: as many as it takes. */
@@ -90,11 +92,12 @@ enum { FIRST_VERDICT = 4 };
 
 static void add_account_row(struct table *table, const struct account_row *row, size_t name_columns)
 {
-    table_row(table, audit_text_fit(*row->name ? row->name : "(none)", name_columns), count_cell(row->total),
-              count_cell(row->succeeded), share_cell(account_success_rate(row)),
-              count_cell(row->verdicts[VERDICT_CLEAN]), count_cell(row->verdicts[VERDICT_UNVERIFIED]),
-              count_cell(row->verdicts[VERDICT_SUSPECT]), count_cell(row->verdicts[VERDICT_CONTAMINATED]),
-              amount_format((struct reading){row->energy_j, row->with_energy > 0}, "J"));
+    table_row(
+        table, audit_text_fit(*row->name ? row->name : "(none)", name_columns),
+        count_cell(row->total), count_cell(row->succeeded), share_cell(account_success_rate(row)),
+        count_cell(row->verdicts[VERDICT_CLEAN]), count_cell(row->verdicts[VERDICT_UNVERIFIED]),
+        count_cell(row->verdicts[VERDICT_SUSPECT]), count_cell(row->verdicts[VERDICT_CONTAMINATED]),
+        amount_format((struct reading){row->energy_j, row->with_energy > 0}, "J"));
     for (size_t i = VERDICT_CLEAN; i < VERDICTS; i++)
         table_tint(table, FIRST_VERDICT + i - VERDICT_CLEAN, row->verdicts[i] ? colours[i] : NULL);
 }
@@ -102,13 +105,16 @@ static void add_account_row(struct table *table, const struct account_row *row, 
 /* What the other columns of such a table take. */
 enum { ACCOUNT_COLUMNS = 62, UNVERIFIED_COLUMNS = 12 };
 
-/* Leaves a column out where everything could be checked; the headline always has all four counts. */
-static void account_table(const struct page *page, const char *first, const struct account_row *rows, size_t count)
+/* Leaves a column out where everything could be checked; the headline always has all four
+ * counts. */
+static void account_table(const struct page *page, const char *first,
+                          const struct account_row *rows, size_t count)
 {
     bool unverified = page->account->all.verdicts[VERDICT_UNVERIFIED] > 0;
     size_t name = name_columns(page, ACCOUNT_COLUMNS + (unverified ? UNVERIFIED_COLUMNS : 0));
-    struct table *table = table_of(page->options->colour, first, ">total", ">ok", ">ok rate", ">clean",
-                                   unverified ? ">unverified" : NULL, ">suspect", ">contam.", ">energy");
+    struct table *table =
+        table_of(page->options->colour, first, ">total", ">ok", ">ok rate", ">clean",
+                 unverified ? ">unverified" : NULL, ">suspect", ">contam.", ">energy");
     for (size_t i = 0; i < shown_of(page, count); i++)
         add_account_row(table, &rows[i], name);
     table_end(table, page->out);
@@ -126,7 +132,8 @@ static void say_folders(const struct page *page)
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];
         AUTO_FREE char *zone = dataset_zone_text(page->dataset, i);
-        AUTO_FREE char *line = mem_printf("%s (%s; %s)", folder->path, layouts[folder->layout], zone);
+        AUTO_FREE char *line =
+            mem_printf("%s (%s; %s)", folder->path, layouts[folder->layout], zone);
         wrap(page, line, 0);
     }
 }
@@ -148,7 +155,8 @@ static void say_contradictions(const struct page *page)
             continue;
         shown++;
         EACH (evidence, experiment->evidence, experiment->evidence_count) {
-            if (strcmp(evidence->kind, "values_differ") != 0 && strcmp(evidence->kind, "duration_differs") != 0)
+            if (strcmp(evidence->kind, "values_differ") != 0 &&
+                strcmp(evidence->kind, "duration_differs") != 0)
                 continue;
             AUTO_FREE char *line = mem_printf("%s: %s", experiment->id, evidence->text);
             wrap(page, line, 2);
@@ -164,9 +172,9 @@ static void say_verdicts(const struct page *page)
     bool colour = page->options->colour;
     text_addf(page->out, "%zu experiment%s: ", all->total, all->total == 1 ? "" : "s");
     for (int i = VERDICT_CLEAN; i < VERDICTS; i++)
-        text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
-                  verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
-                  i < VERDICT_CONTAMINATED ? ", " : "");
+        text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "",
+                  all->verdicts[i], verdict_name((enum verdict)i),
+                  colour && all->verdicts[i] ? plain : "", i < VERDICT_CONTAMINATED ? ", " : "");
     size_t failed = 0;
     EACH (experiment, page->dataset->items, page->dataset->count)
         failed += experiment->verdict == VERDICT_NONE && experiment->judged && !experiment->success;
@@ -174,7 +182,9 @@ static void say_verdicts(const struct page *page)
         text_addf(page->out, ", %zu failed, not judged", failed);
     if (all->verdicts[VERDICT_NONE] > failed)
         text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE] - failed);
-    text_add(page->out, "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
+    text_add(
+        page->out,
+        "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
 }
 
 /* Which checks could not be made, and why: what an unverified one lacks. */
@@ -185,7 +195,8 @@ static void say_unmade(const struct page *page, const struct dataset_experiment 
     EACH (result, experiment->checks, experiment->check_count) {
         if (result->outcome != CHECK_NOT_MADE)
             continue;
-        AUTO_FREE char *line = mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
+        AUTO_FREE char *line =
+            mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
         wrap(page, line, INDENT);
     }
 }
@@ -194,7 +205,9 @@ static void say_affected(const struct page *page)
 {
     size_t shown = 0, left = 0;
     const struct account_row *all = &page->account->all;
-    if (all->verdicts[VERDICT_UNVERIFIED] + all->verdicts[VERDICT_SUSPECT] + all->verdicts[VERDICT_CONTAMINATED] == 0)
+    if (all->verdicts[VERDICT_UNVERIFIED] + all->verdicts[VERDICT_SUSPECT] +
+            all->verdicts[VERDICT_CONTAMINATED] ==
+        0)
         return;
     heading(page, "Affected experiments");
     for (int verdict = VERDICT_CONTAMINATED; verdict > VERDICT_CLEAN; verdict--)
@@ -231,20 +244,25 @@ static void say_meanings(const struct page *page)
     heading(page, "What was found");
     EACH (row, evidence->rows, evidence->count) {
         const struct evidence_kind *kind = evidence_find(row->name);
-        AUTO_FREE char *line = mem_printf("%s, %zu experiment%s, %s. %s %s", row->name, row->total,
-                                          row->total == 1 ? "" : "s", evidence_weight_name(evidence_weight(row->name)),
-                                          kind ? kind->meaning : "", kind ? kind->remedy : "");
+        AUTO_FREE char *line =
+            mem_printf("%s, %zu experiment%s, %s. %s %s", row->name, row->total,
+                       row->total == 1 ? "" : "s", evidence_weight_name(evidence_weight(row->name)),
+                       kind ? kind->meaning : "", kind ? kind->remedy : "");
         wrap(page, line, 2);
     }
 }
 
-static void add_energy_row(struct table *table, const struct dataset_experiment *experiment, size_t name_columns)
+static void add_energy_row(struct table *table, const struct dataset_experiment *experiment,
+                           size_t name_columns)
 {
     table_row(table, audit_text_fit(experiment->id, name_columns),
-              experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : NULL,
-              share_cell(experiment->gpu.sampled_share), amount_format(experiment->recorded[RECORDED_GPU_TOTAL], "J"),
+              experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value)
+                                           : NULL,
+              share_cell(experiment->gpu.sampled_share),
+              amount_format(experiment->recorded[RECORDED_GPU_TOTAL], "J"),
               amount_format_with(experiment->gpu.energy_j, experiment->gpu.half_width_j, "J"),
-              mem_strdup(experiment->verdict == VERDICT_NONE ? "not judged" : verdict_name(experiment->verdict)));
+              mem_strdup(experiment->verdict == VERDICT_NONE ? "not judged"
+                                                             : verdict_name(experiment->verdict)));
     table_tint(table, 5, colours[experiment->verdict]);
 }
 
@@ -258,15 +276,17 @@ static void say_difference(const struct page *page, const struct places_differen
     for (const char *const *figure = places_figures(difference->fact); *figure; figure++)
         strv_add(&names, *figure);
     AUTO_FREE char *figures = strv_join(&names, ", ");
-    AUTO_FREE char *line = mem_printf("%s (%s): %zu kinds; %s: %s", places_fact_name(difference->fact),
-                                      evidence_weight_name(places_weight(difference->fact)), difference->count,
-                                      heavy ? "not comparable across them" : "may differ across them", figures);
+    AUTO_FREE char *line =
+        mem_printf("%s (%s): %zu kinds; %s: %s", places_fact_name(difference->fact),
+                   evidence_weight_name(places_weight(difference->fact)), difference->count,
+                   heavy ? "not comparable across them" : "may differ across them", figures);
     wrap(page, line, 2);
     for (size_t i = 0; i < shown_of(page, difference->count); i++) {
         const struct places_group *group = &difference->groups[i];
         const char *first = page->dataset->items[group->items[0]].id;
-        AUTO_FREE char *row = mem_printf("%s: %zu experiment%s (%s%s)", group->value, group->count,
-                                         group->count == 1 ? "" : "s", first, group->count > 1 ? ", ..." : "");
+        AUTO_FREE char *row =
+            mem_printf("%s: %zu experiment%s (%s%s)", group->value, group->count,
+                       group->count == 1 ? "" : "s", first, group->count > 1 ? ", ..." : "");
         wrap(page, row, INDENT);
     }
     say_more(page, "    ", difference->count);
@@ -283,7 +303,8 @@ static void say_differences(const struct page *page)
         heading(page, "Where it ran: not alike");
     for (size_t i = 0; i < places.count; i++) {
         const struct places_difference *difference = &places.items[i];
-        if (page->dataset->folder_count > 1 && (i == 0 || places.items[i - 1].folder != difference->folder))
+        if (page->dataset->folder_count > 1 &&
+            (i == 0 || places.items[i - 1].folder != difference->folder))
             wrap(page, page->dataset->folders[difference->folder].path, 0);
         say_difference(page, difference);
     }
@@ -303,14 +324,15 @@ static void say_sensors(const struct page *page)
         size_t count = 0;
         EACH (experiment, page->dataset->items, page->dataset->count)
             count += experiment->gpu.sensor && strcmp(experiment->gpu.sensor, kind->sensor) == 0;
-        AUTO_FREE char *line =
-            mem_printf("Power samples of %zu experiment%s are %s.", count, count == 1 ? "" : "s", kind->samples);
+        AUTO_FREE char *line = mem_printf("Power samples of %zu experiment%s are %s.", count,
+                                          count == 1 ? "" : "s", kind->samples);
         if (count)
             wrap(page, line, 0);
     }
     EACH (experiment, page->dataset->items, page->dataset->count)
         too_short += experiment->gpu.energy_unknown != NULL;
-    AUTO_FREE char *line = mem_printf("%zu without an energy: shorter than the sensor resolves.", too_short);
+    AUTO_FREE char *line =
+        mem_printf("%zu without an energy: shorter than the sensor resolves.", too_short);
     if (too_short)
         wrap(page, line, 0);
 }
@@ -319,8 +341,8 @@ static void say_energies(const struct page *page)
 {
     size_t count = page->dataset->count;
     heading(page, "GPU energy: recorded, and from the time-stamps");
-    struct table *table =
-        table_of(page->options->colour, "experiment", ">seconds", ">sampled", ">recorded", ">energy (95 %)", "verdict");
+    struct table *table = table_of(page->options->colour, "experiment", ">seconds", ">sampled",
+                                   ">recorded", ">energy (95 %)", "verdict");
     for (size_t i = 0; i < shown_of(page, count); i++)
         add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);
@@ -341,7 +363,8 @@ static void say_sides(const struct page *page)
 {
     const struct account_split *split = &page->account->split;
     struct account_row affected = split_affected(split);
-    struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]), after = account_success_rate(&affected);
+    struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]),
+                   after = account_success_rate(&affected);
     AUTO_TEXT struct text line = {0};
     say_side("In all ", &page->account->all, &line);
     say_side("; before ", &split->rows[SPLIT_BEFORE], &line);
@@ -354,8 +377,9 @@ static void say_sides(const struct page *page)
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         AUTO_FREE char *ranges = audit_affected_ranges(page->dataset, page->account, i);
         bool several = page->dataset->folder_count > 1;
-        AUTO_FREE char *named = mem_printf("Affected%s%s: %s", several ? " in " : "",
-                                           several ? page->dataset->folders[i].path : "", *ranges ? ranges : "none");
+        AUTO_FREE char *named =
+            mem_printf("Affected%s%s: %s", several ? " in " : "",
+                       several ? page->dataset->folders[i].path : "", *ranges ? ranges : "none");
         wrap(page, named, 0);
     }
 }
@@ -368,7 +392,8 @@ static void say_split(const struct page *page)
         return;
     if (!split->found) {
         heading(page, "Before and after");
-        text_addf(page->out, "Nothing was split: the data supports no change point (p = %.2g).\n", split->p);
+        text_addf(page->out, "Nothing was split: the data supports no change point (p = %.2g).\n",
+                  split->p);
         return;
     }
     dataset_format_time(split->at_local_ns, at);
@@ -377,10 +402,13 @@ static void say_split(const struct page *page)
     AUTO_FREE char *title = mem_printf("Before and after %s", at);
     heading(page, title);
     if (split->automatic)
-        text_addf(page->out, "Found by the data: %s changed there (p = %.2g).%s\n", split->series, split->p,
-                  split->new_models ? " Only models that had not run before ran after it: faults of these models would "
-                                      "look the same."
-                                    : "");
+        text_addf(
+            page->out, "Found by the data: %s changed there (p = %.2g).%s\n", split->series,
+            split->p,
+            split->new_models
+                ? " Only models that had not run before ran after it: faults of these models would "
+                  "look the same."
+                : "");
     say_sides(page);
     account_table(page, "experiments", split->rows, SPLIT_SIDES);
     account_table(page, "before, by repository", split->before.rows, split->before.count);
@@ -396,7 +424,8 @@ static void say_failures(const struct page *page)
         return;
     heading(page, "Failures by cause");
     for (size_t i = 0; i < shown_of(page, failures->count); i++) {
-        AUTO_FREE char *line = mem_printf("%zu: %s", failures->rows[i].total, failures->rows[i].name);
+        AUTO_FREE char *line =
+            mem_printf("%zu: %s", failures->rows[i].total, failures->rows[i].name);
         wrap(page, line, 2);
     }
 }
@@ -409,11 +438,12 @@ static void say_integrity(const struct page *page)
     EACH (folder, page->dataset->folders, page->dataset->folder_count)
         damaged |= folder->summary_damaged;
     AUTO_FREE char *line =
-        mem_printf("%zu rows and %zu folders; %zu rows without a folder, %zu folders without a row; %zu with a "
+        mem_printf("%zu rows and %zu folders; %zu rows without a folder, %zu folders without a "
+                   "row; %zu with a "
                    "duplicate id, %zu with a malformed one, %zu with damaged files%s.",
-                   integrity->rows, integrity->folders, integrity->without_folder, integrity->without_row,
-                   integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files,
-                   damaged ? ", besides summary.csv" : "");
+                   integrity->rows, integrity->folders, integrity->without_folder,
+                   integrity->without_row, integrity->duplicate_ids, integrity->malformed_ids,
+                   integrity->damaged_files, damaged ? ", besides summary.csv" : "");
     wrap(page, line, 2);
     EACH (problem, page->dataset->problems, page->dataset->problem_count)
         wrap(page, problem->text, 2);
@@ -428,15 +458,16 @@ static void say_not_finite(const struct page *page)
     EACH (item, metrics.items, metrics.count) {
         size_t count = dataset_not_finite(page->dataset, *item);
         if (count)
-            text_addf(&line, "%s%s %zu", line.length ? ", " : "Values that are not finite (NaN, infinity): ", *item,
+            text_addf(&line, "%s%s %zu",
+                      line.length ? ", " : "Values that are not finite (NaN, infinity): ", *item,
                       count);
     }
     if (line.length)
         wrap(page, text_get(&line), 2);
 }
 
-void audit_text(const struct dataset *dataset, const struct account *account, const struct audit_text_options *options,
-                struct text *out)
+void audit_text(const struct dataset *dataset, const struct account *account,
+                const struct audit_text_options *options, struct text *out)
 {
     struct page page = {dataset, account, options, out};
     say_contradictions(&page);
@@ -451,7 +482,8 @@ void audit_text(const struct dataset *dataset, const struct account *account, co
     account_table(&page, "repository", account->repositories.rows, account->repositories.count);
     heading(&page, "Totals by model");
     account_table(&page, "model", account->models.rows, account->models.count);
-    heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from" : "Timeline: ended on");
+    heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from"
+                                                    : "Timeline: ended on");
     account_table(&page, "from", account->timeline.rows, account->timeline.count);
     say_failures(&page);
     say_integrity(&page);

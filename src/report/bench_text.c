@@ -45,12 +45,14 @@ static int decimals_of(const struct figure *figure, double times)
 {
     bool spread = figure->deviation.valid && figure->deviation.value > 0;
     double size = times * (spread ? figure->deviation.value : fabs(figure->mean.value));
-    double most = !(size > 0) ? 0 : spread ? -amount_last_place(size) : DIGITS - 1 - floor(log10(size));
+    double most = !(size > 0) ? 0
+                  : spread    ? -amount_last_place(size)
+                              : DIGITS - 1 - floor(log10(size));
     return most < 0 ? 0 : most > MOST_DECIMALS ? MOST_DECIMALS : (int)most;
 }
 
-static void add_figure_row(const struct page *page, struct table *table, const struct bench_command *command,
-                           size_t quantity, bool *named)
+static void add_figure_row(const struct page *page, struct table *table,
+                           const struct bench_command *command, size_t quantity, bool *named)
 {
     const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
     if (!figure)
@@ -58,17 +60,22 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     bool small = is_small(page->bench, quantity);
     double times = small ? shown[quantity].small_times : 1;
     int decimals = decimals_of(figure, times);
-    char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times, decimals,
-                                                      figure->deviation.value * times)
-                                         : mem_printf("%.*f", decimals, figure->mean.value * times);
+    char *mean = figure->deviation.valid
+                     ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times, decimals,
+                                  figure->deviation.value * times)
+                     : mem_printf("%.*f", decimals, figure->mean.value * times);
     char *interval = figure->mean_interval.method == STATS_NONE
                          ? NULL
-                         : mem_printf("%.*f–%.*f", decimals, figure->mean_interval.low * times, decimals,
-                                      figure->mean_interval.high * times);
-    table_row(table, audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0),
-              mem_strdup(shown[quantity].label), mem_strdup(small ? shown[quantity].small_unit : shown[quantity].unit),
-              mem_printf("%zu", figure->n), mean, interval, mem_printf("%.*f", decimals, figure->median.value * times),
-              mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times));
+                         : mem_printf("%.*f–%.*f", decimals, figure->mean_interval.low * times,
+                                      decimals, figure->mean_interval.high * times);
+    table_row(table,
+              audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0),
+              mem_strdup(shown[quantity].label),
+              mem_strdup(small ? shown[quantity].small_unit : shown[quantity].unit),
+              mem_printf("%zu", figure->n), mean, interval,
+              mem_printf("%.*f", decimals, figure->median.value * times),
+              mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals,
+                         figure->highest.value * times));
     table_tint(table, 0, "\x1b[1m");
     *named = true;
 }
@@ -86,15 +93,16 @@ static void say_commands(const struct page *page)
         AUTO_FREE char *name = audit_text_fit(command->name, width ? MOST_NAME : 0);
         AUTO_FREE char *text = audit_text_fit(command->command, width ? left : 0);
         text_addf(page->out, "%s%s%s%*s  %s\n", page->options->colour ? "\x1b[1m" : "", name,
-                  page->options->colour ? "\x1b[0m" : "", (int)(widest - utf8_columns(name)), "", text);
+                  page->options->colour ? "\x1b[0m" : "", (int)(widest - utf8_columns(name)), "",
+                  text);
     }
     text_add_char(page->out, '\n');
 }
 
 static void say_figures(const struct page *page)
 {
-    struct table *table =
-        table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd", ">95 % of mean", ">median", ">range");
+    struct table *table = table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd",
+                                   ">95 % of mean", ">median", ">range");
     EACH (command, page->bench->commands, page->bench->count) {
         bool named = false;
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
@@ -105,15 +113,16 @@ static void say_figures(const struct page *page)
     table_end(table, page->out);
 }
 
-static void say_half_width(const struct page *page, const struct bench_command *command, const char *what,
-                           struct reading half_width, const char *quantity)
+static void say_half_width(const struct page *page, const struct bench_command *command,
+                           const char *what, struct reading half_width, const char *quantity)
 {
     const struct figure *figure = bench_figure(command, quantity);
     if (!half_width.valid || !figure || figure->mean.value <= 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
     AUTO_FREE char *energy = amount_format_with(figure->mean, half_width, "J");
-    text_addf(page->out, "%s: the %s energy of one run: %s (95 %%, without the sensor's gain)\n", name, what, energy);
+    text_addf(page->out, "%s: the %s energy of one run: %s (95 %%, without the sensor's gain)\n",
+              name, what, energy);
 }
 
 static void add_seconds(struct text *out, const char *label, const struct bench_use *use)
@@ -121,7 +130,8 @@ static void add_seconds(struct text *out, const char *label, const struct bench_
     double times = use->mean.value < 1 ? 1000 : 1;
     if (!use->mean.valid)
         return;
-    text_addf(out, "%s%s %.*f", out->length ? ", " : "", label, times > 1 ? 1 : 2, use->mean.value * times);
+    text_addf(out, "%s%s %.*f", out->length ? ", " : "", label, times > 1 ? 1 : 2,
+              use->mean.value * times);
     if (use->deviation.valid)
         text_addf(out, " ± %.*f", times > 1 ? 1 : 2, use->deviation.value * times);
     text_add(out, times > 1 ? " ms" : " s");
@@ -134,7 +144,8 @@ static void say_uses(const struct page *page, const struct bench_command *comman
     add_seconds(&uses, "user", &command->uses[0]);
     add_seconds(&uses, "system", &command->uses[1]);
     if (peak->valid)
-        text_addf(&uses, "%smemory at most %.1f MiB", uses.length ? ", " : "", peak->value / 1048576);
+        text_addf(&uses, "%smemory at most %.1f MiB", uses.length ? ", " : "",
+                  peak->value / 1048576);
     if (uses.length == 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
@@ -142,11 +153,13 @@ static void say_uses(const struct page *page, const struct bench_command *comman
 }
 
 /* finding: NULL: they differ. */
-static void say_times(const struct page *page, size_t quantity, const char *times, const char *finding)
+static void say_times(const struct page *page, size_t quantity, const char *times,
+                      const char *finding)
 {
     bool bold = !finding && page->options->colour;
-    text_addf(page->out, "  %-10s  %s%s%s times%s%s\n", shown[quantity].label, bold ? "\x1b[1m" : "", times,
-              bold ? "\x1b[0m" : "", finding ? ": " : "", finding ? finding : "");
+    text_addf(page->out, "  %-10s  %s%s%s times%s%s\n", shown[quantity].label,
+              bold ? "\x1b[1m" : "", times, bold ? "\x1b[0m" : "", finding ? ": " : "",
+              finding ? finding : "");
 }
 
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
@@ -172,11 +185,13 @@ static char *followed_text(const struct bench_until_ratio *ratio)
 }
 
 /* The ratios as they were followed from block to block. */
-static void say_sequences(const struct page *page, const struct bench_command *command, const char *name,
-                          const char *reference)
+static void say_sequences(const struct page *page, const struct bench_command *command,
+                          const char *name, const char *reference)
 {
-    text_addf(page->out, "%s against %s, after each of %zu blocks (95 %% interval, valid after every block):\n", name,
-              reference, command->sequences[0].blocks);
+    text_addf(
+        page->out,
+        "%s against %s, after each of %zu blocks (95 %% interval, valid after every block):\n",
+        name, reference, command->sequences[0].blocks);
     for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
         const struct bench_until_ratio *ratio = &command->sequences[k];
         if (ratio->blocks == 0)
@@ -190,19 +205,23 @@ static void say_until(const struct page *page)
 {
     const struct bench_until_options *until = page->options->until;
     if (until->share > 0)
-        text_addf(page->out, "--until %.3g%%%s", 100 * until->share, until->decided ? " --until-decided" : "");
+        text_addf(page->out, "--until %.3g%%%s", 100 * until->share,
+                  until->decided ? " --until-decided" : "");
     else
         text_add(page->out, "--until-decided");
     if (until->quantity)
         text_addf(page->out, " of %s", shown[until->quantity].label);
-    text_addf(page->out, page->bench->reached ? ": reached by %zu block%s\n" : ": not reached by %zu block%s\n",
+    text_addf(page->out,
+              page->bench->reached ? ": reached by %zu block%s\n"
+                                   : ": not reached by %zu block%s\n",
               page->bench->blocks, page->bench->blocks == 1 ? "" : "s");
 }
 
 static void say_comparison(const struct page *page, const struct bench_command *command)
 {
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
-    AUTO_FREE char *reference = audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
+    AUTO_FREE char *reference =
+        audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
     if (page->options->until && command->sequences[0].blocks) {
         say_sequences(page, command, name, reference);
         return;
@@ -232,9 +251,11 @@ static void say_count(const struct page *page, const struct bench_command *comma
     size_t counted = command->group ? command->group->count : 0;
     AUTO_TEXT struct text why = {0};
     add_part(&why, command->failed, "failed");
-    add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
+    add_part(&why, command->contaminated,
+             page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
     add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
-    add_part(&why, command->unverified, page->options->clean_only ? "unverified" : "unverified (counted)");
+    add_part(&why, command->unverified,
+             page->options->clean_only ? "unverified" : "unverified (counted)");
     if (!page->bench->reached)
         add_part(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)
@@ -247,10 +268,12 @@ static void say_count(const struct page *page, const struct bench_command *comma
 static void say_run(const struct page *page, const struct dataset_experiment *experiment)
 {
     EACH (evidence, experiment->evidence, experiment->evidence_count) {
-        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED && strcmp(evidence->kind, "outlier") != 0)
+        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED &&
+            strcmp(evidence->kind, "outlier") != 0)
             continue;
-        AUTO_FREE char *line = mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
-                                          evidence->kind, evidence->text);
+        AUTO_FREE char *line =
+            mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
+                       evidence->kind, evidence->text);
         AUTO_FREE char *fit = audit_text_fit(line, 0);
         text_addf(page->out, "%s\n", fit);
     }
@@ -261,10 +284,12 @@ static void say_evidence(const struct page *page)
     size_t said = 0, more = 0;
     bool cold = false;
     EACH (experiment, page->bench->dataset.items, page->bench->dataset.count) {
-        bool quiet = experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
+        bool quiet =
+            experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
         if (quiet || !bench_is_of(page->bench, experiment))
             continue;
-        cold |= !page->options->warmed && experiment->block == 1 && dataset_has_evidence(experiment, "outlier");
+        cold |= !page->options->warmed && experiment->block == 1 &&
+                dataset_has_evidence(experiment, "outlier");
         if (said++ < MOST_EVIDENCE)
             say_run(page, experiment);
         else
@@ -274,10 +299,12 @@ static void say_evidence(const struct page *page)
     if (more)
         text_addf(page->out, "  and %zu more: %s audit %s\n", more, page->options->program, dir);
     if (cold)
-        text_add(page->out, "the first run stands out: --warmup 1 runs each command once before it counts\n");
+        text_add(page->out,
+                 "the first run stands out: --warmup 1 runs each command once before it counts\n");
 }
 
-/* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does not. */
+/* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does
+ * not. */
 static void add_code(struct text *out, const char *command)
 {
     AUTO_FREE char *shown_text = audit_text_fit(command, 0);
@@ -287,8 +314,8 @@ static void add_code(struct text *out, const char *command)
     text_add(out, " `` |");
 }
 
-static void add_markdown_figure(const struct bench *bench, const struct bench_command *command, size_t quantity,
-                                struct text *out)
+static void add_markdown_figure(const struct bench *bench, const struct bench_command *command,
+                                size_t quantity, struct text *out)
 {
     const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
     double times = is_small(bench, quantity) ? shown[quantity].small_times : 1;
@@ -312,10 +339,11 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
     const struct bench_until_ratio *followed = &command->sequences[0];
     const struct comparison_quantity *ratio = bench_ratio(command, bench_quantities[0]);
     bool until = bench->until && followed->blocks;
-    AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
-                           : until                   ? followed_text(followed)
-                           : ratio ? summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
-                                   : mem_strdup("");
+    AUTO_FREE char *text =
+        which == bench->reference ? mem_strdup("1")
+        : until                   ? followed_text(followed)
+        : ratio ? summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                : mem_strdup("");
     text_addf(out, " %s |", text);
 }
 
@@ -330,7 +358,8 @@ void bench_markdown(const struct bench *bench, struct text *out)
     for (size_t k = 1; k < BENCH_QUANTITIES; k++)
         if (has[k])
             text_addf(out, " %s [%s] |", shown[k].label, shown[k].unit);
-    text_addf(out, "%s\n|:---|---:|---:|---:|---:|", bench->count > 1 ? " times as long (95 %) |" : "");
+    text_addf(out, "%s\n|:---|---:|---:|---:|---:|",
+              bench->count > 1 ? " times as long (95 %) |" : "");
     for (size_t k = 1; k < BENCH_QUANTITIES; k++)
         text_add(out, has[k] ? "---:|" : "");
     text_add(out, bench->count > 1 ? "---:|\n" : "\n");
@@ -350,7 +379,8 @@ void bench_markdown(const struct bench *bench, struct text *out)
     }
 }
 
-void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out)
+void bench_text(const struct bench *bench, const struct bench_text_options *options,
+                struct text *out)
 {
     const struct page page = {bench, options, out};
     say_commands(&page);

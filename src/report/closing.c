@@ -52,7 +52,8 @@ struct closing {
 
 static bool is_left(const struct result *result)
 {
-    return result->again || (result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED);
+    return result->again ||
+           (result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED);
 }
 
 static bool has_row(const struct closing *closing, const struct result *result)
@@ -77,8 +78,9 @@ static char *cell_text(const struct closing *closing, const struct column *colum
     case COLUMN_OUTCOME:
         return mem_strdup(outcome_text(result->outcome));
     case COLUMN_TIME:
-        return result->outcome == OUTCOME_NONE ? mem_strdup("")
-                                               : amounts_duration((struct reading){result->duration_s, true});
+        return result->outcome == OUTCOME_NONE
+                   ? mem_strdup("")
+                   : amounts_duration((struct reading){result->duration_s, true});
     case COLUMN_GPU:
         return amount_format_with(result->energy.gpu_j, result->energy.gpu_half_width_j, "J");
     case COLUMN_CPU:
@@ -90,16 +92,19 @@ static char *cell_text(const struct closing *closing, const struct column *colum
                           : is_left(result)               ? ""
                                                           : "not judged");
     case COLUMN_RETRIES:
-        return result->retries > 0 ? mem_printf("%lld", (long long)result->retries) : mem_strdup("");
+        return result->retries > 0 ? mem_printf("%lld", (long long)result->retries)
+                                   : mem_strdup("");
     }
     return mem_strdup("");
 }
 
 /* False: no row has anything in it. */
-static bool add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
+static bool add_column(struct closing *closing, enum column_kind kind, const char *title,
+                       bool needed)
 {
     struct column *column = &closing->columns[closing->column_count++];
-    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
+    *column = (struct column){
+        .kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
     AUTO_FREE char *first = NULL;
     bool differ = false;
     closing->rows = 0;
@@ -123,18 +128,21 @@ static bool add_column(struct closing *closing, enum column_kind kind, const cha
     return column->filled > 0;
 }
 
-/* Says nothing of how the rows differ, or is of few of them: of one repository among many. A result is what a run was
- * made for: one that is the same everywhere is shown where there is room, behind those that differ. */
+/* Says nothing of how the rows differ, or is of few of them: of one repository among many. A result
+ * is what a run was made for: one that is the same everywhere is shown where there is room, behind
+ * those that differ. */
 static bool is_left_out(const struct closing *closing, const struct column *column)
 {
-    return !column->needed && !column->shown && (column->same || column->filled * MOSTLY < closing->rows);
+    return !column->needed && !column->shown &&
+           (column->same || column->filled * MOSTLY < closing->rows);
 }
 
 static void make_columns(struct closing *closing)
 {
     columns_varied(&closing->results->plan, &closing->varied);
     columns_metrics(closing->results, &closing->metrics);
-    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 7, sizeof *closing->columns);
+    closing->columns =
+        mem_array(closing->varied.count + closing->metrics.count + 7, sizeof *closing->columns);
     add_column(closing, COLUMN_ID, "EXPERIMENT", true);
     for (size_t i = 0; i < closing->varied.count; i++)
         add_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
@@ -176,7 +184,8 @@ static bool show_next(struct closing *closing, enum column_kind kind, size_t *fr
     return false;
 }
 
-/* The CPU's energy first; hyperparameters and metrics take turns, so that a narrow terminal shows some of both. */
+/* The CPU's energy first; hyperparameters and metrics take turns, so that a narrow terminal shows
+ * some of both. */
 static void choose_columns(struct closing *closing)
 {
     size_t used = 0;
@@ -206,10 +215,14 @@ static bool is_word(enum column_kind kind)
 static const char *cell_colour(enum column_kind kind, const struct result *result)
 {
     if (kind == COLUMN_OUTCOME)
-        return result->outcome == OUTCOME_SUCCEEDED ? GREEN : result->outcome == OUTCOME_FAILED ? RED : YELLOW;
+        return result->outcome == OUTCOME_SUCCEEDED ? GREEN
+               : result->outcome == OUTCOME_FAILED  ? RED
+                                                    : YELLOW;
     if (kind != COLUMN_VERDICT || result->verdict == VERDICT_NONE)
         return NULL;
-    return result->verdict == VERDICT_CLEAN ? GREEN : result->verdict == VERDICT_CONTAMINATED ? RED : YELLOW;
+    return result->verdict == VERDICT_CLEAN          ? GREEN
+           : result->verdict == VERDICT_CONTAMINATED ? RED
+                                                     : YELLOW;
 }
 
 static void print_table(const struct closing *closing)
@@ -248,7 +261,8 @@ static void print_hidden_columns(struct closing *closing)
     size_t hidden = 0;
     for (size_t i = 0; i < closing->column_count; i++)
         if (!closing->columns[i].shown && !is_left_out(closing, &closing->columns[i]))
-            add_listed(closing, hidden++, "not shown, for want of room: ", closing->columns[i].title);
+            add_listed(closing, hidden++,
+                       "not shown, for want of room: ", closing->columns[i].title);
     if (hidden)
         text_add(closing->out, " (all in summary.csv)\n");
 }
@@ -265,9 +279,11 @@ static void print_left_out(struct closing *closing)
         text_addf(closing->out, " %s", column->same);
     }
     for (size_t i = 0; i < closing->column_count; i++)
-        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same && sparse++ < NAMES_SHOWN)
+        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same &&
+            sparse++ < NAMES_SHOWN)
             add_listed(closing, sparse - 1,
-                       same ? "; empty in most rows: " : "empty in most rows: ", closing->columns[i].title);
+                       same ? "; empty in most rows: " : "empty in most rows: ",
+                       closing->columns[i].title);
     if (sparse > NAMES_SHOWN)
         text_addf(closing->out, " and %zu more", sparse - NAMES_SHOWN);
     if (same + sparse)
@@ -276,7 +292,8 @@ static void print_left_out(struct closing *closing)
 
 static void print_counts(struct closing *closing)
 {
-    static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED, OUTCOME_NONE};
+    static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED,
+                                         OUTCOME_NONE};
     size_t printed = 0;
     EACH_OF (item, order) {
         size_t count = 0;
@@ -304,8 +321,8 @@ static const char *change_of(const struct result *result)
 }
 
 /* What is to be said of some results, a line for each of the first. */
-static void print_each(const struct closing *closing, const char *title, const char *(*of)(const struct result *),
-                       const char *rest)
+static void print_each(const struct closing *closing, const char *title,
+                       const char *(*of)(const struct result *), const char *rest)
 {
     size_t printed = 0;
     EACH (result, closing->results->items, closing->results->count) {
@@ -324,7 +341,8 @@ static void print_each(const struct closing *closing, const char *title, const c
 /* Metrics that are optional: where one of them was found, the others are not missed. */
 static bool misses_none(const struct result *result, const struct plan_job *job)
 {
-    EACH (metric, result->metrics, job->rules.metrics == METRICS_OPTIONAL ? result->metric_count : 0)
+    EACH (metric, result->metrics,
+          job->rules.metrics == METRICS_OPTIONAL ? result->metric_count : 0)
         if (metric->valid)
             return true;
     return false;
@@ -338,15 +356,17 @@ static bool is_guess(const struct plan_job *job, const char *name)
     return false;
 }
 
-/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
-static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
+/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended
+ * experiments and found in none. */
+static bool never_matched(const struct results *results, const char *repo, const char *model,
+                          const char *metric)
 {
     bool looked_for = false;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_job *job = &results->plan.experiments[i].foreground;
-        if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0) ||
-            is_guess(job, metric))
+        if (is_left(result) || strcmp(job->repo, repo) != 0 ||
+            (model && strcmp(job->model, model) != 0) || is_guess(job, metric))
             continue;
         EACH (item, result->metrics, result->metric_count) {
             if (strcmp(item->name, metric) != 0)
@@ -373,7 +393,8 @@ static void print_saved(struct closing *closing)
     if (!any)
         return;
     clock_format_duration(saved_s < 0 ? -saved_s : saved_s, text);
-    text_addf(closing->out, "adaptive pauses: %s %s than fixed ones\n", text, saved_s < 0 ? "more" : "less");
+    text_addf(closing->out, "adaptive pauses: %s %s than fixed ones\n", text,
+              saved_s < 0 ? "more" : "less");
 }
 
 /* Trainings that diverged: their results are values, and none to make a mean of. */
@@ -384,8 +405,8 @@ static void print_not_finite(struct closing *closing)
         size_t count = 0;
         EACH (result, closing->results->items, closing->results->count) {
             EACH (metric, result->metrics, result->metric_count)
-                count +=
-                    metric->valid && !isfinite(metric->value) && strcmp(metric->name, closing->metrics.items[m]) == 0;
+                count += metric->valid && !isfinite(metric->value) &&
+                         strcmp(metric->name, closing->metrics.items[m]) == 0;
         }
         if (count == 0)
             continue;
@@ -396,7 +417,8 @@ static void print_not_finite(struct closing *closing)
         text_add_char(closing->out, '\n');
 }
 
-static void add_never(struct closing *closing, size_t printed, const char *metric, const char *where)
+static void add_never(struct closing *closing, size_t printed, const char *metric,
+                      const char *where)
 {
     add_listed(closing, printed, "never matched in any log: ", metric);
     if (!where)
@@ -406,8 +428,8 @@ static void add_never(struct closing *closing, size_t printed, const char *metri
 }
 
 /* Of one repository: by model, unless none of its models has it. Gives how many were printed. */
-static size_t print_never_of(struct closing *closing, const char *repo, bool only_one, const char *metric,
-                             size_t printed)
+static size_t print_never_of(struct closing *closing, const char *repo, bool only_one,
+                             const char *metric, size_t printed)
 {
     const struct results *results = closing->results;
     AUTO_STRV struct strv models = {0};
@@ -428,7 +450,8 @@ static size_t print_never_of(struct closing *closing, const char *repo, bool onl
     return printed - before;
 }
 
-/* Guessed metrics were searched in logs of experiments that ended, and no metric was found in any. */
+/* Guessed metrics were searched in logs of experiments that ended, and no metric was found in
+ * any. */
 static bool guessed_none(const struct results *results)
 {
     bool searched = false;
@@ -451,12 +474,15 @@ static void print_never_matched(struct closing *closing)
     size_t printed = 0;
     EACH (item, repos.items, repos.count)
         for (size_t m = 0; m < closing->metrics.count; m++)
-            printed += print_never_of(closing, *item, repos.count == 1, closing->metrics.items[m], printed);
+            printed += print_never_of(closing, *item, repos.count == 1, closing->metrics.items[m],
+                                      printed);
     if (printed)
         text_add_char(closing->out, '\n');
     if (guessed_none(closing->results))
-        text_add(closing->out, "no metric was found in any log: name yours in log_patterns of the registry, as in "
-                               "\"loss\": \"named: training_loss\"\n");
+        text_add(
+            closing->out,
+            "no metric was found in any log: name yours in log_patterns of the registry, as in "
+            "\"loss\": \"named: training_loss\"\n");
 }
 
 static void print_processes(struct closing *closing, const char *title, bool survivors)
@@ -472,8 +498,8 @@ static void print_processes(struct closing *closing, const char *title, bool sur
 }
 
 /* "tare run OPTION [WHICH] DIR", as a shell takes it. */
-static char *run_command(const struct closing_options *options, const char *option, const char *which,
-                         const struct strv *more)
+static char *run_command(const struct closing_options *options, const char *option,
+                         const char *which, const struct strv *more)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
@@ -488,7 +514,8 @@ static char *run_command(const struct closing_options *options, const char *opti
     return plan_job_shell(&job, NULL);
 }
 
-void closing_add_where(const struct results *results, const struct closing_options *options, struct text *out)
+void closing_add_where(const struct results *results, const struct closing_options *options,
+                       struct text *out)
 {
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
     text_addf(out, "results: %s\n", run_dir);
@@ -506,7 +533,8 @@ void closing_add_where(const struct results *results, const struct closing_optio
     size_t unclean = closing_count_to_repeat(results);
     if (unclean > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL, NULL);
-        text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are", repeat);
+        text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean,
+                  unclean == 1 ? "is" : "are", repeat);
     }
     if (failed > 0) {
         AUTO_FREE char *repeat = run_command(options, "--rerun", "failed", NULL);
@@ -514,7 +542,8 @@ void closing_add_where(const struct results *results, const struct closing_optio
     }
 }
 
-void closing_text(const struct results *results, const struct closing_options *options, struct text *out)
+void closing_text(const struct results *results, const struct closing_options *options,
+                  struct text *out)
 {
     struct closing closing = {.results = results, .options = options, .out = out};
     make_columns(&closing);

@@ -119,7 +119,8 @@ static void make_table(const json_t *usage, unsigned spared, struct text *out)
     bool energy = json_get_number(total, "gpu_energy_j", &joules), nodes = node_count(lanes) > 1;
     for (size_t i = 0; i < COLUMNS; i++) {
         bool shown = columns[i].spared == 0 || columns[i].spared > spared;
-        shown &= (energy || columns[i].cell != energy_cell) && (nodes || strcmp(columns[i].key, "node") != 0);
+        shown &= (energy || columns[i].cell != energy_cell) &&
+                 (nodes || strcmp(columns[i].key, "node") != 0);
         titles[i] = shown ? columns[i].title : NULL;
     }
     struct table *table = table_with(false, titles, COLUMNS);
@@ -136,7 +137,8 @@ static void add_table(const json_t *usage, size_t width, struct text *out)
     size_t lanes = json_array_size(json_object_get(usage, "lanes"));
     AUTO_TEXT struct text text = {0};
     make_table(usage, 0, &text);
-    for (unsigned spared = 1; width && spared <= SPARED_MOST && table_widest(text_get(&text)) > width; spared++) {
+    for (unsigned spared = 1;
+         width && spared <= SPARED_MOST && table_widest(text_get(&text)) > width; spared++) {
         text_clear(&text);
         make_table(usage, spared, &text);
     }
@@ -163,7 +165,8 @@ static double waited_for_others_s(const json_t *pool)
     double waited_s = 0;
     size_t at;
     json_t *lane;
-    json_array_foreach(json_object_get(pool, "lanes"), at, lane) waited_s += number_of(lane, "waited_s");
+    json_array_foreach(json_object_get(pool, "lanes"), at, lane) waited_s +=
+        number_of(lane, "waited_s");
     return waited_s;
 }
 
@@ -177,7 +180,8 @@ static void add_use(const struct results *results, struct text *out)
     text_addf(out, "%zu slots", json_array_size(lanes));
     if (nodes > 1)
         text_addf(out, " on %zu nodes", nodes);
-    text_addf(out, ", at work %.0f %% of %s", 100 * number_of(json_object_get(usage, "total"), "utilisation"), time);
+    text_addf(out, ", at work %.0f %% of %s",
+              100 * number_of(json_object_get(usage, "total"), "utilisation"), time);
     if (waited_s > 0) {
         clock_format_duration(waited_s, time);
         text_addf(out, "; they waited for each other %s in all", time);
@@ -192,14 +196,15 @@ static void add_split(const json_t *split, struct text *out)
         return;
     AUTO_FREE char *total = amount_format((struct reading){total_mj / 1000, true}, "J");
     AUTO_FREE char *rest = amount_format((struct reading){rest_mj / 1000, true}, "J");
-    text_addf(
-        out,
-        "CPU energy is each experiment's share by CPU time, an estimate: of %s that the packages used in all, %s are "
-        "nobody's\n",
-        total, rest);
+    text_addf(out,
+              "CPU energy is each experiment's share by CPU time, an estimate: of %s that the "
+              "packages used in all, %s are "
+              "nobody's\n",
+              total, rest);
 }
 
-void closing_add_lanes(const struct results *results, const struct closing_options *options, struct text *out)
+void closing_add_lanes(const struct results *results, const struct closing_options *options,
+                       struct text *out)
 {
     if (json_array_size(json_object_get(results->lanes, "lanes")) < 2)
         return;

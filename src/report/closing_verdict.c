@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below the closing table: what the run used of its budgets, and how to go on when one is used up. */
+/* Below the closing table: what the run used of its budgets, and how to go on when one is used
+ * up. */
 
 /* What is proposed has some room, as no training needs the same twice. */
 static const double ROOM = 1.1;
@@ -113,8 +114,8 @@ void closing_budget_options(const struct results *results, size_t left, struct s
             continue;
         double wanted = use.mean > 0 ? needed * ROOM : 2 * use.budget;
         strv_add(argv, row->option);
-        strv_add_owned(argv,
-                       row->is_time ? mem_printf("%.0fm", ceil(wanted / 60)) : size_energy_text(rounded_up(wanted)));
+        strv_add_owned(argv, row->is_time ? mem_printf("%.0fm", ceil(wanted / 60))
+                                          : size_energy_text(rounded_up(wanted)));
     }
 }
 
@@ -137,7 +138,8 @@ static void tally_fini(struct tally *tally)
     free(tally->items);
 }
 
-static void tally_add(struct tally *tally, const char *word, const struct result *result, const char *text)
+static void tally_add(struct tally *tally, const char *word, const struct result *result,
+                      const char *text)
 {
     EACH (item, tally->items, tally->count)
         if (strcmp(item->word, word) == 0) {
@@ -202,7 +204,8 @@ void closing_add_causes(const struct results *results, struct text *out)
 
 static void add_files(const size_t counts[VERDICTS], size_t safe, struct text *out)
 {
-    size_t affected = counts[VERDICT_SUSPECT] + counts[VERDICT_CONTAMINATED], unverified = counts[VERDICT_UNVERIFIED];
+    size_t affected = counts[VERDICT_SUSPECT] + counts[VERDICT_CONTAMINATED],
+           unverified = counts[VERDICT_UNVERIFIED];
     text_addf(out, "  summary_safe.csv: %zu row%s", safe, safe == 1 ? "" : "s");
     if (unverified > 0)
         text_addf(out, ", %zu of them unverified", unverified);
@@ -234,7 +237,8 @@ static void add_counts(const struct results *results, struct text *out)
 }
 
 /* Once for each experiment, however often it was seen. */
-static void count_kinds(const struct result *result, enum evidence_weight weight, struct tally *tally)
+static void count_kinds(const struct result *result, enum evidence_weight weight,
+                        struct tally *tally)
 {
     for (size_t i = 0; i < result->evidence_count; i++) {
         const struct result_evidence *evidence = &result->evidence[i];
@@ -255,12 +259,14 @@ static void add_kinds(const struct results *results, enum evidence_weight weight
     tally_sort(&tally);
     for (size_t i = 0; i < tally.count && i < KINDS_SHOWN; i++) {
         const struct tally_item *item = &tally.items[i];
-        AUTO_FREE char *word = utf8_line(item->word), *seen = utf8_line(item->text ? item->text : "");
-        text_addf(out, "  %s by %s (%zu): %s: %s\n", evidence_weight_name(weight), word, item->count, item->result->id,
-                  seen);
+        AUTO_FREE char *word = utf8_line(item->word),
+                       *seen = utf8_line(item->text ? item->text : "");
+        text_addf(out, "  %s by %s (%zu): %s: %s\n", evidence_weight_name(weight), word,
+                  item->count, item->result->id, seen);
     }
     if (tally.count > KINDS_SHOWN)
-        text_addf(out, "  and %zu more kinds: see experiment.json in their folders\n", tally.count - KINDS_SHOWN);
+        text_addf(out, "  and %zu more kinds: see experiment.json in their folders\n",
+                  tally.count - KINDS_SHOWN);
 }
 
 void closing_add_verdicts(const struct results *results, struct text *out)

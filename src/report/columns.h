@@ -1,5 +1,5 @@
-/* columns: which hyperparameters and metrics of a run's results are worth a column, and which of them fit;
- * and sizes, times and energies as cells. */
+/* columns: which hyperparameters and metrics of a run's results are worth a column, and which of
+ * them fit; and sizes, times and energies as cells. */
 #ifndef TARE_REPORT_COLUMNS_H
 #define TARE_REPORT_COLUMNS_H
 
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The hyperparameters that were mutated or differ between experiments of one repository and model, in the plan's
- * order. */
+/* The hyperparameters that were mutated or differ between experiments of one repository and model,
+ * in the plan's order. */
 void columns_varied(const struct plan *plan, struct strv *out);
 
 /* All metrics of the results, in the plan's order. */

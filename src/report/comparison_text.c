@@ -19,7 +19,8 @@ static char *digits(struct reading reading)
 static void say_side(const struct comparison_side *side, const char *name, struct text *out)
 {
     AUTO_FREE char *safe = audit_text_fit(side->text, 0);
-    text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count, side->count == 1 ? "" : "s");
+    text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count,
+              side->count == 1 ? "" : "s");
     if (side->left_out)
         text_addf(out, " (%zu left out: failed or contaminated)", side->left_out);
     text_add_char(out, '\n');
@@ -27,7 +28,8 @@ static void say_side(const struct comparison_side *side, const char *name, struc
 
 static char *ratio_text(const struct stats_effect *effect)
 {
-    return effect->valid ? summary_stats_text_interval(effect->ratio, &effect->interval) : mem_strdup("");
+    return effect->valid ? summary_stats_text_interval(effect->ratio, &effect->interval)
+                         : mem_strdup("");
 }
 
 /* Which figures there are beside the raw one. */
@@ -48,17 +50,20 @@ static struct shown shown_of(const struct comparison *comparison)
 
 static const char *measure_word(const struct comparison_quantity *quantity)
 {
-    static const char *const measures[] = {
-        [COMPARISON_LOG] = "ratio", [COMPARISON_LOGIT] = "odds ratio", [COMPARISON_PLAIN] = "difference"};
+    static const char *const measures[] = {[COMPARISON_LOG] = "ratio",
+                                           [COMPARISON_LOGIT] = "odds ratio",
+                                           [COMPARISON_PLAIN] = "difference"};
     return measures[quantity->scale];
 }
 
-char *comparison_finding_text(const struct comparison *comparison, const struct comparison_quantity *quantity)
+char *comparison_finding_text(const struct comparison *comparison,
+                              const struct comparison_quantity *quantity)
 {
     char better = comparison_better(quantity);
     AUTO_FREE char *why = comparison_not_tested(comparison, quantity);
     if (why)
-        return mem_printf("%s: %s", comparison_effect(quantity)->constant ? "not testable" : "not tested", why);
+        return mem_printf(
+            "%s: %s", comparison_effect(quantity)->constant ? "not testable" : "not tested", why);
     return mem_strdup(better == 'a'                                   ? "different: A is better"
                       : better == 'b'                                 ? "different: B is better"
                       : quantity->finding == COMPARISON_NO_DIFFERENCE ? "no significant difference"
@@ -70,12 +75,14 @@ static void add_row(const struct comparison *comparison, struct table *table,
                     const struct comparison_quantity *quantity)
 {
     /* "odds ratio, higher is better" */
-    table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean), digits(quantity->b_mean),
+    table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean),
+              digits(quantity->b_mean),
               mem_printf("%s%s", measure_word(quantity),
                          quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
                          : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
                                                            : ""),
-              ratio_text(&quantity->raw), ratio_text(&quantity->adjusted), ratio_text(&quantity->per_epoch),
+              ratio_text(&quantity->raw), ratio_text(&quantity->adjusted),
+              ratio_text(&quantity->per_epoch),
               comparison_effect(quantity)->has_error ? summary_stats_text_p(quantity->p) : NULL,
               comparison_finding_text(comparison, quantity));
     table_tint(table, 8, quantity->finding == COMPARISON_DIFFERENT ? "\x1b[1m" : NULL);
@@ -84,13 +91,15 @@ static void add_row(const struct comparison *comparison, struct table *table,
 static void say_figures(const struct comparison *comparison, bool colour, struct text *out)
 {
     struct shown shown = shown_of(comparison);
-    AUTO_FREE char *p = comparison->tests > 1 ? mem_printf(">p (Holm, of %zu)", comparison->tests) : mem_strdup(">p");
-    struct table *table =
-        table_of(colour, "quantity", ">mean of A", ">mean of B", shown.measure ? "B against A by" : NULL,
-                 shown.measure    ? shown.adjusted ? ">raw (95 %)" : ">(95 % interval)"
-                 : shown.adjusted ? ">B / A, raw (95 %)"
-                                  : ">B / A (95 % interval)",
-                 shown.adjusted ? ">adjusted (95 %)" : NULL, shown.per_epoch ? ">per epoch (95 %)" : NULL, p, "");
+    AUTO_FREE char *p = comparison->tests > 1 ? mem_printf(">p (Holm, of %zu)", comparison->tests)
+                                              : mem_strdup(">p");
+    struct table *table = table_of(
+        colour, "quantity", ">mean of A", ">mean of B", shown.measure ? "B against A by" : NULL,
+        shown.measure    ? shown.adjusted ? ">raw (95 %)" : ">(95 % interval)"
+        : shown.adjusted ? ">B / A, raw (95 %)"
+                         : ">B / A (95 % interval)",
+        shown.adjusted ? ">adjusted (95 %)" : NULL, shown.per_epoch ? ">per epoch (95 %)" : NULL, p,
+        "");
     EACH (quantity, comparison->quantities, comparison->quantity_count)
         if (quantity->a_mean.valid || quantity->b_mean.valid)
             add_row(comparison, table, quantity);
@@ -111,40 +120,50 @@ static void say_test(const struct comparison *comparison, struct text *out)
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         if (quantity->finding == COMPARISON_NOT_TESTED)
             continue;
-        const char *more = quantity->test == COMPARISON_PAIRED && comparison->by_seed ? ", by seed" : "";
+        const char *more =
+            quantity->test == COMPARISON_PAIRED && comparison->by_seed ? ", by seed" : "";
         AUTO_FREE char *name = mem_printf("%s%s", tests[quantity->test], more);
         strv_add_once(&names, name);
         AUTO_FREE char *safe = audit_text_fit(quantity->name, MOST_NAME);
         double detectable = comparison_detectable(comparison, quantity).value;
         if (quantity->finding == COMPARISON_NO_DIFFERENCE)
-            strv_add_owned(&least, quantity->scale == COMPARISON_PLAIN ? mem_printf("%s %.2g", safe, detectable)
-                                   : quantity->scale == COMPARISON_LOG
-                                       ? mem_printf("%s %.2g %%", safe, 100 * detectable)
-                                       : mem_printf("%s %.2g %% of the odds", safe, 100 * detectable));
+            strv_add_owned(&least,
+                           quantity->scale == COMPARISON_PLAIN
+                               ? mem_printf("%s %.2g", safe, detectable)
+                           : quantity->scale == COMPARISON_LOG
+                               ? mem_printf("%s %.2g %%", safe, 100 * detectable)
+                               : mem_printf("%s %.2g %% of the odds", safe, 100 * detectable));
     }
     AUTO_FREE char *list = strv_join(&names, "; "), *effects = strv_join(&least, ", ");
     if (names.count)
         text_addf(out, "test: %s%s\n", list,
-                  comparison->tests > 1 ? "; each interval is for its quantity alone, p is corrected for all" : "");
+                  comparison->tests > 1
+                      ? "; each interval is for its quantity alone, p is corrected for all"
+                      : "");
     if (least.count)
-        text_addf(out, "least difference that this design finds in %.0f %% of cases: %s\n", 100 * COMPARISON_POWER,
-                  effects);
+        text_addf(out, "least difference that this design finds in %.0f %% of cases: %s\n",
+                  100 * COMPARISON_POWER, effects);
 }
 
-/* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
+/* Of a training that diverged no mean is made, and a comparison of the others says nothing of
+ * it. */
 static void say_metrics(const struct comparison *comparison, struct text *out)
 {
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->at_bound)
-            text_addf(out, "%s: a value is 0, or 100 %% of a share, so it is compared as it is\n", name);
+            text_addf(out, "%s: a value is 0, or 100 %% of a share, so it is compared as it is\n",
+                      name);
         if (quantity->not_finite[0] + quantity->not_finite[1])
-            text_addf(out, "%s: nan or inf in %zu of A's and %zu of B's experiments, which are left out of it\n", name,
-                      quantity->not_finite[0], quantity->not_finite[1]);
+            text_addf(out,
+                      "%s: nan or inf in %zu of A's and %zu of B's experiments, which are left out "
+                      "of it\n",
+                      name, quantity->not_finite[0], quantity->not_finite[1]);
     }
 }
 
-/* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of a covariate. */
+/* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of
+ * a covariate. */
 static char *names_of(const struct comparison *comparison, enum comparison_role role, bool logs)
 {
     struct text out = {0};
@@ -162,17 +181,20 @@ static void say_strata(const struct comparison *comparison, struct text *out)
     AUTO_FREE char *by = names_of(comparison, COMPARISON_STRATUM, false);
     if (comparison_blocks(comparison) == 0)
         return;
-    text_addf(out, "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
-              comparison_blocks(comparison), by, comparison->sides[0].used_count, comparison->sides[1].used_count);
+    text_addf(out,
+              "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
+              comparison_blocks(comparison), by, comparison->sides[0].used_count,
+              comparison->sides[1].used_count);
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         const struct stats_effect *effect = comparison_effect(quantity);
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->heterogeneous)
             text_addf(out,
-                      "%s: the strata differ in the %s, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): "
+                      "%s: the strata differ in the %s, from %.4g to %.4g (Cochran's Q, p = %.2g; "
+                      "I2 = %.0f %%): "
                       "one %s does not describe all of them\n",
-                      name, measure_word(quantity), effect->lowest, effect->highest, quantity->heterogeneity_p,
-                      100 * effect->i2, measure_word(quantity));
+                      name, measure_word(quantity), effect->lowest, effect->highest,
+                      quantity->heterogeneity_p, 100 * effect->i2, measure_word(quantity));
     }
 }
 
@@ -181,8 +203,9 @@ static void say_settings(const struct comparison *comparison, struct text *out)
 {
     const struct comparison_side *a = &comparison->sides[0], *b = &comparison->sides[1];
     if (comparison->by_setting && a->settings + b->settings < a->used_count + b->used_count)
-        text_addf(out, "repeats of a setting count once, by their mean: %zu settings of A, %zu of B\n", a->settings,
-                  b->settings);
+        text_addf(out,
+                  "repeats of a setting count once, by their mean: %zu settings of A, %zu of B\n",
+                  a->settings, b->settings);
 }
 
 /* What is adjusted for, and what could not be. */
@@ -192,7 +215,9 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
     AUTO_FREE char *mixed = names_of(comparison, COMPARISON_MIXED, false);
     struct shown shown = shown_of(comparison);
     if (*names && shown.adjusted)
-        text_addf(out, "adjusted: by the linear model %s = stratum + side + slopes * (%s); p is of the adjusted %s\n",
+        text_addf(out,
+                  "adjusted: by the linear model %s = stratum + side + slopes * (%s); p is of the "
+                  "adjusted %s\n",
                   shown.measure ? "ln(quantity), or a metric on its scale," : "ln(quantity)", names,
                   shown.measure ? "figure" : "ratio");
     else if (*names)
@@ -200,22 +225,28 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
     EACH (factor, comparison->factors, comparison->factor_count) {
         AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
         if (factor->role == COMPARISON_COVARIATE && factor->apart)
-            text_addf(out, "%s: the ranges of A and B do not overlap, so the adjustment extrapolates\n", safe);
+            text_addf(out,
+                      "%s: the ranges of A and B do not overlap, so the adjustment extrapolates\n",
+                      safe);
         if (factor->role != COMPARISON_CONFOUNDED)
             continue;
         AUTO_FREE char *a = audit_text_fit(factor->values[0], 0);
         AUTO_FREE char *b = audit_text_fit(factor->values[1], 0);
-        text_addf(out, "%s confounded: %s in all of A, %s in all of B; its effect is part of the ratio\n", safe, a, b);
+        text_addf(
+            out, "%s confounded: %s in all of A, %s in all of B; its effect is part of the ratio\n",
+            safe, a, b);
     }
     if (*mixed)
         text_addf(out,
-                  "mixed: %s differ%s within the groups, too few experiments to adjust for it; that is in the "
+                  "mixed: %s differ%s within the groups, too few experiments to adjust for it; "
+                  "that is in the "
                   "intervals\n",
                   mixed, strchr(mixed, ',') ? "" : "s");
 }
 
 /* The ratio by the meters' half-widths, and with sampling and the gains that count. */
-static void add_measured(const struct comparison_quantity *quantity, const char *with, struct text *out)
+static void add_measured(const struct comparison_quantity *quantity, const char *with,
+                         struct text *out)
 {
     const struct measurement *measurement = &quantity->measurement;
     struct reading ratio = {comparison_effect(quantity)->ratio, true};
@@ -226,7 +257,8 @@ static void add_measured(const struct comparison_quantity *quantity, const char 
     else
         text_addf(out, "different sensors measured A and B, so their gains count (u %.2g %%): ",
                   100 * measurement->u_gain.value);
-    text_addf(out, "%s (95 %%) by the meters%s", measured, measurement->cancels ? "" : " without the gains");
+    text_addf(out, "%s (95 %%) by the meters%s", measured,
+              measurement->cancels ? "" : " without the gains");
     if (quantity->interval_measured.method != STATS_NONE)
         text_addf(out, "; with %s the ratio is %s", measurement->cancels ? "it" : "both", with);
     text_add_char(out, '\n');
@@ -237,17 +269,19 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
 {
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         const struct measurement *measurement = &quantity->measurement;
-        if (!measurement->valid || !comparison_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
+        if (!measurement->valid || !comparison_effect(quantity)->valid ||
+            strcmp(quantity->name, "gpu_power_w") == 0)
             continue;
-        AUTO_FREE char *with =
-            summary_stats_text_interval(comparison_effect(quantity)->ratio, &quantity->interval_measured);
+        AUTO_FREE char *with = summary_stats_text_interval(comparison_effect(quantity)->ratio,
+                                                           &quantity->interval_measured);
         text_addf(out, "%s, measurement: ", quantity->name);
         if (!measurement->placed)
-            text_add(out, "on which sensors is not recorded, so their gains may be part of the ratio\n");
-        else if (!measurement->u_gain.valid)
             text_add(out,
-                     "A and B were measured by different sensors whose gains are not stated: the ratio may be off by "
-                     "what they differ by\n");
+                     "on which sensors is not recorded, so their gains may be part of the ratio\n");
+        else if (!measurement->u_gain.valid)
+            text_add(out, "A and B were measured by different sensors whose gains are not stated: "
+                          "the ratio may be off by "
+                          "what they differ by\n");
         else
             add_measured(quantity, with, out);
     }
@@ -258,7 +292,8 @@ static void add_conditions(const struct comparison *comparison, bool colour, str
 {
     struct table *table = table_of(colour, "beside it", ">mean of A", ">mean of B", ">B - A");
     for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++) {
-        struct reading a = comparison->sides[0].conditions[i], b = comparison->sides[1].conditions[i];
+        struct reading a = comparison->sides[0].conditions[i],
+                       b = comparison->sides[1].conditions[i];
         if (a.valid || b.valid)
             table_row(table, mem_strdup(comparison_condition_name(i)), digits(a), digits(b),
                       a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : NULL);
@@ -285,19 +320,22 @@ static void say_places(const struct comparison *comparison, struct text *out)
     struct comparison_places places;
     comparison_places_find(comparison, &places);
     EACH (place, places.items, places.count) {
-        text_addf(out, "%s %s: A ran on ", places_fact_name(place->fact), place->confounded ? "confounded" : "uneven");
+        text_addf(out, "%s %s: A ran on ", places_fact_name(place->fact),
+                  place->confounded ? "confounded" : "uneven");
         add_values(place->groups[0], place->counts[0], out);
         text_add(out, ", B on ");
         add_values(place->groups[1], place->counts[1], out);
-        text_add(out, place->confounded ? "; what that makes of it looks the same as a difference between them\n"
-                                        : "; part of a difference between them may be that\n");
+        text_add(out, place->confounded
+                          ? "; what that makes of it looks the same as a difference between them\n"
+                          : "; part of a difference between them may be that\n");
     }
     comparison_places_fini(&places);
 }
 
 enum { DIGITS_SHOWN = 10 };
 
-static void add_commits(const struct comparison *comparison, const size_t *items, size_t count, struct text *out)
+static void add_commits(const struct comparison *comparison, const size_t *items, size_t count,
+                        struct text *out)
 {
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &comparison->dataset.items[items[i]];
@@ -315,7 +353,8 @@ static void say_commits(const struct comparison *comparison, struct text *out)
         counts[side] = comparison_commits(comparison, side, items[side]);
     if (!counts[0] || !counts[1])
         return;
-    bool alike = counts[0] == 1 && counts[1] == 1 && strcmp(all[items[0][0]].commit, all[items[1][0]].commit) == 0;
+    bool alike = counts[0] == 1 && counts[1] == 1 &&
+                 strcmp(all[items[0][0]].commit, all[items[1][0]].commit) == 0;
     if (alike && !all[items[0][0]].commit_changed && !all[items[1][0]].commit_changed)
         return;
     text_add(out, "commits: A ran at ");
@@ -341,6 +380,7 @@ void comparison_text(const struct comparison *comparison, bool colour, struct te
     say_commits(comparison, out);
     say_places(comparison, out);
     if (comparison->order_known && comparison->order_confounded)
-        text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "
+        text_add(out, "order confounded: the groups did not interleave in time, so a change of the "
+                      "machine or the room "
                       "looks the same as a difference between them\n");
 }

@@ -1,6 +1,7 @@
-/* Runs at build time: writes files into a C source, so that the program needs none of them where it is installed.
- * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME a "const struct page_part NAME". In scripts, characters that are
- * not ASCII become \uNNNN, as in add_json of html.c: all of those are in strings and comments. */
+/* Runs at build time: writes files into a C source, so that the program needs none of them where it
+ * is installed. embed OUTPUT NAME=FILE[,FILE...]...: for each NAME a "const struct page_part NAME".
+ * In scripts, characters that are not ASCII become \uNNNN, as in add_json of html.c: all of those
+ * are in strings and comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

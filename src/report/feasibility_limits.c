@@ -1,4 +1,5 @@
-/* What the study expected of its pairs beside what they came to, and how long a study of pairs will take. */
+/* What the study expected of its pairs beside what they came to, and how long a study of pairs will
+ * take. */
 #include "report/feasibility_text.h"
 
 #include "base/mem.h"
@@ -15,7 +16,8 @@ static char *rate_text(double rate)
 static void success_texts(const struct limits_success *success, char **worked, char **rate)
 {
     struct reading of_ran = limits_rate(success);
-    *worked = of_ran.valid ? mem_printf("%zu of %zu", success->worked, success->ran) : mem_strdup("-");
+    *worked =
+        of_ran.valid ? mem_printf("%zu of %zu", success->worked, success->ran) : mem_strdup("-");
     *rate = of_ran.valid ? rate_text(of_ran.value) : mem_strdup("-");
 }
 
@@ -28,8 +30,8 @@ static const char *tint(const struct limits_success *success, double expected)
 struct table *feasibility_tiers(const struct feasibility *study, bool colour)
 {
     struct limits_account account;
-    struct table *table = table_of(colour, "TIER", ">UP TO MB", ">WORKED", ">SUCCESS", ">OF THIS GPU", ">WORKED",
-                                   ">SUCCESS", ">EXPECTED");
+    struct table *table = table_of(colour, "TIER", ">UP TO MB", ">WORKED", ">SUCCESS",
+                                   ">OF THIS GPU", ">WORKED", ">SUCCESS", ">EXPECTED");
     limits_count(study, &account);
     for (size_t i = 0; i < TIER_COUNT + (account.by_size[TIER_COUNT].pairs > 0); i++) {
         const struct limits_tier *tier = i < TIER_COUNT ? &limits_tiers[i] : NULL;
@@ -38,8 +40,11 @@ struct table *feasibility_tiers(const struct feasibility *study, bool colour)
         success_texts(&account.by_size[i], &worked[0], &rate[0]);
         success_texts(&account.by_share[i], &worked[1], &rate[1]);
         table_row(table, mem_strdup(tier ? tier->name : "not known"),
-                  ends ? mem_printf("%.0f", tier->up_to_bytes / 1e6) : mem_strdup(tier ? "above" : "-"), worked[0],
-                  rate[0], ends ? mem_printf("%.4g %%", 100 * tier->up_to_share) : mem_strdup(tier ? "above" : "-"),
+                  ends ? mem_printf("%.0f", tier->up_to_bytes / 1e6)
+                       : mem_strdup(tier ? "above" : "-"),
+                  worked[0], rate[0],
+                  ends ? mem_printf("%.4g %%", 100 * tier->up_to_share)
+                       : mem_strdup(tier ? "above" : "-"),
                   worked[1], rate[1], tier ? rate_text(tier->expected) : mem_strdup("-"));
         if (tier) {
             table_tint(table, 3, tint(&account.by_size[i], tier->expected));
@@ -51,7 +56,8 @@ struct table *feasibility_tiers(const struct feasibility *study, bool colour)
 
 static void add_part(const struct forecast_part *part, const char *what, struct text *out)
 {
-    AUTO_FREE char *time = part->seconds.valid ? amounts_duration(part->seconds) : mem_strdup("not known");
+    AUTO_FREE char *time =
+        part->seconds.valid ? amounts_duration(part->seconds) : mem_strdup("not known");
     if (part->count > 0)
         text_addf(out, "%s%zu %s %s", out->length ? ", " : "", part->count, what, time);
 }
@@ -72,6 +78,8 @@ char *forecast_text(const struct forecast *forecast)
     if (!forecast->seconds.valid)
         text_add(&text, "; 'expected_duration', 'historical_csvs' or --alone would say more");
     else if (known < count)
-        text_addf(&text, "; %zu of %zu durations are known, the others count as the mean of their kind", known, count);
+        text_addf(&text,
+                  "; %zu of %zu durations are known, the others count as the mean of their kind",
+                  known, count);
     return text_take(&text);
 }

@@ -14,7 +14,8 @@
 
 static const char *const green = "\x1b[32m", *const yellow = "\x1b[33m", *const red = "\x1b[31m";
 
-/* Columns that a narrow window goes without, the least important first; names become shorter before. */
+/* Columns that a narrow window goes without, the least important first; names become shorter
+ * before. */
 enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40, SCHEDULE_NAME = 18 };
 
 struct view {
@@ -30,7 +31,8 @@ static char *known_size(bool known, double bytes)
 }
 
 /* Renders with ever fewer columns and shorter names until it fits. */
-static void fit(struct view *view, void (*render)(const struct view *view, struct text *out), struct text *out)
+static void fit(struct view *view, void (*render)(const struct view *view, struct text *out),
+                struct text *out)
 {
     size_t steps = view->options->width ? DROPS + 3 : 1;
     for (size_t i = 0; i < steps; i++) {
@@ -62,9 +64,11 @@ static char *context_text(const struct pairs_model *model)
 static void add_sources(const struct feasibility *study, struct text *out)
 {
     static const char *const meanings[] = {
-        [SOURCE_COUNTED] = "counted: in the program, to the byte, and what its CUDA context has beyond that",
+        [SOURCE_COUNTED] =
+            "counted: in the program, to the byte, and what its CUDA context has beyond that",
         [SOURCE_JOB] = "job: what the driver told of its processes about once a second",
-        [SOURCE_DEVICE] = "device: what was in use on the GPU, less what was before, about once a second",
+        [SOURCE_DEVICE] =
+            "device: what was in use on the GPU, less what was before, about once a second",
     };
     for (size_t source = 0; source < sizeof meanings / sizeof *meanings; source++) {
         size_t count = 0;
@@ -77,14 +81,15 @@ static void add_sources(const struct feasibility *study, struct text *out)
 
 static void render_models(const struct view *view, struct text *out)
 {
-    struct table *table = table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY",
-                                   view->drop < 1 ? ">START-UP" : NULL, view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN",
-                                   "KNOWN BY", ">EPOCH", view->drop < 3 ? ">ENERGY" : NULL, "");
+    struct table *table =
+        table_of(view->options->colour, "MODEL ALONE", ">PEAK", ">STEADY",
+                 view->drop < 1 ? ">START-UP" : NULL, view->drop < 2 ? ">CONTEXT" : NULL, ">MARGIN",
+                 "KNOWN BY", ">EPOCH", view->drop < 3 ? ">ENERGY" : NULL, "");
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
-        table_row(table, name_text(view, i), amounts_size(model->shape.peak), amounts_size(model->shape.steady),
-                  amounts_duration(model->shape.startup_s), context_text(model),
-                  known_size(model->curve.any, model->margin_bytes),
+        table_row(table, name_text(view, i), amounts_size(model->shape.peak),
+                  amounts_size(model->shape.steady), amounts_duration(model->shape.startup_s),
+                  context_text(model), known_size(model->curve.any, model->margin_bytes),
                   mem_strdup(model->curve.any ? pairs_source_name(model->source) : "-"),
                   amounts_duration(model->seconds), amounts_joules(model->joules),
                   mem_strdup(!model->ran        ? "not run"
@@ -119,7 +124,8 @@ static char *ratios_text(struct reading fore, struct reading back)
 {
     if (!fore.valid)
         return mem_strdup("-");
-    return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value) : mem_printf("%.2f / -", fore.value);
+    return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value)
+                      : mem_printf("%.2f / -", fore.value);
 }
 
 /* Against one after the other. */
@@ -135,39 +141,46 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     const struct pairs_prediction *told = &pair->prediction;
     const struct pairs_outcome *real = &pair->outcome;
     static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
-    table_row(table, name_text(view, pair->foreground), name_text(view, pair->background),
-              mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"), known_size(told->known, told->aligned_bytes),
-              known_size(told->known, told->safe_bytes), mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
-              mem_strdup(told->known ? pairs_risk_name(told->size_risk) : "-"),
-              mem_strdup(!told->known ? "not known"
-                         : told->fits ? "fits"
-                                      : "does not"),
-              mem_strdup(real_text(real)),
-              mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
-              amounts_duration((struct reading){real->overlap_s, real->seen}),
-              real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"), amounts_size(real->peak_bytes),
-              ratios_text(real->slowdown, real->background_slowdown),
-              ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
+    table_row(
+        table, name_text(view, pair->foreground), name_text(view, pair->background),
+        mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"),
+        known_size(told->known, told->aligned_bytes), known_size(told->known, told->safe_bytes),
+        mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
+        mem_strdup(told->known ? pairs_risk_name(told->size_risk) : "-"),
+        mem_strdup(!told->known ? "not known"
+                   : told->fits ? "fits"
+                                : "does not"),
+        mem_strdup(real_text(real)),
+        mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
+        amounts_duration((struct reading){real->overlap_s, real->seen}),
+        real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"),
+        amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
+        ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
     table_tint(table, 6, told->known ? colours[told->size_risk] : NULL);
     table_tint(table, 8, real_colour(real));
-    table_tint(table, 9, real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow);
+    table_tint(table, 9,
+               real->verdict == VERDICT_NONE    ? NULL
+               : real->verdict == VERDICT_CLEAN ? green
+                                                : yellow);
 }
 
 static void render_pairs(const struct view *view, struct text *out)
 {
     bool some = view->drop < 4, more = view->drop < 3, most = view->drop < 2, all = view->drop < 1;
     struct table *table =
-        table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL, ">TOGETHER",
-                 some ? ">BOUND" : NULL, "CLASS", more ? "BY MB" : NULL, "PREDICTED", "REAL", more ? "VERDICT" : NULL,
-                 some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL, some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL,
-                 all ? ">JOULES" : NULL, most ? ">ENERGY" : NULL);
+        table_of(view->options->colour, "FOREGROUND", "BACKGROUND", all ? "TIER" : NULL,
+                 ">TOGETHER", some ? ">BOUND" : NULL, "CLASS", more ? "BY MB" : NULL, "PREDICTED",
+                 "REAL", more ? "VERDICT" : NULL, some ? ">OVERLAP" : NULL, all ? ">LOOPS" : NULL,
+                 some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL,
+                 most ? ">ENERGY" : NULL);
     EACH (pair, view->study->pairs, view->study->pair_count)
         add_pair(view, table, pair);
     table_end(table, out);
 }
 
-static const struct pairs_pair *find_pair(const struct feasibility *study, size_t foreground, size_t background)
+static const struct pairs_pair *find_pair(const struct feasibility *study, size_t foreground,
+                                          size_t background)
 {
     EACH (pair, study->pairs, study->pair_count)
         if (pair->foreground == foreground && pair->background == background)
@@ -177,7 +190,8 @@ static const struct pairs_pair *find_pair(const struct feasibility *study, size_
 
 static void pair_signs(const struct pairs_pair *pair, char out[3])
 {
-    static const char signs[] = {[PAIRS_FAILED] = '-', [PAIRS_NOT_PROVEN] = '?', [PAIRS_PROVEN] = '+'};
+    static const char signs[] = {
+        [PAIRS_FAILED] = '-', [PAIRS_NOT_PROVEN] = '?', [PAIRS_PROVEN] = '+'};
     memset(out, 0, 3);
     if (!pair)
         return;
@@ -212,7 +226,8 @@ static void add_matrix(const struct view *view, struct text *out)
         }
         for (size_t i = 0; i < study->model_count; i++) {
             table_add_row(table);
-            AUTO_FREE char *number = mem_printf("%zu", i + 1), *name = audit_text_fit(study->models[i].name, 22);
+            AUTO_FREE char *number = mem_printf("%zu", i + 1),
+                           *name = audit_text_fit(study->models[i].name, 22);
             table_add_cell(table, number, NULL);
             table_add_cell(table, name, NULL);
             for (size_t j = from; j < to; j++) {
@@ -235,7 +250,8 @@ struct findings {
     const char *title; /* of the last list; NULL: none yet */
 };
 
-static void add_finding(struct findings *findings, const char *title, const char *text, const char *proposal)
+static void add_finding(struct findings *findings, const char *title, const char *text,
+                        const char *proposal)
 {
     AUTO_FREE char *safe = utf8_line(text);
     if (findings->title != title)
@@ -246,12 +262,12 @@ static void add_finding(struct findings *findings, const char *title, const char
         text_addf(findings->out, "  try: %s\n", proposal);
 }
 
-static void find(struct findings *findings, const char *title, const struct pairs_pair *pair, const char *text,
-                 const char *proposal)
+static void find(struct findings *findings, const char *title, const struct pairs_pair *pair,
+                 const char *text, const char *proposal)
 {
     const struct pairs_model *models = findings->study->models;
-    AUTO_FREE char *line =
-        mem_printf("%s beside %s: %s", models[pair->foreground].name, models[pair->background].name, text);
+    AUTO_FREE char *line = mem_printf("%s beside %s: %s", models[pair->foreground].name,
+                                      models[pair->background].name, text);
     add_finding(findings, title, line, proposal);
 }
 
@@ -271,14 +287,16 @@ static void find_evidence(struct findings *findings, const struct pairs_pair *pa
     {
         const char *told = json_get_text(item, "text");
         AUTO_FREE char *text = mem_printf(
-            "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"), json_get_text(item, "kind"),
-            json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, told ? told : "");
+            "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"),
+            json_get_text(item, "kind"), json_integer_value(json_object_get(item, "experiments")),
+            pair->outcome.experiments, told ? told : "");
         find(findings, "Evidence against experiments of pairs", pair, text, NULL);
     }
     json_decref(evidence);
 }
 
-/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. */
+/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not
+ * measured. */
 static char *attribution_text(const struct pairs_attribution *attribution)
 {
     struct reading nobody = attribution->unattributed_share;
@@ -286,10 +304,11 @@ static char *attribution_text(const struct pairs_attribution *attribution)
     if (!attribution->by || attribution->possible)
         return NULL;
     if (attribution->low_j.valid && attribution->high_j.valid)
-        text_addf(&text, "not separable: %.0f to %.0f J for the foreground", attribution->low_j.value,
-                  attribution->high_j.value);
+        text_addf(&text, "not separable: %.0f to %.0f J for the foreground",
+                  attribution->low_j.value, attribution->high_j.value);
     if (nobody.valid)
-        text_addf(&text, "%s%.0f %% of the energy is nobody's", text.length ? ", and " : "", 100 * nobody.value);
+        text_addf(&text, "%s%.0f %% of the energy is nobody's", text.length ? ", and " : "",
+                  100 * nobody.value);
     if (text.length == 0)
         text_add(&text, "too little was measured");
     return text_take(&text);
@@ -323,8 +342,8 @@ static void find_failed_models(struct findings *findings)
 
 static void add_findings(const struct feasibility *study, struct text *out)
 {
-    static void (*const kinds[])(struct findings *, const struct pairs_pair *) = {find_unproven, find_evidence,
-                                                                                  find_attribution, find_failure};
+    static void (*const kinds[])(struct findings *, const struct pairs_pair *) = {
+        find_unproven, find_evidence, find_attribution, find_failure};
     struct findings findings = {.study = study, .out = out};
     EACH_OF (kind, kinds) {
         if (*kind == find_failure)
@@ -334,13 +353,14 @@ static void add_findings(const struct feasibility *study, struct text *out)
     }
 }
 
-static void add_criteria(const struct pairs_criterion *criteria, size_t count, bool colour, struct text *out)
+static void add_criteria(const struct pairs_criterion *criteria, size_t count, bool colour,
+                         struct text *out)
 {
     EACH (item, criteria, count) {
         const char *word = !item->known ? "-" : item->met ? "met" : "not met";
         const char *tint = !item->known ? "" : item->met ? green : red;
-        text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word, colour && *tint ? "\x1b[0m" : "", item->what,
-                  item->detail);
+        text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word,
+                  colour && *tint ? "\x1b[0m" : "", item->what, item->detail);
     }
 }
 
@@ -349,7 +369,8 @@ static void add_study_limits(const struct view *view, struct text *out)
     bool colour = view->options->colour;
     struct pairs_criterion criteria[LIMITS_CRITERIA];
     limits_criteria(view->study, criteria);
-    text_add(out, "\nSuccess by memory: the bounds in MB as the study's limits are, and as shares of this GPU\n");
+    text_add(out, "\nSuccess by memory: the bounds in MB as the study's limits are, and as shares "
+                  "of this GPU\n");
     table_end(feasibility_tiers(view->study, colour), out);
     text_add(out, "\nThe study's criteria\n");
     add_criteria(criteria, LIMITS_CRITERIA, colour, out);
@@ -367,15 +388,17 @@ static void add_head(const struct view *view, struct text *out)
         text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
 }
 
-void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options, struct text *out)
+void feasibility_text(const struct feasibility *study,
+                      const struct feasibility_text_options *options, struct text *out)
 {
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
     struct pairs_counts counts = feasibility_counts(study);
     if (study->pair_count > 0)
-        text_addf(out, "Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu\n\n",
-                  counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
-                  counts.of[PAIRS_NOT_RUN], counts.recommended);
+        text_addf(
+            out, "Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu\n\n",
+            counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
+            counts.of[PAIRS_NOT_RUN], counts.recommended);
     fit(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)
@@ -385,7 +408,8 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     AUTO_FREE char *risks = limits_risks_text();
     text_addf(out, "class: by the share of this GPU\nby MB: of the bound, %s\n", risks);
     text_add(out, "overlap: for how long both were seen training at the same time\n");
-    text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
+    text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n",
+              study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
     add_findings(study, out);
@@ -399,28 +423,30 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out)
 {
-    struct table *table =
-        table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED", ">PEAKS", "SLOWDOWN");
+    struct table *table = table_of(options->colour, "FOREGROUND", "BACKGROUND", ">TIME", ">SAVED",
+                                   ">PEAKS", "SLOWDOWN");
     char all[32], alone[32], saved[32];
     EACH (step, schedule->steps, schedule->count) {
         bool pair = step->foreground != step->background;
-        table_row(table, audit_text_fit(study->models[step->foreground].name, SCHEDULE_NAME),
-                  audit_text_fit(pair ? study->models[step->background].name : "alone", SCHEDULE_NAME),
-                  amounts_duration((struct reading){step->seconds, true}),
-                  amounts_duration((struct reading){step->saved_s, pair}),
-                  amounts_size((struct reading){step->prediction.safe_bytes, pair}),
-                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
-                       : mem_strdup("-"));
+        table_row(
+            table, audit_text_fit(study->models[step->foreground].name, SCHEDULE_NAME),
+            audit_text_fit(pair ? study->models[step->background].name : "alone", SCHEDULE_NAME),
+            amounts_duration((struct reading){step->seconds, true}),
+            amounts_duration((struct reading){step->saved_s, pair}),
+            amounts_size((struct reading){step->prediction.safe_bytes, pair}),
+            pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
+                 : mem_strdup("-"));
     }
     table_end(table, out);
     clock_format_duration(schedule->seconds, all);
     clock_format_duration(schedule->alone_seconds, alone);
     clock_format_duration(schedule->alone_seconds - schedule->seconds, saved);
-    text_addf(out, "%s in all, %s one after the other: saves %s; %zu pair%s, slowdown measured for %zu\n", all, alone,
-              saved, schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+    text_addf(
+        out, "%s in all, %s one after the other: saves %s; %zu pair%s, slowdown measured for %zu\n",
+        all, alone, saved, schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
     EACH (item, schedule->unproven, schedule->unproven_shown)
-        text_addf(out, "cannot be recommended: not proven: %s and %s\n", study->models[item->foreground].name,
-                  study->models[item->background].name);
+        text_addf(out, "cannot be recommended: not proven: %s and %s\n",
+                  study->models[item->foreground].name, study->models[item->background].name);
     if (schedule->unproven_count > schedule->unproven_shown)
         text_addf(out, "cannot be recommended: not proven: %zu more pairs\n",
                   schedule->unproven_count - schedule->unproven_shown);

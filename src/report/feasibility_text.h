@@ -15,14 +15,16 @@ struct feasibility_text_options {
     bool colour;
 };
 
-/* The models alone, every pair as foretold and as it was, the matrix, what failed and why, the criteria. */
-void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options,
-                      struct text *out);
+/* The models alone, every pair as foretold and as it was, the matrix, what failed and why, the
+ * criteria. */
+void feasibility_text(const struct feasibility *study,
+                      const struct feasibility_text_options *options, struct text *out);
 
 /* Success per tier of memory beside what the study expected. */
 struct table *feasibility_tiers(const struct feasibility *study, bool colour);
 
-/* "Estimated time with pauses: 12 models alone 42 min 10 s, 12 pairs 1 h 33 min, ..."; the caller frees it. */
+/* "Estimated time with pauses: 12 models alone 42 min 10 s, 12 pairs 1 h 33 min, ..."; the caller
+ * frees it. */
 char *forecast_text(const struct forecast *forecast);
 
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,

@@ -45,10 +45,11 @@ static void add_head(struct text *out, const struct html_page *page)
               chinese ? "zh-Hans" : "en");
     /* A server says it in the header of its answer. */
     if (!page->style_query)
-        text_addf(out,
-                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-                  "'unsafe-inline'%s\">\n",
-                  page->sections ? "; script-src 'unsafe-inline'; img-src data:" : "");
+        text_addf(
+            out,
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+            "'unsafe-inline'%s\">\n",
+            page->sections ? "; script-src 'unsafe-inline'; img-src data:" : "");
     text_add(out, "<meta name=\"color-scheme\" content=\"light dark\">\n");
     text_add(out, page->sections ? "<link rel=\"icon\" href=\"data:,\">\n" : "");
     text_add(out, "<title>");
@@ -67,10 +68,12 @@ void html_begin(struct text *out, const struct html_page *page)
         text_add(out, "</h1></header>\n<main>\n");
         return;
     }
-    text_addf(out, "<body%s>\n<header id=\"top\"></header>\n<main>\n", page->style_query ? " class=\"live\"" : "");
+    text_addf(out, "<body%s>\n<header id=\"top\"></header>\n<main>\n",
+              page->style_query ? " class=\"live\"" : "");
     for (const struct html_section *section = page->sections; section->id; section++)
         text_addf(out, "<section id=\"%s\"%s></section>\n", section->id, section->attributes);
-    text_addf(out, "</main>\n<footer id=\"foot\"></footer>\n<noscript>%s</noscript>\n", page->noscript);
+    text_addf(out, "</main>\n<footer id=\"foot\"></footer>\n<noscript>%s</noscript>\n",
+              page->noscript);
 }
 
 void html_end(struct text *out, const struct html_page *page)
@@ -121,13 +124,15 @@ void html_legend(struct text *out, const char *lead, const struct html_mark *mar
 
 void html_figure(struct text *out, const char *label, double top, double width, double height)
 {
-    text_addf(out, "<svg class=\"figure\" viewBox=\"0 %.0f %.0f %.0f\" role=img aria-label=\"", top, width, height);
+    text_addf(out, "<svg class=\"figure\" viewBox=\"0 %.0f %.0f %.0f\" role=img aria-label=\"", top,
+              width, height);
     html_text(out, label);
     text_add(out, "\">");
 }
 
-/* A script element ends at "</script" and at nothing else, "<!--" makes it end elsewhere: no "<" stands as itself. Nor does what is not
- * ASCII: one such character anywhere in a page of megabytes costs a browser twice the memory, and a fifth more time. */
+/* A script element ends at "</script" and at nothing else, "<!--" makes it end elsewhere: no "<"
+ * stands as itself. Nor does what is not ASCII: one such character anywhere in a page of megabytes
+ * costs a browser twice the memory, and a fifth more time. */
 static void add_json(struct text *out, const json_t *json)
 {
     enum { BEYOND_BASIC = 0x10000 };
@@ -138,7 +143,8 @@ static void add_json(struct text *out, const json_t *json)
         step = utf8_step(at, (size_t)(end - at));
         if (step.code >= BEYOND_BASIC) {
             uint32_t rest = step.code - BEYOND_BASIC;
-            text_addf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (rest >> 10)), (unsigned)(0xdc00 + (rest & 0x3ff)));
+            text_addf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (rest >> 10)),
+                      (unsigned)(0xdc00 + (rest & 0x3ff)));
         } else if (step.length > 1 || *at == '<') {
             text_addf(out, "\\u%04x", (unsigned)step.code);
         } else {

@@ -2,10 +2,10 @@
 #ifndef TARE_REPORT_MEMORY_H
 #define TARE_REPORT_MEMORY_H
 
-#include "gpu_memory/allocator/replay.h"
-#include "gpu_memory/allocator/usage.h"
 #include "base/strv.h"
 #include "base/text.h"
+#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/usage.h"
 
 #include <jansson.h>
 
@@ -47,8 +47,8 @@ struct memory_report {
 };
 
 /* Reads and replays; out keeps pointers to question and snapshot. */
-bool memory_look(const struct memory_question *question, const struct snapshot *snapshot, size_t device,
-                 struct memory_report *out, struct err *err);
+bool memory_look(const struct memory_question *question, const struct snapshot *snapshot,
+                 size_t device, struct memory_report *out, struct err *err);
 void memory_report_fini(struct memory_report *report);
 
 /* For a terminal, at most 80 columns wide. */
@@ -65,16 +65,17 @@ void memory_page(const struct memory_report *report, struct text *out);
 char *memory_size_text(uint64_t bytes);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
-/* Where an allocation was made: the innermost frame in a Python file of the user's own, past the allocator's C++, and the
- * library's function that was called there (NULL: none). Without such a file: of another library than PyTorch, of PyTorch's
- * Python, of compiled code that is not the allocator's, any. frame NULL: no stack was recorded. */
+/* Where an allocation was made: the innermost frame in a Python file of the user's own, past the
+ * allocator's C++, and the library's function that was called there (NULL: none). Without such a
+ * file: of another library than PyTorch, of PyTorch's Python, of compiled code that is not the
+ * allocator's, any. frame NULL: no stack was recorded. */
 struct memory_place {
     const struct snapshot_frame *frame, *via;
 };
 struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
 
-/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125" where that is wider than columns
- * (0: as wide as it is); NULL: no stack was recorded. */
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125"
+ * where that is wider than columns (0: as wide as it is); NULL: no stack was recorded. */
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
 
 /* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */

@@ -38,9 +38,10 @@ static json_t *pools_json(const struct memory_report *report)
 {
     json_t *pools = json_array();
     EACH (pool, report->layout.pools, report->layout.pool_count) {
-        json_t *json = json_pack("{s:s, s:[o, o], s:b, s:o}", "pool", pool->small ? "small" : "large", "pool_id",
-                                 bytes_json(pool->pool_id[0]), bytes_json(pool->pool_id[1]), "expandable",
-                                 pool->expandable, "stream", bytes_json(report->snapshot->streams[pool->stream]));
+        json_t *json = json_pack(
+            "{s:s, s:[o, o], s:b, s:o}", "pool", pool->small ? "small" : "large", "pool_id",
+            bytes_json(pool->pool_id[0]), bytes_json(pool->pool_id[1]), "expandable",
+            pool->expandable, "stream", bytes_json(report->snapshot->streams[pool->stream]));
         add_sum(json, &pool->sum);
         json_array_append_new(pools, json);
     }
@@ -67,9 +68,10 @@ static json_t *segments_json(const struct memory_report *report)
 
 static json_t *frame_json(const struct snapshot_frame *frame)
 {
-    AUTO_FREE char *function = mem_strndup(frame->function, TEXT_MOST), *file = mem_strndup(frame->file, TEXT_MOST);
-    return json_pack("{s:o, s:o, s:I}", "function", json_text_or_null(function), "file", json_text_or_null(file),
-                     "line", (json_int_t)frame->line);
+    AUTO_FREE char *function = mem_strndup(frame->function, TEXT_MOST),
+                   *file = mem_strndup(frame->file, TEXT_MOST);
+    return json_pack("{s:o, s:o, s:I}", "function", json_text_or_null(function), "file",
+                     json_text_or_null(file), "line", (json_int_t)frame->line);
 }
 
 /* The frame that the text and the page name, with the library's function that was called there. */
@@ -105,7 +107,8 @@ static void add_stack(json_t *object, const struct memory_report *report, uint32
 static const struct record_field group_fields[] = {
     GROUP("bytes", bytes), GROUP("count", count), GROUP("each_bytes", size_bytes), {0}};
 
-static json_t *groups_json(const struct memory_report *report, const struct usage_group *groups, size_t count)
+static json_t *groups_json(const struct memory_report *report, const struct usage_group *groups,
+                           size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
@@ -124,9 +127,9 @@ static const struct record_field point_fields[] = {POINT("event", event),
                                                    {0}};
 
 #define SPAN(key, member) RECORD_AS(struct growth_span, key, member)
-static const struct record_field span_fields[] = {SPAN("first_event", first_event), SPAN("end_event", end_event),
-                                                  SPAN("low_bytes", low),           SPAN("high_bytes", high),
-                                                  SPAN("kept_bytes", kept),         {0}};
+static const struct record_field span_fields[] = {
+    SPAN("first_event", first_event), SPAN("end_event", end_event), SPAN("low_bytes", low),
+    SPAN("high_bytes", high),         SPAN("kept_bytes", kept),     {0}};
 
 #define SUSPECT(key, member) RECORD_AS(struct growth_suspect, key, member)
 static const struct record_field suspect_fields[] = {SUSPECT("bytes", bytes),
@@ -150,18 +153,21 @@ static json_t *growth_json(const struct memory_report *report)
         json_array_append_new(suspects, one);
     }
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "spans_are", json_text_or_null(sources[growth->source]), "grows",
-        told ? json_boolean(growth->grows) : json_null(), "bytes_per_span",
-        told ? json_finite(growth->slope_bytes) : json_null(), "warm_up_spans", bytes_json(growth->warm_up), "spans",
-        record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans), "suspects", suspects);
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "spans_are", json_text_or_null(sources[growth->source]),
+        "grows", told ? json_boolean(growth->grows) : json_null(), "bytes_per_span",
+        told ? json_finite(growth->slope_bytes) : json_null(), "warm_up_spans",
+        bytes_json(growth->warm_up), "spans",
+        record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans),
+        "suspects", suspects);
 }
 
 static json_t *check_json(const struct check *check)
 {
     bool exact = check->exact;
-    return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "exact", exact, "complete", check->complete, "events",
-                     bytes_json(check->events), "empty_cache_calls", bytes_json(check->empty_cache_count),
-                     "differs_at_event", exact ? json_null() : bytes_json(check->differs_at), "difference",
+    return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "exact", exact, "complete",
+                     check->complete, "events", bytes_json(check->events), "empty_cache_calls",
+                     bytes_json(check->empty_cache_count), "differs_at_event",
+                     exact ? json_null() : bytes_json(check->differs_at), "difference",
                      json_filled_or_null(check->difference), "alloc_retries",
                      exact ? bytes_json(check->stats.retries) : json_null(), "ooms",
                      exact ? bytes_json(check->stats.ooms) : json_null());
@@ -172,23 +178,25 @@ static json_t *refusal_json(const struct memory_report *report, const struct rep
     const struct replay_refusal *refusal = &replay->refusal;
     if (replay->outcome == REPLAY_FITS)
         return json_null();
-    json_t *json =
-        json_pack("{s:o, s:o, s:o, s:o, s:b}", "event", bytes_json(refusal->event), "requested_bytes",
-                  bytes_json(refusal->size_bytes), "segment_bytes", bytes_json(refusal->segment_bytes), "stream",
-                  bytes_json(report->snapshot->streams[refusal->stream]), "survivable", refusal->survivable);
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:b}", "event", bytes_json(refusal->event),
+                             "requested_bytes", bytes_json(refusal->size_bytes), "segment_bytes",
+                             bytes_json(refusal->segment_bytes), "stream",
+                             bytes_json(report->snapshot->streams[refusal->stream]), "survivable",
+                             refusal->survivable);
     add_stack(json, report, refusal->stack);
     return json;
 }
 
 #define REPLAY(key, member) RECORD_AS(struct replay, key, member)
-static const struct record_field replay_fields[] = {RECORD_ENUM(struct replay, "outcome", outcome, replay_outcome_text),
-                                                    REPLAY("peak_reserved_bytes", stats.reserved.peak),
-                                                    REPLAY("peak_reserved_low_bytes", peak_low_bytes),
-                                                    REPLAY("peak_reserved_high_bytes", peak_high_bytes),
-                                                    REPLAY("peak_allocated_bytes", stats.allocated.peak),
-                                                    REPLAY("alloc_retries", stats.retries),
-                                                    REPLAY("refusals", refusals),
-                                                    {0}};
+static const struct record_field replay_fields[] = {
+    RECORD_ENUM(struct replay, "outcome", outcome, replay_outcome_text),
+    REPLAY("peak_reserved_bytes", stats.reserved.peak),
+    REPLAY("peak_reserved_low_bytes", peak_low_bytes),
+    REPLAY("peak_reserved_high_bytes", peak_high_bytes),
+    REPLAY("peak_allocated_bytes", stats.allocated.peak),
+    REPLAY("alloc_retries", stats.retries),
+    REPLAY("refusals", refusals),
+    {0}};
 
 #define OOM(member) RECORD(struct usage_oom, member)
 static const struct record_field oom_fields[] = {OOM(time_us),
@@ -228,8 +236,9 @@ static json_t *tries_json(const struct memory_report *report)
     json_t *list = json_array();
     EACH (try, report->tries, report->try_count) {
         json_t *json =
-            json_pack("{s:o, s:b, s:o, s:b}", "setting", setting_json(&try->settings), "as_recorded", !try->conf,
-                      "cap_bytes", try->cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(try->cap_bytes),
+            json_pack("{s:o, s:b, s:o, s:b}", "setting", setting_json(&try->settings),
+                      "as_recorded", !try->conf, "cap_bytes",
+                      try->cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(try->cap_bytes),
                       "check_exact", report->check.exact);
         record_set(json, replay_fields, &try->replay);
         set(json, "refused", refusal_json(report, &try->replay));
@@ -241,17 +250,20 @@ static json_t *tries_json(const struct memory_report *report)
 
 static json_t *advice_json(const struct memory_report *report)
 {
-    bool beyond = report->oom_count > 0; /* what is enough for a part of the training is no size to buy */
+    /* what is enough for a part of the training is no size to buy */
+    bool beyond = report->oom_count > 0;
     json_t *list = json_array();
     EACH (advice, report->recommendation.advices, report->recommendation.count) {
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o}", "setting",
-                                        setting_json(&advice->settings), "as_recorded", advice->recorded, "needs_bytes",
-                                        bytes_json(advice->least_bytes), "within_bytes", bytes_json(advice->step_bytes),
-                                        "alloc_retries", bytes_json(advice->retries), "unbounded_peak_reserved_bytes",
-                                        bytes_json(advice->free_run.stats.reserved.peak), "beyond_record", beyond,
-                                        "smallest_gpu_gb", gpu && !beyond ? json_integer(gpu->gib) : json_null()));
+        json_array_append_new(
+            list,
+            json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o}", "setting",
+                      setting_json(&advice->settings), "as_recorded", advice->recorded,
+                      "needs_bytes", bytes_json(advice->least_bytes), "within_bytes",
+                      bytes_json(advice->step_bytes), "alloc_retries", bytes_json(advice->retries),
+                      "unbounded_peak_reserved_bytes",
+                      bytes_json(advice->free_run.stats.reserved.peak), "beyond_record", beyond,
+                      "smallest_gpu_gb", gpu && !beyond ? json_integer(gpu->gib) : json_null()));
     }
     return list;
 }
@@ -259,9 +271,11 @@ static json_t *advice_json(const struct memory_report *report)
 static json_t *peak_json(const struct memory_report *report)
 {
     const struct curve *curve = &report->curve;
-    uint64_t allocated = report->check.exact ? report->check.stats.allocated.peak : curve->peak_allocated;
-    return json_pack("{s:o, s:o, s:o, s:o}", "event", bytes_json(curve->peak_event), "allocated_bytes",
-                     bytes_json(allocated), "reserved_bytes", bytes_json(curve->peak_reserved), "alive",
+    uint64_t allocated =
+        report->check.exact ? report->check.stats.allocated.peak : curve->peak_allocated;
+    return json_pack("{s:o, s:o, s:o, s:o}", "event", bytes_json(curve->peak_event),
+                     "allocated_bytes", bytes_json(allocated), "reserved_bytes",
+                     bytes_json(curve->peak_reserved), "alive",
                      groups_json(report, report->at_peak, report->at_peak_count));
 }
 
@@ -271,15 +285,18 @@ json_t *memory_json(const struct memory_report *report)
     json_t *end = json_object();
     add_sum(end, &report->layout.total);
     set(end, "alive", groups_json(report, report->at_end, report->at_end_count));
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
-        json_text_or_null(report->question->path), "device", bytes_json(report->device), "setting",
-        setting_json(&report->snapshot->settings), "conf", json_text_or_null(report->snapshot->conf), "events",
-        bytes_json(report->snapshot->devices[report->device].count), "self_check",
-        trace ? check_json(&report->check) : json_null(), "end", end, "peak", trace ? peak_json(report) : json_null(),
-        "out_of_memory", trace ? ooms_json(report) : json_null(), "pools", pools_json(report), "segments",
-        segments_json(report), "curve",
-        record_list_json(point_fields, report->curve.points, report->curve.count, sizeof *report->curve.points),
-        "growth", trace ? growth_json(report) : json_null(), "what_if", tries_json(report), "recommended",
-        advice_json(report));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "file", json_text_or_null(report->question->path), "device",
+                     bytes_json(report->device), "setting",
+                     setting_json(&report->snapshot->settings), "conf",
+                     json_text_or_null(report->snapshot->conf), "events",
+                     bytes_json(report->snapshot->devices[report->device].count), "self_check",
+                     trace ? check_json(&report->check) : json_null(), "end", end, "peak",
+                     trace ? peak_json(report) : json_null(), "out_of_memory",
+                     trace ? ooms_json(report) : json_null(), "pools", pools_json(report),
+                     "segments", segments_json(report), "curve",
+                     record_list_json(point_fields, report->curve.points, report->curve.count,
+                                      sizeof *report->curve.points),
+                     "growth", trace ? growth_json(report) : json_null(), "what_if",
+                     tries_json(report), "recommended", advice_json(report));
 }

@@ -35,8 +35,9 @@ char *memory_conf_text(const struct alloc_settings *settings)
 /* A folder or file of PyTorch's Python package, wherever it was built. */
 static bool is_of_torch(const char *file)
 {
-    static const char *const parts[] = {"_",    "amp/", "autograd/", "cuda/",  "distributed/", "functional.py", "fx/",
-                                        "jit/", "nn/",  "nested/",   "optim/", "profiler/",    "utils/",        NULL};
+    static const char *const parts[] = {
+        "_",    "amp/", "autograd/", "cuda/",  "distributed/", "functional.py", "fx/",
+        "jit/", "nn/",  "nested/",   "optim/", "profiler/",    "utils/",        NULL};
     for (const char *at = file; (at = strstr(at, "/torch/"));) {
         at += strlen("/torch/");
         for (size_t i = 0; parts[i]; i++)
@@ -66,11 +67,19 @@ static bool is_allocator(const char *function)
     return *function == '\0' || strcmp(function, "??") == 0 || strstr(function, "CachingAllocator");
 }
 
-enum frame_kind { FRAME_ANY, FRAME_COMPILED, FRAME_STANDARD, FRAME_TORCH, FRAME_LIBRARY, FRAME_USER };
+enum frame_kind {
+    FRAME_ANY,
+    FRAME_COMPILED,
+    FRAME_STANDARD,
+    FRAME_TORCH,
+    FRAME_LIBRARY,
+    FRAME_USER
+};
 
 static enum frame_kind kind_of(const struct snapshot_frame *frame)
 {
-    /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of compiled code. */
+    /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of
+     * compiled code. */
     if (*frame->file != '<' && !text_ends_with(frame->file, ".py"))
         return is_allocator(frame->function) ? FRAME_ANY : FRAME_COMPILED;
     if (is_of_torch(frame->file) || strstr(frame->file, "-packages/torch/"))
@@ -79,7 +88,8 @@ static enum frame_kind kind_of(const struct snapshot_frame *frame)
         return FRAME_LIBRARY;
     if (strstr(frame->file, "/lib/python3") || strncmp(frame->file, "<frozen ", 8) == 0)
         return FRAME_STANDARD;
-    return strncmp(frame->file, "<eval_with_key>", 15) == 0 ? FRAME_TORCH : FRAME_USER; /* torch.fx writes such */
+    /* torch.fx writes such */
+    return strncmp(frame->file, "<eval_with_key>", 15) == 0 ? FRAME_TORCH : FRAME_USER;
 }
 
 struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack)
@@ -139,7 +149,8 @@ static char *frame_text(const struct snapshot_frame *frame, const char *file)
 {
     size_t length = strlen(file);
     file += length > NAME_SHOWN ? length - NAME_SHOWN : 0;
-    return mem_printf("%.*s (%s:%" PRId64 ")", (int)name_length(frame->function), frame->function, file, frame->line);
+    return mem_printf("%.*s (%s:%" PRId64 ")", (int)name_length(frame->function), frame->function,
+                      file, frame->line);
 }
 
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns)
@@ -165,8 +176,9 @@ static const char *why_not(enum replay_outcome outcome, bool survivable)
     case REPLAY_SURVIVES:
         return "given back at once: most likely a workspace that cuDNN does without";
     case REPLAY_UNCERTAIN:
-        return survivable ? "hangs on where the driver puts segments"
-                          : "hangs on where the driver puts segments, or on what was refused before";
+        return survivable
+                   ? "hangs on where the driver puts segments"
+                   : "hangs on where the driver puts segments, or on what was refused before";
     default:
         return "nothing was left to give back";
     }
@@ -178,23 +190,28 @@ static char *memory_outcome_text(const struct memory_try *try)
     const struct replay *replay = &try->replay;
     const struct replay_refusal *refusal = &replay->refusal;
     if (replay->outcome == REPLAY_FITS)
-        return mem_strdup(replay->beyond ? "fits as far as the record goes: where it ran out, it goes on" : "fits");
+        return mem_strdup(replay->beyond
+                              ? "fits as far as the record goes: where it ran out, it goes on"
+                              : "fits");
     static const char *const heads[] = {[REPLAY_SURVIVES] = "fits if refusals are survived",
                                         [REPLAY_UNCERTAIN] = "uncertain",
                                         [REPLAY_FAILS] = "out of memory"};
-    AUTO_FREE char *size = memory_size_text(refusal->size_bytes), *segment = memory_size_text(refusal->segment_bytes);
+    AUTO_FREE char *size = memory_size_text(refusal->size_bytes),
+                   *segment = memory_size_text(refusal->segment_bytes);
     AUTO_FREE char *more = replay->outcome == REPLAY_SURVIVES && replay->refusals > 1
                                ? mem_printf(", the first of %zu", replay->refusals)
                                : mem_strdup("");
-    return mem_printf("%s: event %" PRIu32 " asks for %s (a segment of %s)%s; %s", heads[replay->outcome],
-                      refusal->event, size, segment, more, why_not(replay->outcome, refusal->survivable));
+    return mem_printf("%s: event %" PRIu32 " asks for %s (a segment of %s)%s; %s",
+                      heads[replay->outcome], refusal->event, size, segment, more,
+                      why_not(replay->outcome, refusal->survivable));
 }
 
 /* Between the two, or one where they are the same as shown. */
 static char *range_text(uint64_t low, uint64_t high)
 {
     AUTO_FREE char *from = memory_size_text(low), *to = memory_size_text(high);
-    return strcmp(from, to) == 0 ? mem_printf("of %s", to) : mem_printf("between %s and %s", from, to);
+    return strcmp(from, to) == 0 ? mem_printf("of %s", to)
+                                 : mem_printf("between %s and %s", from, to);
 }
 
 char *memory_oom_text(const struct memory_report *report)
@@ -202,21 +219,26 @@ char *memory_oom_text(const struct memory_report *report)
     if (report->oom_count == 0)
         return NULL;
     const struct usage_oom *oom = &report->ooms[report->oom_count - 1];
-    AUTO_FREE char *requested = memory_size_text(oom->requested_bytes), *segment = memory_size_text(oom->segment_bytes);
+    AUTO_FREE char *requested = memory_size_text(oom->requested_bytes),
+                   *segment = memory_size_text(oom->segment_bytes);
     AUTO_FREE char *reserved = memory_size_text(oom->reserved_bytes),
                    *allocated = memory_size_text(oom->allocated_bytes);
     AUTO_FREE char *free_bytes = memory_size_text(oom->device_free_bytes);
     AUTO_FREE char *stack = memory_stack_text(report->snapshot, oom->stack, 0);
-    AUTO_FREE char *others =
-        report->oom_count > 1 ? mem_printf(" (%zu came before it)", report->oom_count - 1) : mem_strdup("");
+    AUTO_FREE char *others = report->oom_count > 1
+                                 ? mem_printf(" (%zu came before it)", report->oom_count - 1)
+                                 : mem_strdup("");
     AUTO_FREE char *limit = range_text(oom->limit_low_bytes, oom->limit_high_bytes);
-    AUTO_FREE char *why = oom->by_cap
-                              ? mem_printf("The GPU had %s free, so it was a cap %s that refused it", free_bytes, limit)
-                              : mem_printf("The GPU had %s free: PyTorch could have %s at most", free_bytes, limit + 3);
-    return mem_printf("Event %" PRIu32 "%s asked for %s (a segment of %s)%s%s, beside %s reserved, of which %s was "
+    AUTO_FREE char *why =
+        oom->by_cap ? mem_printf("The GPU had %s free, so it was a cap %s that refused it",
+                                 free_bytes, limit)
+                    : mem_printf("The GPU had %s free: PyTorch could have %s at most", free_bytes,
+                                 limit + 3);
+    return mem_printf("Event %" PRIu32
+                      "%s asked for %s (a segment of %s)%s%s, beside %s reserved, of which %s was "
                       "allocated. %s.",
-                      oom->event, others, requested, segment, stack ? ", from " : "", stack ? stack : "", reserved,
-                      allocated, why);
+                      oom->event, others, requested, segment, stack ? ", from " : "",
+                      stack ? stack : "", reserved, allocated, why);
 }
 
 /* The caveat of advice on a record in which memory ran out; NULL: it did not. */
@@ -226,20 +248,24 @@ static char *memory_beyond_text(const struct memory_report *report)
         return NULL;
     return mem_printf("Memory ran out at event %" PRIu32
                       " of %zu: what the training would have asked for after that is not in "
-                      "the record. All this is what it needs at least, as far as the record goes; it promises no fit.",
-                      report->ooms[report->oom_count - 1].event, report->snapshot->devices[report->device].count);
+                      "the record. All this is what it needs at least, as far as the record goes; "
+                      "it promises no fit.",
+                      report->ooms[report->oom_count - 1].event,
+                      report->snapshot->devices[report->device].count);
 }
 
 char *memory_check_text(const struct memory_report *report)
 {
     const struct check *check = &report->check;
-    const char *ring = check->complete ? "" : "; it began before the record, what lay there then is inferred";
+    const char *ring =
+        check->complete ? "" : "; it began before the record, what lay there then is inferred";
     if (check->exact)
-        return mem_printf("exact: replaying the record gives all %zu events, every address and the layout at the "
-                          "end%s%s",
-                          check->events, check->empty_cache_count ? "; emptied caches were inferred" : "", ring);
-    return mem_printf("NOT exact: %s (event %zu)%s. Predictions are estimates%s", check->difference, check->differs_at,
-                      ring,
+        return mem_printf(
+            "exact: replaying the record gives all %zu events, every address and the layout at the "
+            "end%s%s",
+            check->events, check->empty_cache_count ? "; emptied caches were inferred" : "", ring);
+    return mem_printf("NOT exact: %s (event %zu)%s. Predictions are estimates%s", check->difference,
+                      check->differs_at, ring,
                       report->question->recorded_cap_bytes == MODEL_NO_CAP
                           ? "; if the training ran under a cap, say so with --recorded-cap"
                           : "");
@@ -248,28 +274,36 @@ char *memory_check_text(const struct memory_report *report)
 #define CURVE_COLUMNS 64
 #define CURVE_ROWS    8
 
-static const char *cell(uint64_t level_low, uint64_t level_high, uint64_t allocated, uint64_t reserved)
+static const char *cell(uint64_t level_low, uint64_t level_high, uint64_t allocated,
+                        uint64_t reserved)
 {
     uint64_t middle = level_low + (level_high - level_low) / 2;
-    return allocated >= middle && allocated > 0 ? "█" : reserved >= middle && reserved > 0 ? "░" : " ";
+    return allocated >= middle && allocated > 0 ? "█"
+           : reserved >= middle && reserved > 0 ? "░"
+                                                : " ";
 }
 
 void memory_add_curve(const struct curve *curve, struct text *out)
 {
     uint64_t allocated[CURVE_COLUMNS] = {0}, reserved[CURVE_COLUMNS] = {0};
-    uint64_t top = curve->peak_reserved > curve->peak_allocated ? curve->peak_reserved : curve->peak_allocated;
+    uint64_t top =
+        curve->peak_reserved > curve->peak_allocated ? curve->peak_reserved : curve->peak_allocated;
     for (size_t i = 0; i < CURVE_COLUMNS && curve->count > 0; i++) {
-        size_t from = i * curve->count / CURVE_COLUMNS, end = (i + 1) * curve->count / CURVE_COLUMNS;
+        size_t from = i * curve->count / CURVE_COLUMNS,
+               end = (i + 1) * curve->count / CURVE_COLUMNS;
         for (size_t p = from; p < end || p == from; p++) {
-            allocated[i] = curve->points[p].allocated > allocated[i] ? curve->points[p].allocated : allocated[i];
-            reserved[i] = curve->points[p].reserved > reserved[i] ? curve->points[p].reserved : reserved[i];
+            allocated[i] = curve->points[p].allocated > allocated[i] ? curve->points[p].allocated
+                                                                     : allocated[i];
+            reserved[i] =
+                curve->points[p].reserved > reserved[i] ? curve->points[p].reserved : reserved[i];
         }
     }
     for (uint64_t row = CURVE_ROWS; row-- > 0;) {
         AUTO_FREE char *size = memory_size_text(top / CURVE_ROWS * (row + 1));
         text_addf(out, "%12s ┤", row % 2 ? size : "");
         for (size_t i = 0; i < CURVE_COLUMNS; i++)
-            text_add(out, cell(top / CURVE_ROWS * row, top / CURVE_ROWS * (row + 1), allocated[i], reserved[i]));
+            text_add(out, cell(top / CURVE_ROWS * row, top / CURVE_ROWS * (row + 1), allocated[i],
+                               reserved[i]));
         while (out->length > 0 && out->data[out->length - 1] == ' ')
             out->data[--out->length] = '\0';
         text_add_char(out, '\n');
@@ -280,7 +314,8 @@ void memory_add_curve(const struct curve *curve, struct text *out)
 
 static char *short_text(const char *text, size_t columns)
 {
-    return strlen(text) <= columns ? mem_strdup(text) : mem_printf("%.*s...", (int)columns - 3, text);
+    return strlen(text) <= columns ? mem_strdup(text)
+                                   : mem_printf("%.*s...", (int)columns - 3, text);
 }
 
 static char *try_name(const struct memory_try *try)
@@ -296,7 +331,8 @@ static void add_tries_table(const struct memory_report *report, struct text *out
     EACH (try, report->tries, report->try_count) {
         const struct replay *replay = &try->replay;
         table_row(table, try_name(try), memory_size_text(replay->stats.reserved.peak),
-                  mem_printf("%" PRIu64, replay->stats.retries), mem_strdup(replay_outcome_text(replay->outcome)));
+                  mem_printf("%" PRIu64, replay->stats.retries),
+                  mem_strdup(replay_outcome_text(replay->outcome)));
     }
     table_end(table, out);
 }
@@ -310,18 +346,21 @@ static void add_notes(const struct memory_report *report, struct text *out)
         if (replay->outcome != REPLAY_FITS || replay->beyond) {
             AUTO_FREE char *outcome = memory_outcome_text(try);
             AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack, 0);
-            AUTO_FREE char *line = mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
+            AUTO_FREE char *line =
+                mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
             text_wrap(out, line, 2, 78);
         }
         if (replay->outcome != REPLAY_FAILS && replay->peak_low_bytes != replay->peak_high_bytes) {
             AUTO_FREE char *low = memory_size_text(replay->peak_low_bytes),
                            *high = memory_size_text(replay->peak_high_bytes);
             AUTO_FREE char *line =
-                mem_printf("%s: the peak is between %s and %s, by where the driver puts segments", name, low, high);
+                mem_printf("%s: the peak is between %s and %s, by where the driver puts segments",
+                           name, low, high);
             text_wrap(out, line, 2, 78);
         }
         if (try->settings.gc_threshold > 0 && try->cap_bytes == MODEL_NO_CAP) {
-            AUTO_FREE char *line = mem_printf("%s: garbage is collected only under a cap (--cap)", name);
+            AUTO_FREE char *line =
+                mem_printf("%s: garbage is collected only under a cap (--cap)", name);
             text_wrap(out, line, 2, 78);
         }
     }
@@ -347,9 +386,11 @@ static void add_advice_table(const struct memory_report *report, struct text *ou
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
         AUTO_FREE char *conf = memory_conf_text(&advice->settings);
         AUTO_FREE char *name = short_text(conf, SHOWN_CONF - 4);
-        table_row(table, mem_printf("%s%s", name, advice->recorded ? " *" : ""), memory_size_text(advice->least_bytes),
-                  mem_printf("%" PRIu64, advice->retries), memory_size_text(advice->free_run.stats.reserved.peak),
-                  gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "") : mem_strdup("none"));
+        table_row(table, mem_printf("%s%s", name, advice->recorded ? " *" : ""),
+                  memory_size_text(advice->least_bytes), mem_printf("%" PRIu64, advice->retries),
+                  memory_size_text(advice->free_run.stats.reserved.peak),
+                  gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "")
+                      : mem_strdup("none"));
     }
     table_end(table, out);
 }
@@ -371,31 +412,37 @@ static const struct advice *recorded_advice(const struct recommendation *recomme
     return NULL;
 }
 
-/* Where memory ran out, what is enough for the record is not enough for the training: that run failed with as much. */
+/* Where memory ran out, what is enough for the record is not enough for the training: that run
+ * failed with as much. */
 static void add_verdict(const struct memory_report *report, struct text *out)
 {
-    const struct advice *best = best_advice(&report->recommendation), *now = recorded_advice(&report->recommendation);
+    const struct advice *best = best_advice(&report->recommendation),
+                        *now = recorded_advice(&report->recommendation);
     if (!best || !now)
         return;
     const struct gpu_size *gpu = gpu_size_for(best->least_bytes);
     AUTO_FREE char *beyond = memory_beyond_text(report), *conf = memory_conf_text(&best->settings);
-    AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
+    AUTO_FREE char *need = memory_size_text(best->least_bytes),
+                   *had = memory_size_text(now->least_bytes);
     bool keep = best == now || best->least_bytes + best->step_bytes >= now->least_bytes;
     AUTO_FREE char *line =
-        keep     ? mem_printf("%s needs noticeably less than its %s.",
+        keep ? mem_printf("%s needs noticeably less than its %s.",
                           beyond ? "Up to there no setting" : "Keep the setting: none", had)
-        : beyond ? mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it is set now.",
-                              conf, need, had)
-                 : mem_printf("Set PYTORCH_CUDA_ALLOC_CONF=%s: it fits in %s, and needs %s as it is set now.", conf,
-                              need, had);
+        : beyond
+            ? mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it "
+                         "is set now.",
+                         conf, need, had)
+            : mem_printf(
+                  "Set PYTORCH_CUDA_ALLOC_CONF=%s: it fits in %s, and needs %s as it is set now.",
+                  conf, need, had);
     if (beyond)
         text_wrap(out, beyond, 2, 78);
     text_wrap(out, line, 2, 78);
     if (beyond)
         return;
-    AUTO_FREE char *size =
-        gpu ? mem_printf("The smallest GPU that it fits on: %u GB (such as %s).", gpu->gib, gpu->examples)
-            : mem_strdup("No single GPU is large enough.");
+    AUTO_FREE char *size = gpu ? mem_printf("The smallest GPU that it fits on: %u GB (such as %s).",
+                                            gpu->gib, gpu->examples)
+                               : mem_strdup("No single GPU is large enough.");
     text_wrap(out, size, 2, 78);
 }
 
@@ -407,13 +454,18 @@ void memory_text_advice(const struct memory_report *report, struct text *out)
     add_verdict(report, out);
     text_add_char(out, '\n');
     add_advice_table(report, out);
-    text_wrap(
-        out,
-        "NEEDS: the smallest cap that it fits under; RETRIES: how often the cache must be emptied for that, each a "
-        "wait for the GPU; UNBOUNDED: what it reserves when nothing stops it; * as recorded. GPU: nine tenths of "
-        "the nominal size, less 0.7 GiB for the CUDA context and libraries. garbage_collection_threshold works "
-        "only under torch.cuda.set_per_process_memory_fraction().",
-        2, 78);
+    text_wrap(out,
+              "NEEDS: the smallest cap that it fits under; RETRIES: how often the cache must be "
+              "emptied for that, each a "
+              "wait for the GPU; UNBOUNDED: what it reserves when nothing stops it; * as recorded. "
+              "GPU: nine tenths of "
+              "the nominal size, less 0.7 GiB for the CUDA context and libraries. "
+              "garbage_collection_threshold works "
+              "only under torch.cuda.set_per_process_memory_fraction().",
+              2, 78);
     if (report->oom_count > 0)
-        text_wrap(out, "+: at least; the record ends where memory ran out, or goes on another way from there.", 2, 78);
+        text_wrap(
+            out,
+            "+: at least; the record ends where memory ran out, or goes on another way from there.",
+            2, 78);
 }

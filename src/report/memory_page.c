@@ -1,4 +1,5 @@
-/* The page: everything in one file, no script; what a block is shows when the pointer rests on it. */
+/* The page: everything in one file, no script; what a block is shows when the pointer rests on
+ * it. */
 #include "base/mem.h"
 #include "report/html.h"
 #include "report/memory.h"
@@ -24,7 +25,8 @@ static const char style[] =
 static void add_head(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
-    AUTO_FREE char *line = mem_printf("PyTorch memory snapshot, GPU %zu, recorded under: %s", report->device, conf);
+    AUTO_FREE char *line =
+        mem_printf("PyTorch memory snapshot, GPU %zu, recorded under: %s", report->device, conf);
     html_line(out, "hint", line);
     if (!report->has_trace)
         return;
@@ -45,11 +47,13 @@ static void add_state(const struct memory_report *report, struct text *out)
     html_heading(out, "At the end");
     add_row(table, "allocated", sum->allocated, "by tensors");
     if (sum->active != sum->allocated)
-        add_row(table, "awaited", sum->active - sum->allocated, "freed, but another stream may still use it");
+        add_row(table, "awaited", sum->active - sum->allocated,
+                "freed, but another stream may still use it");
     add_row(table, "reserved", sum->reserved, "by PyTorch");
     add_row(table, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
     add_row(table, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
-    add_row(table, "largest free", sum->largest_free, "the largest request that fits without more memory");
+    add_row(table, "largest free", sum->largest_free,
+            "the largest request that fits without more memory");
     if (report->has_trace)
         add_row(table, "peak reserved", report->curve.peak_reserved, "the most at any time");
     table_end_page(table, out);
@@ -80,18 +84,23 @@ static void add_area(const struct curve *curve, bool reserved, uint64_t top, str
 static void add_curve(const struct memory_report *report, struct text *out)
 {
     const struct curve *curve = &report->curve;
-    uint64_t top = curve->peak_reserved > curve->peak_allocated ? curve->peak_reserved : curve->peak_allocated;
+    uint64_t top =
+        curve->peak_reserved > curve->peak_allocated ? curve->peak_reserved : curve->peak_allocated;
     if (curve->count == 0 || top == 0)
         return;
     AUTO_FREE char *size = memory_size_text(top);
     AUTO_FREE char *reserved = mem_printf("reserved beside it, at most %s", size);
     html_heading(out, "Over the trace");
     html_legend(out, "", (struct html_mark[]){{"a", "allocated"}, {"w", reserved}, {0}});
-    html_figure(out, "allocated and reserved memory over the trace", 0, CURVE_WIDTH, CURVE_HEIGHT + 16);
+    html_figure(out, "allocated and reserved memory over the trace", 0, CURVE_WIDTH,
+                CURVE_HEIGHT + 16);
     add_area(curve, true, top, out);
     add_area(curve, false, top, out);
-    text_addf(out, "<text x=0 y=%.0f>event 0</text><text x=%.0f y=%.0f text-anchor=end>event %zu</text></svg>\n",
-              CURVE_HEIGHT + 13, CURVE_WIDTH, CURVE_HEIGHT + 13, report->snapshot->devices[report->device].count);
+    text_addf(out,
+              "<text x=0 y=%.0f>event 0</text><text x=%.0f y=%.0f text-anchor=end>event "
+              "%zu</text></svg>\n",
+              CURVE_HEIGHT + 13, CURVE_WIDTH, CURVE_HEIGHT + 13,
+              report->snapshot->devices[report->device].count);
 }
 
 /* Where the map is drawn next. */
@@ -105,8 +114,8 @@ static void draw(struct pen *pen, double width, const char *class, const char *t
 {
     while (width > 0) {
         double part = width < MAP_WIDTH - pen->x ? width : MAP_WIDTH - pen->x;
-        text_addf(pen->out, "<rect class=%s x=%.2f y=%.1f width=%.2f height=%.0f><title>", class, pen->x, pen->y, part,
-                  BAR_HEIGHT);
+        text_addf(pen->out, "<rect class=%s x=%.2f y=%.1f width=%.2f height=%.0f><title>", class,
+                  pen->x, pen->y, part, BAR_HEIGHT);
         html_text(pen->out, title);
         text_add(pen->out, "</title></rect>\n");
         width -= part;
@@ -126,19 +135,21 @@ static const char *class_of(const struct snapshot_block *block)
 static char *block_title(const struct memory_report *report, const struct snapshot_segment *segment,
                          const struct snapshot_block *block, size_t more)
 {
-    AUTO_FREE char *size = memory_size_text(block->size_bytes), *whole = memory_size_text(segment->size_bytes);
+    AUTO_FREE char *size = memory_size_text(block->size_bytes),
+                   *whole = memory_size_text(segment->size_bytes);
     AUTO_FREE char *stack = memory_stack_text(report->snapshot, block->stack, 0);
     AUTO_FREE char *others = more ? mem_printf(" and %zu smaller beside it", more) : mem_strdup("");
     static const char *const states[] = {"free", "allocated", "awaited"};
-    return mem_printf("%s %s%s%s%s; in a segment of %s, stream %" PRIu64 ", at 0x%" PRIx64, states[block->state], size,
-                      others, stack && block->state != BLOCK_INACTIVE ? ", from " : "",
+    return mem_printf("%s %s%s%s%s; in a segment of %s, stream %" PRIu64 ", at 0x%" PRIx64,
+                      states[block->state], size, others,
+                      stack && block->state != BLOCK_INACTIVE ? ", from " : "",
                       stack && block->state != BLOCK_INACTIVE ? stack : "", whole,
                       report->snapshot->streams[segment->stream], block->addr);
 }
 
 /* A free block is drawn as what cannot be given back, what can, and what cannot behind it. */
-static void draw_block(struct pen *pen, const struct snapshot_segment *segment, const struct snapshot_block *block,
-                       uint64_t bytes, const char *title)
+static void draw_block(struct pen *pen, const struct snapshot_segment *segment,
+                       const struct snapshot_block *block, uint64_t bytes, const char *title)
 {
     uint64_t begin, end;
     usage_releasable(segment, block, &begin, &end);
@@ -152,7 +163,8 @@ static void draw_block(struct pen *pen, const struct snapshot_segment *segment, 
 }
 
 /* Blocks too small to be seen are drawn as one, in the class of the first. */
-static void draw_segment(struct pen *pen, const struct memory_report *report, const struct snapshot_segment *segment)
+static void draw_segment(struct pen *pen, const struct memory_report *report,
+                         const struct snapshot_segment *segment)
 {
     const struct snapshot_block *blocks = &report->snapshot->blocks[segment->first_block];
     for (size_t i = 0; i < segment->block_count;) {
@@ -176,7 +188,9 @@ static void add_map(const struct memory_report *report, struct text *out)
     AUTO_TEXT struct text drawn = {0};
     if (report->layout.total.reserved == 0)
         return;
-    struct pen pen = {.out = &drawn, .bytes_a_pixel = (double)report->layout.total.reserved / (MAP_LINES * MAP_WIDTH)};
+    struct pen pen = {.out = &drawn,
+                      .bytes_a_pixel =
+                          (double)report->layout.total.reserved / (MAP_LINES * MAP_WIDTH)};
     for (int small = 0; small < 2; small++)
         EACH (segment, report->snapshot->segments, report->snapshot->segment_count)
             if (segment->device == report->device && segment->small == (small == 1))
@@ -198,28 +212,31 @@ static void add_map(const struct memory_report *report, struct text *out)
 
 static void add_pools(const struct memory_report *report, struct text *out)
 {
-    struct table *table = table_of(false, "pool", ">stream", ">segments", ">reserved", ">allocated", ">free, split",
-                                   ">free, whole", ">largest free");
+    struct table *table = table_of(false, "pool", ">stream", ">segments", ">reserved", ">allocated",
+                                   ">free, split", ">free, whole", ">largest free");
     EACH (pool, report->layout.pools, report->layout.pool_count) {
         const struct usage_sum *sum = &pool->sum;
-        table_row(table, mem_printf("%s%s", pool->small ? "small" : "large", pool->expandable ? ", expandable" : ""),
-                  mem_printf("%" PRIu64, report->snapshot->streams[pool->stream]), mem_printf("%zu", sum->segments),
-                  memory_size_text(sum->reserved), memory_size_text(sum->allocated),
-                  memory_size_text(sum->inactive_split), memory_size_text(sum->inactive_whole),
-                  memory_size_text(sum->largest_free));
+        table_row(table,
+                  mem_printf("%s%s", pool->small ? "small" : "large",
+                             pool->expandable ? ", expandable" : ""),
+                  mem_printf("%" PRIu64, report->snapshot->streams[pool->stream]),
+                  mem_printf("%zu", sum->segments), memory_size_text(sum->reserved),
+                  memory_size_text(sum->allocated), memory_size_text(sum->inactive_split),
+                  memory_size_text(sum->inactive_whole), memory_size_text(sum->largest_free));
     }
     html_heading(out, "By pool and stream");
     table_end_page(table, out);
 }
 
-static void add_groups(const struct memory_report *report, const char *title, const struct usage_group *groups,
-                       size_t count, struct text *out)
+static void add_groups(const struct memory_report *report, const char *title,
+                       const struct usage_group *groups, size_t count, struct text *out)
 {
     struct table *table = table_of(false, ">bytes", ">count", ">each", "from");
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
         char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
         table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
-                  memory_size_text(groups[i].size_bytes), stack ? stack : mem_strdup("not recorded"));
+                  memory_size_text(groups[i].size_bytes),
+                  stack ? stack : mem_strdup("not recorded"));
     }
     html_heading(out, title);
     table_end_page(table, out);

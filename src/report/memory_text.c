@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_try(struct memory_report *report, const char *conf, uint64_t cap_bytes, struct err *err)
+static bool add_try(struct memory_report *report, const char *conf, uint64_t cap_bytes,
+                    struct err *err)
 {
-    struct memory_try try = {.conf = conf, .settings = report->snapshot->settings, .cap_bytes = cap_bytes};
+    struct memory_try try = {
+        .conf = conf, .settings = report->snapshot->settings, .cap_bytes = cap_bytes};
     if (conf && !conf_parse(conf, &try.settings, err))
         return err_wrap(err, "--what-if");
-    replay_predict(report->snapshot, report->device, &report->program, &try.settings, cap_bytes, 0, &try.replay);
+    replay_predict(report->snapshot, report->device, &report->program, &try.settings, cap_bytes, 0,
+                   &try.replay);
     MEM_ADD(report->tries, report->try_count) = try;
     return true;
 }
@@ -41,10 +44,12 @@ static bool look_at_trace(struct memory_report *report, struct err *err)
     usage_curve(snapshot, device, &report->program, &report->curve);
     usage_growth(snapshot, device, &report->program, &report->growth);
     report->ooms = usage_ooms(snapshot, device, &report->program, &report->oom_count);
-    report->at_peak = usage_alive(&report->program, report->curve.peak_event, &report->at_peak_count);
+    report->at_peak =
+        usage_alive(&report->program, report->curve.peak_event, &report->at_peak_count);
     report->at_end = usage_alive(&report->program, UINT32_MAX - 1, &report->at_end_count);
     check_run(snapshot, device, &report->program, question->recorded_cap_bytes, 0, &report->check);
-    program_add_empty_caches(&report->program, report->check.empty_caches, report->check.empty_cache_count);
+    program_add_empty_caches(&report->program, report->check.empty_caches,
+                             report->check.empty_cache_count);
     if (!try_settings(report, err))
         return false;
     if (question->recommend)
@@ -52,14 +57,14 @@ static bool look_at_trace(struct memory_report *report, struct err *err)
     return true;
 }
 
-bool memory_look(const struct memory_question *question, const struct snapshot *snapshot, size_t device,
-                 struct memory_report *out, struct err *err)
+bool memory_look(const struct memory_question *question, const struct snapshot *snapshot,
+                 size_t device, struct memory_report *out, struct err *err)
 {
     *out = (struct memory_report){.question = question, .snapshot = snapshot, .device = device};
     usage_layout(snapshot, device, &out->layout);
     out->has_trace = snapshot->devices[device].count > 0;
-    bool asks =
-        (question->confs && question->confs->count > 0) || question->cap_bytes != MODEL_NO_CAP || question->recommend;
+    bool asks = (question->confs && question->confs->count > 0) ||
+                question->cap_bytes != MODEL_NO_CAP || question->recommend;
     if (asks && !out->has_trace)
         return err_set(err,
                        "%s: there is no trace of GPU %zu in it, and nothing can be replayed: call "
@@ -93,17 +98,19 @@ static void add_head(const struct memory_report *report, struct text *out)
 {
     const struct snapshot_device *trace = &report->snapshot->devices[report->device];
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
-    text_addf(out, "%s: PyTorch memory snapshot, GPU %zu\n", report->question->path, report->device);
+    text_addf(out, "%s: PyTorch memory snapshot, GPU %zu\n", report->question->path,
+              report->device);
     text_addf(out, "Recorded under: %s\n", conf);
     if (!report->has_trace) {
-        text_wrap(
-            out,
-            "There is no trace in it, only the state at the end: torch.cuda.memory._record_memory_history() at the "
-            "start of the training records one.",
-            0, 78);
+        text_wrap(out,
+                  "There is no trace in it, only the state at the end: "
+                  "torch.cuda.memory._record_memory_history() at the "
+                  "start of the training records one.",
+                  0, 78);
         return;
     }
-    double seconds = (double)(trace->events[trace->count - 1].time_us - trace->events[0].time_us) / 1e6;
+    double seconds =
+        (double)(trace->events[trace->count - 1].time_us - trace->events[0].time_us) / 1e6;
     text_addf(out, "Trace: %zu events", trace->count);
     if (seconds > 0 && seconds < 1e9)
         text_addf(out, " over %.1f s", seconds);
@@ -117,20 +124,25 @@ static void add_state(const struct memory_report *report, struct text *out)
 {
     const struct usage_sum *sum = &report->layout.total;
     text_add(out, "\nAt the end\n");
-    AUTO_FREE char *segments = mem_printf("in %zu segment%s", sum->segments, sum->segments == 1 ? "" : "s");
+    AUTO_FREE char *segments =
+        mem_printf("in %zu segment%s", sum->segments, sum->segments == 1 ? "" : "s");
     add_figure(out, "allocated", sum->allocated, "by tensors");
     if (sum->active != sum->allocated)
-        add_figure(out, "awaited", sum->active - sum->allocated, "freed, but another stream may still use it");
+        add_figure(out, "awaited", sum->active - sum->allocated,
+                   "freed, but another stream may still use it");
     add_figure(out, "reserved", sum->reserved, segments);
     add_figure(out, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
     add_figure(out, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
-    add_figure(out, "largest free", sum->largest_free, "the largest request that fits without more memory");
-    text_addf(out, "  %-13s %8.1f %%  of what is reserved is free and cannot be given back\n", "fragmentation",
-              100 * usage_fragmentation(sum));
+    add_figure(out, "largest free", sum->largest_free,
+               "the largest request that fits without more memory");
+    text_addf(out, "  %-13s %8.1f %%  of what is reserved is free and cannot be given back\n",
+              "fragmentation", 100 * usage_fragmentation(sum));
     if (report->has_trace) {
         text_add(out, "At the peak\n");
-        uint64_t allocated = report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
-        AUTO_FREE char *event = mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
+        uint64_t allocated =
+            report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
+        AUTO_FREE char *event =
+            mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
         add_figure(out, "allocated", allocated, event);
         add_figure(out, "reserved", report->curve.peak_reserved, "the most at any time");
     }
@@ -159,14 +171,17 @@ static void add_pools(const struct memory_report *report, struct text *out)
     if (report->layout.pool_count == 0)
         return;
     text_add(out, "\nBy pool and stream\n");
-    struct table *table = table_of(false, "POOL", ">STREAM", ">RESERVED", ">ALLOCATED", ">SPLIT", ">WHOLE", ">LARGEST");
+    struct table *table = table_of(false, "POOL", ">STREAM", ">RESERVED", ">ALLOCATED", ">SPLIT",
+                                   ">WHOLE", ">LARGEST");
     for (size_t i = 0; i < report->layout.pool_count && i < report->question->rows; i++) {
         const struct usage_pool *pool = &report->layout.pools[i];
         const struct usage_sum *sum = &pool->sum;
-        /* The default stream is 0; others are addresses, which say nothing to anybody: they are numbered. */
+        /* The default stream is 0; others are addresses, which say nothing to anybody: they are
+         * numbered. */
         uint64_t number = report->snapshot->streams[pool->stream];
         table_row(table, pool_name(pool),
-                  number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)pool->stream),
+                  number < 1000 ? mem_printf("%" PRIu64, number)
+                                : mem_printf("#%u", (unsigned)pool->stream),
                   memory_size_text(sum->reserved), memory_size_text(sum->allocated),
                   memory_size_text(sum->inactive_split), memory_size_text(sum->inactive_whole),
                   memory_size_text(sum->largest_free));
@@ -179,11 +194,12 @@ static char *stack_cell(const struct memory_report *report, uint32_t stack)
     AUTO_FREE char *text = memory_stack_text(report->snapshot, stack, STACK_COLUMNS);
     if (!text)
         return mem_strdup("-");
-    return strlen(text) <= STACK_COLUMNS ? steal_ptr(text) : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
+    return strlen(text) <= STACK_COLUMNS ? steal_ptr(text)
+                                         : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
 }
 
-static void add_groups(const struct memory_report *report, const char *title, const struct usage_group *groups,
-                       size_t count, struct text *out)
+static void add_groups(const struct memory_report *report, const char *title,
+                       const struct usage_group *groups, size_t count, struct text *out)
 {
     uint64_t bytes = 0;
     size_t allocations = 0;
@@ -208,9 +224,11 @@ static char *spans_text(const struct growth *growth)
     case GROWTH_EPOCHS:
         return mem_printf("%zu epochs", growth->span_count);
     case GROWTH_STEPS:
-        return mem_printf("%zu spans of %zu optimizer steps", growth->span_count, growth->steps_per_span);
+        return mem_printf("%zu spans of %zu optimizer steps", growth->span_count,
+                          growth->steps_per_span);
     default:
-        return mem_printf("%zu equal parts of the trace (no epochs or steps are marked in it)", growth->span_count);
+        return mem_printf("%zu equal parts of the trace (no epochs or steps are marked in it)",
+                          growth->span_count);
     }
 }
 
@@ -220,7 +238,8 @@ static void add_suspects(const struct memory_report *report, struct text *out)
     if (growth->suspect_count == 0)
         return;
     text_add(out, "What stays behind, span after span\n");
-    struct table *table = table_of(false, ">BYTES", ">COUNT", ">SPANS", ">FROM SIZE", ">TO SIZE", "FROM");
+    struct table *table =
+        table_of(false, ">BYTES", ">COUNT", ">SPANS", ">FROM SIZE", ">TO SIZE", "FROM");
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
         table_row(table, memory_size_text(suspect->bytes), mem_printf("%zu", suspect->count),
@@ -239,16 +258,22 @@ static void add_growth(const struct memory_report *report, struct text *out)
         return;
     }
     AUTO_FREE char *spans = spans_text(growth);
-    AUTO_FREE char *slope = memory_size_text(growth->slope_bytes > 0 ? (uint64_t)growth->slope_bytes : 0);
+    AUTO_FREE char *slope =
+        memory_size_text(growth->slope_bytes > 0 ? (uint64_t)growth->slope_bytes : 0);
     AUTO_FREE char *line =
         growth->grows
-            ? mem_printf("Yes: over %s the least that is alive grows by %s each (the median, the first %zu left out).",
+            ? mem_printf("Yes: over %s the least that is alive grows by %s each (the median, the "
+                         "first %zu left out).",
                          spans, slope, growth->warm_up)
-            : mem_printf("None over %s: what is alive between steps comes back to the same.", spans);
+            : mem_printf("None over %s: what is alive between steps comes back to the same.",
+                         spans);
     text_wrap(out, line, 2, 78);
     add_suspects(report, out);
     if (growth->grows)
-        text_wrap(out, "Often: a running sum of a loss without .item() or .detach(), outputs kept in a list.", 2, 78);
+        text_wrap(
+            out,
+            "Often: a running sum of a loss without .item() or .detach(), outputs kept in a list.",
+            2, 78);
 }
 
 void memory_text(const struct memory_report *report, struct text *out)
@@ -263,10 +288,10 @@ void memory_text(const struct memory_report *report, struct text *out)
         add_groups(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
         add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
         if (report->snapshot->stack_count <= 1)
-            text_wrap(
-                out,
-                "No stacks were recorded: _record_memory_history(stacks='python') says where allocations come from.", 2,
-                78);
+            text_wrap(out,
+                      "No stacks were recorded: _record_memory_history(stacks='python') says where "
+                      "allocations come from.",
+                      2, 78);
         add_growth(report, out);
     }
     memory_text_tries(report, out);

@@ -1,5 +1,5 @@
-/* methods: what a run did, as paragraphs for the methods section of a paper. Each sentence says what the run recorded; what it did not
- * record is said to be so. */
+/* methods: what a run did, as paragraphs for the methods section of a paper. Each sentence says
+ * what the run recorded; what it did not record is said to be so. */
 #ifndef TARE_REPORT_METHODS_H
 #define TARE_REPORT_METHODS_H
 
@@ -9,10 +9,12 @@
 #include <jansson.h>
 
 struct methods_input {
-    const struct results *results;        /* all experiments */
-    const json_t *run;                    /* the same run, as results_read_json gives it: at most 2000 experiments in detail */
-    const json_t *machine;                /* machine.json of the last session; NULL: there is none that can be read */
-    const char *folder;                   /* the name of the run's folder, without its path */
+    const struct results *results; /* all experiments */
+    /* the same run, as results_read_json gives it: at most 2000 experiments in detail */
+    const json_t *run;
+    /* machine.json of the last session; NULL: there is none that can be read */
+    const json_t *machine;
+    const char *folder; /* the name of the run's folder, without its path */
     enum run_life life;
 };
 

@@ -1,4 +1,5 @@
-/* How the energies of a run were measured, and how uncertain they are: from the energy records of its experiments. */
+/* How the energies of a run were measured, and how uncertain they are: from the energy records of
+ * its experiments. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/methods.h"
@@ -81,7 +82,8 @@ static struct scope scope_read(const struct methods_input *input, const char *ke
         size_t d;
         scope_add(&scope, json_get(energy_of(experiment), key));
         json_array_foreach((json_t *)json_get(energy_of(experiment), "devices"), d,
-                           device) if (strcmp(key, "gpu") == 0 && json_get_text(device, "sensor_profile"))
+                           device) if (strcmp(key, "gpu") == 0 &&
+                                       json_get_text(device, "sensor_profile"))
             strv_add_once(&scope.profiles, json_get_text(device, "sensor_profile"));
     }
     return scope;
@@ -90,10 +92,10 @@ static struct scope scope_read(const struct methods_input *input, const char *ke
 static void add_readings(const struct scope *scope, struct text *out)
 {
     if (scope->has_covered && scope->has_gap)
-        text_addf(
-            out,
-            " The readings cover at least %.4g %% of each attempt; the longest time between two of them is %.3g s.",
-            100 * scope->covered_least, scope->gap_most_s);
+        text_addf(out,
+                  " The readings cover at least %.4g %% of each attempt; the longest time between "
+                  "two of them is %.3g s.",
+                  100 * scope->covered_least, scope->gap_most_s);
     else
         text_add(out, " How much of the attempts the readings cover is not recorded.");
 }
@@ -106,7 +108,8 @@ static void add_profiles(const struct scope *scope, struct text *out)
     AUTO_FREE char *dates = methods_list(&calibrated), *labels = methods_list(&tabled);
     if (calibrated.count)
         text_addf(out,
-                  " The sensor's update period, averaging and delay are those of a calibration of the GPU itself (%s).",
+                  " The sensor's update period, averaging and delay are those of a calibration of "
+                  "the GPU itself (%s).",
                   dates);
     if (tabled.count)
         text_addf(out, " %s not calibrated; the sensor's behaviour is taken from a table (%s).",
@@ -119,27 +122,32 @@ void methods_add_sensors(const struct methods_input *input, struct text *out)
 {
     AUTO(scope_fini) struct scope gpu = scope_read(input, "gpu");
     AUTO(scope_fini) struct scope cpu = scope_read(input, "cpu_package");
-    AUTO_FREE char *gpu_sources = methods_list(&gpu.sources), *cpu_sources = methods_list(&cpu.sources);
+    AUTO_FREE char *gpu_sources = methods_list(&gpu.sources),
+                   *cpu_sources = methods_list(&cpu.sources);
     if (gpu.measured) {
-        text_addf(
-            out, "Energy of GPUs is that of the GPU boards over a whole attempt, gross (idle power included), from %s.",
-            gpu_sources);
+        text_addf(out,
+                  "Energy of GPUs is that of the GPU boards over a whole attempt, gross (idle "
+                  "power included), from %s.",
+                  gpu_sources);
         add_readings(&gpu, out);
         add_profiles(&gpu, out);
-        text_addf(out, " Energy net of the idle power is recorded for %zu of %zu experiments.", gpu.net, gpu.measured);
+        text_addf(out, " Energy net of the idle power is recorded for %zu of %zu experiments.",
+                  gpu.net, gpu.measured);
     } else {
         text_add(out, "The energy of GPUs was not measured.");
     }
     if (cpu.measured)
-        text_addf(out, " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.", cpu_sources,
-                  cpu.measured,
-                  input->results->lanes
-                      ? "; where several ran at the same time, an experiment has the share of its CPU time, an estimate"
-                      : "");
+        text_addf(out,
+                  " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.",
+                  cpu_sources, cpu.measured,
+                  input->results->lanes ? "; where several ran at the same time, an experiment has "
+                                          "the share of its CPU time, an estimate"
+                                        : "");
     else
         text_add(out, " The energy of the CPU was not measured.");
-    text_add(out,
-             gpu.measured || cpu.measured ? " Fans, power supply and the rest of the machine are not in it.\n" : "\n");
+    text_add(out, gpu.measured || cpu.measured
+                      ? " Fans, power supply and the rest of the machine are not in it.\n"
+                      : "\n");
 }
 
 static char *component_words(const char *component)
@@ -150,18 +158,20 @@ static char *component_words(const char *component)
     return words;
 }
 
-/* The components of the budgets of all GPU energies; how many have a gain that is stated, and how many not; of how many a load in step
- * with the sensor may hide more than the half-width. */
-static void read_budgets(const struct methods_input *input, struct strv *components, size_t *with_gain, size_t *without,
-                         size_t *aliased)
+/* The components of the budgets of all GPU energies; how many have a gain that is stated, and how
+ * many not; of how many a load in step with the sensor may hide more than the half-width. */
+static void read_budgets(const struct methods_input *input, struct strv *components,
+                         size_t *with_gain, size_t *without, size_t *aliased)
 {
     size_t i, c;
     json_t *experiment, *component;
     json_array_foreach(json_object_get(input->run, "experiments"), i, experiment)
     {
-        const json_t *gpu = json_get(energy_of(experiment), "gpu"), *budget = json_get(gpu, "budget");
+        const json_t *gpu = json_get(energy_of(experiment), "gpu"),
+                     *budget = json_get(gpu, "budget");
         double bound_j, half_width_j;
-        if (json_get_number(gpu, "aliasing_bound_j", &bound_j) && json_get_number(gpu, "half_width_j", &half_width_j))
+        if (json_get_number(gpu, "aliasing_bound_j", &bound_j) &&
+            json_get_number(gpu, "half_width_j", &half_width_j))
             *aliased += bound_j > half_width_j;
         json_array_foreach((json_t *)json_get(budget, "components"), c, component)
         {
@@ -189,19 +199,25 @@ void methods_add_uncertainty(const struct methods_input *input, struct text *out
     }
     AUTO_FREE char *list = methods_list(&components);
     text_addf(out,
-              "± is the uncertainty of the energy of one attempt at a coverage of 95 %%, with all components but the "
+              "± is the uncertainty of the energy of one attempt at a coverage of 95 %%, with all "
+              "components but the "
               "sensor's gain (%s). ",
               list);
     if (without && !with_gain)
-        text_add(out, "The error of the sensor's gain is stated by nobody; it is unknown, and not in ±.\n");
+        text_add(
+            out,
+            "The error of the sensor's gain is stated by nobody; it is unknown, and not in ±.\n");
     else if (with_gain)
-        text_addf(out, "The error of the sensor's gain is recorded beside it for %zu experiments%s; it is not in ±.\n",
+        text_addf(out,
+                  "The error of the sensor's gain is recorded beside it for %zu experiments%s; it "
+                  "is not in ±.\n",
                   with_gain, without ? ", and unknown for the others" : "");
     else
         text_add(out, "The error of the sensor's gain is not recorded, and not in ±.\n");
     if (aliased)
         text_addf(out,
-                  "The most that a load in step with the sensor may hide (aliasing) is above ± for %zu experiments; it "
+                  "The most that a load in step with the sensor may hide (aliasing) is above ± for "
+                  "%zu experiments; it "
                   "is recorded beside ±.\n",
                   aliased);
 }

@@ -15,7 +15,11 @@ char *methods_list(const struct strv *items)
 {
     struct text out = {0};
     for (size_t i = 0; i < items->count; i++)
-        text_addf(&out, "%s%s", i == 0 ? "" : i + 1 < items->count ? ", " : " and ", items->items[i]);
+        text_addf(&out, "%s%s",
+                  i == 0                 ? ""
+                  : i + 1 < items->count ? ", "
+                                         : " and ",
+                  items->items[i]);
     return text_take(&out);
 }
 
@@ -34,10 +38,11 @@ static void read_gpus(const struct methods_input *input, struct strv *gpus, stru
 {
     size_t i, d;
     json_t *experiment, *device;
-    json_array_foreach((json_t *)experiments_of(input), i, experiment)
-        json_array_foreach((json_t *)json_get(json_get(json_get(experiment, "tare"), "energy"), "devices"), d, device)
+    json_array_foreach((json_t *)experiments_of(input), i, experiment) json_array_foreach(
+        (json_t *)json_get(json_get(json_get(experiment, "tare"), "energy"), "devices"), d, device)
     {
-        const char *model = json_get_text(device, "model"), *driver = json_get_text(device, "driver");
+        const char *model = json_get_text(device, "model"),
+                   *driver = json_get_text(device, "driver");
         double limit_w;
         if (!model)
             continue;
@@ -54,7 +59,8 @@ static void add_machine(const struct methods_input *input, struct text *out)
 {
     AUTO_STRV struct strv gpus = {0}, limits = {0}, hosts = {0}, versions = {0};
     const json_t *cpu = json_get(input->machine, "cpu");
-    const char *model = json_get_text(cpu, "model"), *kernel = json_get_text(input->machine, "kernel");
+    const char *model = json_get_text(cpu, "model"),
+               *kernel = json_get_text(input->machine, "kernel");
     json_int_t cpus, memory;
     size_t i;
     json_t *session;
@@ -70,9 +76,10 @@ static void add_machine(const struct methods_input *input, struct text *out)
                    *version_list = methods_list(&versions);
     text_addf(out, "The experiments ran under %s %s", TARE_NAME,
               versions.count ? version_list : "(version not recorded)");
-    text_addf(out, hosts.count > 1 ? " on %zu machines; of the last: " : " on one machine: ", hosts.count);
-    text_addf(out, "GPU %s%s%s; CPU %s", gpus.count ? gpu_list : "not recorded", limits.count ? ", power limit " : "",
-              limit_list, model ? model : "not recorded");
+    text_addf(out, hosts.count > 1 ? " on %zu machines; of the last: " : " on one machine: ",
+              hosts.count);
+    text_addf(out, "GPU %s%s%s; CPU %s", gpus.count ? gpu_list : "not recorded",
+              limits.count ? ", power limit " : "", limit_list, model ? model : "not recorded");
     if (json_get_int(cpu, "count", &cpus))
         text_addf(out, ", %lld logical CPUs", (long long)cpus);
     if (json_get_int(input->machine, "memory_bytes", &memory)) {
@@ -105,20 +112,26 @@ static void add_plan(const struct methods_input *input, struct text *out)
     AUTO_STRV struct strv parts = {0};
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (modes[mode])
-            strv_add_owned(&parts, mem_printf("%zu in mode %s", modes[mode], mode_name((enum mode)mode)));
+            strv_add_owned(&parts,
+                           mem_printf("%zu in mode %s", modes[mode], mode_name((enum mode)mode)));
     AUTO_FREE char *model_list = methods_list(&models), *part_list = methods_list(&parts),
                    *seed_list = methods_list(&seeds);
-    text_addf(out, "The plan has %zu experiment%s of %zu model%s (%s): %s. It was made with the seed %llu. ",
-              plan->count, plural(plan->count), models.count, plural(models.count), model_list, part_list,
-              (unsigned long long)plan->seed);
+    text_addf(
+        out,
+        "The plan has %zu experiment%s of %zu model%s (%s): %s. It was made with the seed %llu. ",
+        plan->count, plural(plan->count), models.count, plural(models.count), model_list, part_list,
+        (unsigned long long)plan->seed);
     if (seeds.count > NAMES_SHOWN)
         text_addf(out, "The trainings have %zu different random seeds", seeds.count);
     else if (seeds.count)
-        text_addf(out, "The random seed%s of the trainings %s %s", plural(seeds.count), seeds.count == 1 ? "is" : "are",
-                  seed_list);
+        text_addf(out, "The random seed%s of the trainings %s %s", plural(seeds.count),
+                  seeds.count == 1 ? "is" : "are", seed_list);
     else
-        text_add(out, "No hyperparameter of the trainings is a random seed: theirs are not recorded");
-    text_addf(out, seeds.count && unseeded ? "; those of %zu experiments are not recorded.\n" : ".\n", unseeded);
+        text_add(out,
+                 "No hyperparameter of the trainings is a random seed: theirs are not recorded");
+    text_addf(out,
+              seeds.count && unseeded ? "; those of %zu experiments are not recorded.\n" : ".\n",
+              unseeded);
 }
 
 static void add_containment(const struct methods_input *input, struct text *out)
@@ -141,14 +154,18 @@ static void add_containment(const struct methods_input *input, struct text *out)
     AUTO_STRV struct strv layers = {0};
     for (size_t k = 0; k < 3; k++)
         if (held[k])
-            strv_add_owned(&layers, mem_printf("%s (%zu of %zu experiments)", keys[k][1], held[k], known));
+            strv_add_owned(&layers,
+                           mem_printf("%s (%zu of %zu experiments)", keys[k][1], held[k], known));
     AUTO_FREE char *list = methods_list(&layers);
     text_addf(out,
-              "The processes of each training were held together by %s; for %zu of %zu the kernel guarantees that none "
+              "The processes of each training were held together by %s; for %zu of %zu the kernel "
+              "guarantees that none "
               "outlives it. ",
               layers.count ? list : "nothing", backed, known);
-    text_addf(out, "%zu process%s left when a training had ended and w%s ended; %zu could not be ended.\n", leftovers,
-              leftovers == 1 ? " was" : "es were", leftovers == 1 ? "as" : "ere", survivors);
+    text_addf(
+        out,
+        "%zu process%s left when a training had ended and w%s ended; %zu could not be ended.\n",
+        leftovers, leftovers == 1 ? " was" : "es were", leftovers == 1 ? "as" : "ere", survivors);
 }
 
 /* Which checks ended so, and in how many experiments: "other_cpu (2)". */
@@ -161,7 +178,8 @@ static char *checks_with(const struct results *results, enum check_outcome outco
             EACH (entry, item->checks, item->check_count)
                 count += entry->check == check && entry->outcome == outcome;
         if (count)
-            strv_add_owned(&names, mem_printf("%s (%zu)", check_kind((enum check)check)->name, count));
+            strv_add_owned(&names,
+                           mem_printf("%s (%zu)", check_kind((enum check)check)->name, count));
     }
     return methods_list(&names);
 }
@@ -175,12 +193,15 @@ static void add_checks(const struct results *results, struct text *out)
         text_add(out, "Which checks were made is not recorded.");
         return;
     }
-    AUTO_FREE char *failed = checks_with(results, CHECK_FAILED), *unmade = checks_with(results, CHECK_NOT_MADE);
+    AUTO_FREE char *failed = checks_with(results, CHECK_FAILED),
+                   *unmade = checks_with(results, CHECK_NOT_MADE);
     AUTO_FREE char *idle = checks_with(results, CHECK_NOT_NEEDED);
     text_addf(out,
-              "The checks of %zu experiment%s are recorded. Failed (number of experiments): %s. Not made: %s. Not "
+              "The checks of %zu experiment%s are recorded. Failed (number of experiments): %s. "
+              "Not made: %s. Not "
               "needed: %s.",
-              checked, plural(checked), *failed ? failed : "none", *unmade ? unmade : "none", *idle ? idle : "none");
+              checked, plural(checked), *failed ? failed : "none", *unmade ? unmade : "none",
+              *idle ? idle : "none");
 }
 
 /* Of the preflight checks, in the records of the experiments. */
@@ -206,13 +227,15 @@ static void add_guard(const struct methods_input *input, struct text *out)
     } else {
         AUTO_FREE char *memory = amounts_size((struct reading){(double)asked->memory_bytes, true});
         text_addf(out,
-                  "Before each attempt its GPUs were to be free of other processes, with at most %s in use above an "
+                  "Before each attempt its GPUs were to be free of other processes, with at most "
+                  "%s in use above an "
                   "empty GPU's, busy for at most "
-                  "%.4g %%, and at most %.4g °C above the coolest start of the run (policy %s): %zu of %zu such checks "
+                  "%.4g %%, and at most %.4g °C above the coolest start of the run (policy %s): "
+                  "%zu of %zu such checks "
                   "were passed, after a wait of at "
                   "most %.3g s. ",
-                  memory, asked->utilisation_percent, asked->band_c, preflight_policies[asked->policy], clear, made,
-                  waited_s);
+                  memory, asked->utilisation_percent, asked->band_c,
+                  preflight_policies[asked->policy], clear, made, waited_s);
     }
     add_checks(input->results, out);
 }
@@ -224,23 +247,27 @@ static void add_pauses(const struct methods_input *input, struct text *out)
     size_t i, count = 0;
     double total_s = 0, seconds;
     json_t *pause;
-    json_array_foreach(json_object_get(input->run, "pauses"), i, pause) if (json_get_number(pause, "seconds", &seconds))
+    json_array_foreach(json_object_get(input->run, "pauses"), i,
+                       pause) if (json_get_number(pause, "seconds", &seconds))
     {
         count++;
         total_s += seconds;
     }
     if (cooldown->mode == COOLDOWN_ADAPTIVE)
         text_addf(out,
-                  " Between two trainings the run paused until the GPUs were idle and cool again, for %.4g to %.4g s",
+                  " Between two trainings the run paused until the GPUs were idle and cool again, "
+                  "for %.4g to %.4g s",
                   cooldown->min_s, cooldown->max_s);
     else
         text_addf(out,
-                  " Between two trainings the run paused for a fixed time: %.4g s within an entry, %.4g s between "
+                  " Between two trainings the run paused for a fixed time: %.4g s within an entry, "
+                  "%.4g s between "
                   "entries, %.4g s before a retry",
-                  plan->timing.between_runs_s, plan->timing.between_configurations_s, plan->timing.before_retry_s);
+                  plan->timing.between_runs_s, plan->timing.between_configurations_s,
+                  plan->timing.before_retry_s);
     if (count)
-        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count, plural(count),
-                  count == 1 ? "is" : "are", total_s);
+        text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count,
+                  plural(count), count == 1 ? "is" : "are", total_s);
     else
         text_add(out, "; no pause is recorded.\n");
 }
@@ -265,13 +292,17 @@ static void tally_safe(struct tally *tally, const struct result_energy *energy)
     if (energy->gpu_j.valid) {
         bool first = tally->safe - tally->without_gpu == 1;
         tally->gpu_j += energy->gpu_j.value;
-        tally->gpu_least_j = first ? energy->gpu_j.value : fmin(tally->gpu_least_j, energy->gpu_j.value);
-        tally->gpu_most_j = first ? energy->gpu_j.value : fmax(tally->gpu_most_j, energy->gpu_j.value);
-        tally->gpu_variance += energy->gpu_half_width_j.valid ? pow(energy->gpu_half_width_j.value, 2) : NAN;
+        tally->gpu_least_j =
+            first ? energy->gpu_j.value : fmin(tally->gpu_least_j, energy->gpu_j.value);
+        tally->gpu_most_j =
+            first ? energy->gpu_j.value : fmax(tally->gpu_most_j, energy->gpu_j.value);
+        tally->gpu_variance +=
+            energy->gpu_half_width_j.valid ? pow(energy->gpu_half_width_j.value, 2) : NAN;
     }
     if (energy->cpu_j.valid) {
         tally->cpu_j += energy->cpu_j.value;
-        tally->cpu_variance += energy->cpu_half_width_j.valid ? pow(energy->cpu_half_width_j.value, 2) : NAN;
+        tally->cpu_variance +=
+            energy->cpu_half_width_j.valid ? pow(energy->cpu_half_width_j.value, 2) : NAN;
     }
 }
 
@@ -290,11 +321,12 @@ static struct tally tally_of(const struct results *results)
         if (verdict_is_clean_success(result->verdict, succeeded) && !result->again)
             tally_safe(&tally, &result->energy);
         else
-            strv_add_owned(&tally.left_out, mem_printf("%s (%s)", result->id,
-                                                       !succeeded        ? outcome_name(result->outcome)
-                                                       : result->again   ? "planned again"
-                                                       : result->verdict ? verdict_name(result->verdict)
-                                                                         : "not judged"));
+            strv_add_owned(&tally.left_out,
+                           mem_printf("%s (%s)", result->id,
+                                      !succeeded        ? outcome_name(result->outcome)
+                                      : result->again   ? "planned again"
+                                      : result->verdict ? verdict_name(result->verdict)
+                                                        : "not judged"));
     }
     return tally;
 }
@@ -302,8 +334,8 @@ static struct tally tally_of(const struct results *results)
 /* Of a sum: ± is the root of the sum of squares. */
 static void add_joules(const char *what, double joules, double variance, struct text *out)
 {
-    AUTO_FREE char *energy =
-        amount_format_with((struct reading){joules, true}, (struct reading){sqrt(variance), true}, "J");
+    AUTO_FREE char *energy = amount_format_with((struct reading){joules, true},
+                                                (struct reading){sqrt(variance), true}, "J");
     text_addf(out, "%s %s", what, energy);
 }
 
@@ -311,26 +343,30 @@ static void add_energies(const struct tally *tally, struct text *out)
 {
     size_t gpu = tally->safe - tally->without_gpu, cpu = tally->safe - tally->without_cpu;
     if (!gpu && !cpu) {
-        text_addf(out, " The %zu experiment%s that succeeded and %s clean %s no measured energy.\n", tally->safe,
-                  plural(tally->safe), tally->safe == 1 ? "is" : "are", tally->safe == 1 ? "has" : "have");
+        text_addf(out, " The %zu experiment%s that succeeded and %s clean %s no measured energy.\n",
+                  tally->safe, plural(tally->safe), tally->safe == 1 ? "is" : "are",
+                  tally->safe == 1 ? "has" : "have");
         return;
     }
-    text_addf(out, " The %zu experiment%s that succeeded and %s clean used", tally->safe, plural(tally->safe),
-              tally->safe == 1 ? "is" : "are");
+    text_addf(out, " The %zu experiment%s that succeeded and %s clean used", tally->safe,
+              plural(tally->safe), tally->safe == 1 ? "is" : "are");
     if (gpu) {
         add_joules("", tally->gpu_j, tally->gpu_variance, out);
-        text_addf(out, " of GPU energy in all (%zu with a figure; each between %.4g and %.4g J)", gpu,
-                  tally->gpu_least_j, tally->gpu_most_j);
+        text_addf(out, " of GPU energy in all (%zu with a figure; each between %.4g and %.4g J)",
+                  gpu, tally->gpu_least_j, tally->gpu_most_j);
     }
     if (cpu) {
         add_joules(gpu ? " and" : "", tally->cpu_j, tally->cpu_variance, out);
         text_addf(out, " of CPU energy in all (%zu with a figure)", cpu);
     }
-    text_add(out, "; ± of a sum is the root of the sum of squares, which takes the measurements as independent.\n");
+    text_add(out, "; ± of a sum is the root of the sum of squares, which takes the measurements as "
+                  "independent.\n");
 }
 
-/* "7 attempts"; where not all experiments are there in detail, at least as many as were needed for the retries. */
-static void add_attempts(const struct methods_input *input, const struct tally *tally, struct text *out)
+/* "7 attempts"; where not all experiments are there in detail, at least as many as were needed for
+ * the retries. */
+static void add_attempts(const struct methods_input *input, const struct tally *tally,
+                         struct text *out)
 {
     size_t i, attempts = 0;
     json_t *experiment;
@@ -338,8 +374,8 @@ static void add_attempts(const struct methods_input *input, const struct tally *
         json_array_size(json_object_get(experiment, "spans"));
     bool all = json_array_size(experiments_of(input)) == input->results->count;
     attempts = all ? attempts : tally->ended + tally->retries;
-    text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts, plural(attempts),
-              tally->retries);
+    text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts,
+              plural(attempts), tally->retries);
 }
 
 static void add_left_out(const struct strv *ids, struct text *out)
@@ -357,19 +393,23 @@ static void add_left_out(const struct strv *ids, struct text *out)
 static void add_outcomes(const struct methods_input *input, struct text *out)
 {
     AUTO(tally_fini) struct tally tally = tally_of(input->results);
-    text_addf(out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run",
-              input->results->count, plural(input->results->count), tally.outcomes[OUTCOME_SUCCEEDED],
-              tally.outcomes[OUTCOME_FAILED], tally.outcomes[OUTCOME_INTERRUPTED],
-              tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
-              tally.outcomes[OUTCOME_NONE] == 1 ? "was" : "were");
+    text_addf(
+        out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run",
+        input->results->count, plural(input->results->count), tally.outcomes[OUTCOME_SUCCEEDED],
+        tally.outcomes[OUTCOME_FAILED], tally.outcomes[OUTCOME_INTERRUPTED],
+        tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
+        tally.outcomes[OUTCOME_NONE] == 1 ? "was" : "were");
     add_attempts(input, &tally, out);
     text_addf(out,
-              " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu contaminated, %zu "
+              " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu "
+              "contaminated, %zu "
               "without a verdict.",
-              tally.verdicts[VERDICT_CLEAN], tally.verdicts[VERDICT_UNVERIFIED], tally.verdicts[VERDICT_SUSPECT],
-              tally.verdicts[VERDICT_CONTAMINATED], tally.verdicts[VERDICT_NONE]);
+              tally.verdicts[VERDICT_CLEAN], tally.verdicts[VERDICT_UNVERIFIED],
+              tally.verdicts[VERDICT_SUSPECT], tally.verdicts[VERDICT_CONTAMINATED],
+              tally.verdicts[VERDICT_NONE]);
     if (tally.again)
-        text_addf(out, " %zu %s planned again and not done anew yet.", tally.again, tally.again == 1 ? "is" : "are");
+        text_addf(out, " %zu %s planned again and not done anew yet.", tally.again,
+                  tally.again == 1 ? "is" : "are");
     add_left_out(&tally.left_out, out);
     if (tally.safe)
         add_energies(&tally, out);
@@ -380,7 +420,8 @@ static void add_outcomes(const struct methods_input *input, struct text *out)
 static void add_citation(const struct methods_input *input, struct text *out)
 {
     text_addf(out,
-              "To cite: name the program and the version that made the run, as above (%s), and keep the run's folder, "
+              "To cite: name the program and the version that made the run, as above (%s), and "
+              "keep the run's folder, "
               "%s, with the paper.",
               TARE_NAME, input->folder);
     text_addf(out, " This text was made by %s %s.\n", TARE_NAME, TARE_VERSION);
@@ -392,10 +433,10 @@ void methods_text(const struct methods_input *input, struct text *out)
     if (input->life != RUN_LIFE_ENDED)
         text_add(out, "NOT FINISHED: the run has not ended; all counts are of now.\n\n");
     if (shown < input->results->count)
-        text_addf(
-            out,
-            "NOT ALL: sensors, uncertainty and checks before attempts are those of %zu of the %zu experiments.\n\n",
-            shown, input->results->count);
+        text_addf(out,
+                  "NOT ALL: sensors, uncertainty and checks before attempts are those of %zu of "
+                  "the %zu experiments.\n\n",
+                  shown, input->results->count);
     add_machine(input, out);
     text_add(out, "\n");
     add_plan(input, out);

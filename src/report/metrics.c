@@ -57,7 +57,13 @@ struct writer {
     const struct view *view;
 };
 
-enum metric_value { VALUE_PAUSED, VALUE_SESSION_START, VALUE_UPDATE, VALUE_ATTEMPTS, VALUE_UNREADABLE };
+enum metric_value {
+    VALUE_PAUSED,
+    VALUE_SESSION_START,
+    VALUE_UPDATE,
+    VALUE_ATTEMPTS,
+    VALUE_UNREADABLE
+};
 
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
 
@@ -67,7 +73,8 @@ struct metric {
     const char *help;
     void (*add)(struct writer *writer, const struct view *view);
     enum metric_value value; /* of add_value */
-    size_t reading;          /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
+    /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
+    size_t reading;
     double factor;
 };
 
@@ -90,7 +97,8 @@ static void add_escaped(struct text *out, const char *text)
 
 static void add_name(const struct writer *writer)
 {
-    static const char *const suffixes[] = {[METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
+    static const char *const suffixes[] = {
+        [METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
     text_add(writer->out, writer->metric->name);
     text_add(writer->out, suffixes[writer->metric->type]);
 }
@@ -120,7 +128,8 @@ static void __attribute__((sentinel)) add_sample(struct writer *writer, double v
     text_add(writer->out, "{run=\"");
     add_escaped(writer->out, writer->view->label);
     va_start(labels, value);
-    for (const char *name = va_arg(labels, const char *); name; name = va_arg(labels, const char *)) {
+    for (const char *name = va_arg(labels, const char *); name;
+         name = va_arg(labels, const char *)) {
         text_addf(writer->out, "\",%s=\"", name);
         add_escaped(writer->out, va_arg(labels, const char *));
     }
@@ -172,9 +181,11 @@ static void add_verdicts(struct writer *writer, const struct view *view)
 {
     const struct live_counts *counts = &view->counts;
     add_sample(writer, (double)counts->clean, "verdict", verdict_name(VERDICT_CLEAN), NULL);
-    add_sample(writer, (double)counts->unverified, "verdict", verdict_name(VERDICT_UNVERIFIED), NULL);
+    add_sample(writer, (double)counts->unverified, "verdict", verdict_name(VERDICT_UNVERIFIED),
+               NULL);
     add_sample(writer, (double)counts->suspect, "verdict", verdict_name(VERDICT_SUSPECT), NULL);
-    add_sample(writer, (double)counts->contaminated, "verdict", verdict_name(VERDICT_CONTAMINATED), NULL);
+    add_sample(writer, (double)counts->contaminated, "verdict", verdict_name(VERDICT_CONTAMINATED),
+               NULL);
     add_sample(writer, (double)view->without_verdict, "verdict", verdict_name(VERDICT_NONE), NULL);
 }
 
@@ -182,7 +193,8 @@ static void add_failures(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < view->failure_count; i++)
         if (view->failures[i].count > 0)
-            add_sample(writer, (double)view->failures[i].count, "cause", view->failures[i].cause, NULL);
+            add_sample(writer, (double)view->failures[i].count, "cause", view->failures[i].cause,
+                       NULL);
 }
 
 static void add_measured(struct writer *writer, const struct view *view)
@@ -201,9 +213,11 @@ static void add_energy(struct writer *writer, const struct view *view)
 static void add_model_experiments(struct writer *writer, const struct view *view)
 {
     EACH (model, view->models, view->model_count) {
-        for (enum outcome outcome = OUTCOME_SUCCEEDED; model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
-            add_sample(writer, (double)model->sums.outcomes[outcome], "repository", model->repository, "model",
-                       model->model, "outcome", outcome_name(outcome), NULL);
+        for (enum outcome outcome = OUTCOME_SUCCEEDED;
+             model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
+            add_sample(writer, (double)model->sums.outcomes[outcome], "repository",
+                       model->repository, "model", model->model, "outcome", outcome_name(outcome),
+                       NULL);
     }
 }
 
@@ -212,8 +226,8 @@ static void add_model_energy(struct writer *writer, const struct view *view)
     EACH (model, view->models, view->model_count) {
         for (size_t c = 0; c < COMPONENTS; c++)
             if (model->sums.measured[c] > 0)
-                add_sample(writer, model->sums.energy_j[c], "repository", model->repository, "model", model->model,
-                           "component", component_names[c], NULL);
+                add_sample(writer, model->sums.energy_j[c], "repository", model->repository,
+                           "model", model->model, "component", component_names[c], NULL);
     }
 }
 
@@ -238,21 +252,25 @@ static void add_slot_experiment(struct writer *writer, const struct view *view)
         const struct live_slot *slot = item->of;
         if (slot->experiment == 0 || slot->experiment > view->run->plan.count)
             continue;
-        const struct plan_experiment *experiment = &view->run->plan.experiments[slot->experiment - 1];
+        const struct plan_experiment *experiment =
+            &view->run->plan.experiments[slot->experiment - 1];
         label_text id, repository, model;
         make_label(experiment->id, id);
         make_label(experiment->foreground.repo, repository);
         make_label(experiment->foreground.model, model);
-        add_sample(writer, 1, "slot", item->number, "experiment", id, "repository", repository, "model", model, NULL);
+        add_sample(writer, 1, "slot", item->number, "experiment", id, "repository", repository,
+                   "model", model, NULL);
     }
 }
 
 static void add_slot_phase(struct writer *writer, const struct view *view)
 {
-    static const char *const phases[] = {"idle", "preparing", "running", "stopping", "verifying", "pause"};
+    static const char *const phases[] = {"idle",     "preparing", "running",
+                                         "stopping", "verifying", "pause"};
     EACH (slot, view->slots, view->slot_count)
         EACH_OF (item, phases)
-            add_sample(writer, strcmp(slot->of->phase, *item) == 0, "slot", slot->number, "phase", *item, NULL);
+            add_sample(writer, strcmp(slot->of->phase, *item) == 0, "slot", slot->number, "phase",
+                       *item, NULL);
 }
 
 static void add_slot_pause(struct writer *writer, const struct view *view)
@@ -268,53 +286,65 @@ static void add_slot_reading(struct writer *writer, const struct view *view)
         const void *at = (const char *)view->slots[k].of + writer->metric->reading;
         const struct reading *reading = at;
         if (reading->valid)
-            add_sample(writer, reading->value * writer->metric->factor, "slot", view->slots[k].number, NULL);
+            add_sample(writer, reading->value * writer->metric->factor, "slot",
+                       view->slots[k].number, NULL);
     }
 }
 
-#define SLOT_READING(member, times)                                                                                    \
+#define SLOT_READING(member, times) \
     .add = add_slot_reading, .reading = offsetof(struct live_slot, member), .factor = (times)
 
 static const struct metric metrics[] = {
-    {"tare_run", METRIC_INFO, "A run: the name in its settings, and how its last session ended, if one did.",
+    {"tare_run", METRIC_INFO,
+     "A run: the name in its settings, and how its last session ended, if one did.",
      .add = add_run},
     {"tare_run_state", METRIC_GAUGE, "1 for the state that the run is in.", .add = add_state},
-    {"tare_run_paused", METRIC_GAUGE, "1 while no experiment begins because somebody paused the run.", .add = add_value,
+    {"tare_run_paused", METRIC_GAUGE,
+     "1 while no experiment begins because somebody paused the run.", .add = add_value,
      .value = VALUE_PAUSED},
-    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "When the run's last session began.", .add = add_value,
-     .value = VALUE_SESSION_START},
+    {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "When the run's last session began.",
+     .add = add_value, .value = VALUE_SESSION_START},
     {"tare_run_update_timestamp_seconds", METRIC_GAUGE,
-     "When the runner last wrote its readings; its age is time() minus this.", .add = add_value, .value = VALUE_UPDATE},
+     "When the runner last wrote its readings; its age is time() minus this.", .add = add_value,
+     .value = VALUE_UPDATE},
     {"tare_run_experiments", METRIC_GAUGE, "Experiments of the plan by their state or outcome.",
      .add = add_experiments},
     {"tare_run_verdicts", METRIC_GAUGE,
-     "Experiments that ended, by the verdict on their figures; none: no result that could be judged.",
+     "Experiments that ended, by the verdict on their figures; none: no result that could be "
+     "judged.",
      .add = add_verdicts},
-    {"tare_run_failures", METRIC_GAUGE, "Experiments whose result is a failure, by its cause.", .add = add_failures},
-    {"tare_run_attempts", METRIC_COUNTER, "Attempts begun, with retries and repetitions.", .add = add_value,
-     .value = VALUE_ATTEMPTS},
-    {"tare_run_measured_attempts", METRIC_COUNTER, "Attempts that ended and whose energy was measured.",
-     .add = add_measured},
+    {"tare_run_failures", METRIC_GAUGE, "Experiments whose result is a failure, by its cause.",
+     .add = add_failures},
+    {"tare_run_attempts", METRIC_COUNTER, "Attempts begun, with retries and repetitions.",
+     .add = add_value, .value = VALUE_ATTEMPTS},
+    {"tare_run_measured_attempts", METRIC_COUNTER,
+     "Attempts that ended and whose energy was measured.", .add = add_measured},
     {"tare_run_energy_joules", METRIC_COUNTER,
-     "Energy of all measured attempts that ended, gross, with retries and repetitions.", .add = add_energy},
-    {"tare_run_unreadable_lines", METRIC_COUNTER, "Lines of events.jsonl that are not events, since the session began.",
-     .add = add_value, .value = VALUE_UNREADABLE},
+     "Energy of all measured attempts that ended, gross, with retries and repetitions.",
+     .add = add_energy},
+    {"tare_run_unreadable_lines", METRIC_COUNTER,
+     "Lines of events.jsonl that are not events, since the session began.", .add = add_value,
+     .value = VALUE_UNREADABLE},
     {"tare_model_experiments", METRIC_GAUGE, "Experiments that ended, by model and outcome.",
      .add = add_model_experiments},
-    {"tare_model_energy_joules", METRIC_COUNTER, "As tare_run_energy_joules_total, by the model of the foreground.",
-     .add = add_model_energy},
+    {"tare_model_energy_joules", METRIC_COUNTER,
+     "As tare_run_energy_joules_total, by the model of the foreground.", .add = add_model_energy},
     {"tare_slot", METRIC_INFO, "A GPU slot of a run under way, and its GPUs.", .add = add_slots},
-    {"tare_slot_experiment", METRIC_INFO, "The experiment under way in a slot.", .add = add_slot_experiment},
-    {"tare_slot_phase", METRIC_GAUGE, "1 for the phase that the slot is in.", .add = add_slot_phase},
+    {"tare_slot_experiment", METRIC_INFO, "The experiment under way in a slot.",
+     .add = add_slot_experiment},
+    {"tare_slot_phase", METRIC_GAUGE, "1 for the phase that the slot is in.",
+     .add = add_slot_phase},
     {"tare_slot_pause_seconds", METRIC_GAUGE, "How long the pause that a slot is in takes at most.",
      .add = add_slot_pause},
     {"tare_slot_power_watts", METRIC_GAUGE, "Power of the slot's GPUs.", SLOT_READING(power_w, 1)},
     {"tare_slot_utilisation_ratio", METRIC_GAUGE, "Utilisation of the slot's GPUs, from 0 to 1.",
      SLOT_READING(utilisation_percent, 0.01)},
-    {"tare_slot_memory_bytes", METRIC_GAUGE, "Memory in use on the slot's GPUs.", SLOT_READING(memory_bytes, 1)},
+    {"tare_slot_memory_bytes", METRIC_GAUGE, "Memory in use on the slot's GPUs.",
+     SLOT_READING(memory_bytes, 1)},
     {"tare_slot_memory_size_bytes", METRIC_GAUGE, "Memory that the slot's GPUs have.",
      SLOT_READING(memory_total_bytes, 1)},
-    {"tare_slot_temperature_celsius", METRIC_GAUGE, "Temperature of the slot's GPUs.", SLOT_READING(temperature_c, 1)},
+    {"tare_slot_temperature_celsius", METRIC_GAUGE, "Temperature of the slot's GPUs.",
+     SLOT_READING(temperature_c, 1)},
 };
 
 static void add_to_sums(struct sums *sums, const struct live_experiment *experiment)
@@ -335,7 +365,8 @@ static struct model_sums *find_model(struct view *view, const struct plan_experi
     make_label(experiment->foreground.repo, repository);
     make_label(experiment->foreground.model, model);
     for (size_t i = view->model_count; i-- > 0;)
-        if (strcmp(view->models[i].model, model) == 0 && strcmp(view->models[i].repository, repository) == 0)
+        if (strcmp(view->models[i].model, model) == 0 &&
+            strcmp(view->models[i].repository, repository) == 0)
             return &view->models[i];
     if (view->model_count == sizeof view->models / sizeof *view->models)
         return &view->models[0];

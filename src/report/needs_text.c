@@ -31,7 +31,8 @@ static bool are_alike(const struct need *one, const struct need *other)
     AUTO_FREE char *models = strv_join(&one->models, ",");
     AUTO_FREE char *others = strv_join(&other->models, ",");
     return one->kind == NEED_MODULE && other->kind == NEED_MODULE && one->state == other->state &&
-           (one->detail && other->detail ? strcmp(one->detail, other->detail) == 0 : one->detail == other->detail) &&
+           (one->detail && other->detail ? strcmp(one->detail, other->detail) == 0
+                                         : one->detail == other->detail) &&
            strcmp(models, others) == 0;
 }
 
@@ -46,8 +47,8 @@ static size_t add_row(struct table *table, const struct repo_needs *needs, size_
     while (next < needs->count && are_alike(need, &needs->items[next]));
     table_row(table, mem_strdup(needs->repo->name),
               need->models.count ? strv_join(&need->models, ", ") : mem_strdup("all"),
-              mem_strdup(need_kind_name(need->kind)), mem_strdup(need_state_name(need->state)), strv_join(&names, ", "),
-              mem_strdup(need->detail ? need->detail : ""));
+              mem_strdup(need_kind_name(need->kind)), mem_strdup(need_state_name(need->state)),
+              strv_join(&names, ", "), mem_strdup(need->detail ? need->detail : ""));
     table_tint(table, 3, need->state == NEED_THERE || need->state == NEED_OTHER ? NULL : RED);
     return next;
 }
@@ -106,30 +107,36 @@ static json_t *texts_json(const struct strv *texts)
     return out;
 }
 
-static const struct record_field need_fields[] = {RECORD_ENUM(struct need, "kind", kind, need_kind_name),
-                                                  RECORD(struct need, name),
-                                                  RECORD_ENUM(struct need, "state", state, need_state_name),
-                                                  RECORD(struct need, detail),
-                                                  RECORD(struct need, mend),
+static const struct record_field need_fields[] = {
+    RECORD_ENUM(struct need, "kind", kind, need_kind_name),
+    RECORD(struct need, name),
+    RECORD_ENUM(struct need, "state", state, need_state_name),
+    RECORD(struct need, detail),
+    RECORD(struct need, mend),
+    {0}};
+static const struct record_field disk_fields[] = {RECORD(struct disk_need, path),
+                                                  RECORD(struct disk_need, fetch_bytes),
+                                                  RECORD(struct disk_need, free_bytes),
                                                   {0}};
-static const struct record_field disk_fields[] = {
-    RECORD(struct disk_need, path), RECORD(struct disk_need, fetch_bytes), RECORD(struct disk_need, free_bytes), {0}};
 
 static json_t *repo_json(const struct repo_needs *needs)
 {
     json_t *models = json_array(), *items = json_array();
     EACH (entry, needs->models.items, needs->models.count) {
         const char *model = *entry;
-        json_array_append_new(models, json_pack("{s:s, s:b}", "name", model, "ready", repo_needs_ready(needs, model)));
+        json_array_append_new(models, json_pack("{s:s, s:b}", "name", model, "ready",
+                                                repo_needs_ready(needs, model)));
     }
     EACH (need, needs->items, needs->count) {
         json_t *item = record_json(need_fields, need);
-        json_object_set_new(item, "models", texts_json(need->models.count ? &need->models : &needs->models));
+        json_object_set_new(item, "models",
+                            texts_json(need->models.count ? &need->models : &needs->models));
         json_array_append_new(items, item);
     }
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", needs->repo->name, "path",
-                     json_text_or_null(needs->repo->path), "licence", json_text_or_null(needs->repo->source.licence),
-                     "models", models, "needs", items);
+                     json_text_or_null(needs->repo->path), "licence",
+                     json_text_or_null(needs->repo->source.licence), "models", models, "needs",
+                     items);
 }
 
 json_t *needs_text_json(const struct needs *needs, const char *registry)
@@ -142,6 +149,6 @@ json_t *needs_text_json(const struct needs *needs, const char *registry)
         json_object_set_new(disk, "fits", json_boolean(disk_need_fits(item)));
         json_array_append_new(disks, disk);
     }
-    return json_pack("{s:o, s:b, s:o, s:o}", "registry", json_text_or_null(registry), "ready", needs_all_there(needs),
-                     "repositories", repos, "disks", disks);
+    return json_pack("{s:o, s:b, s:o, s:o}", "registry", json_text_or_null(registry), "ready",
+                     needs_all_there(needs), "repositories", repos, "disks", disks);
 }

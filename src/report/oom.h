@@ -24,8 +24,8 @@ struct oom_logs {
     size_t count;
 };
 
-/* A file, "-" for standard input, the folder of an experiment (each attempt's training.log) or of a run. In folders no
- * link is followed. */
+/* A file, "-" for standard input, the folder of an experiment (each attempt's training.log) or of a
+ * run. In folders no link is followed. */
 bool oom_logs_read(const char *given, struct oom_logs *out, struct err *err);
 void oom_logs_fini(struct oom_logs *logs);
 uint64_t oom_logs_found(const struct oom_logs *logs); /* messages, repeated ones too */

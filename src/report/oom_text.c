@@ -55,7 +55,8 @@ static size_t read_peaks(const json_t *tare, double *peaks)
     for (size_t i = 0; i < json_array_size(epochs) && count < EPOCHS_MAX; i++) {
         const json_t *epoch = json_array_get(epochs, i);
         const char *part = json_get_text(epoch, "part");
-        if ((!part || strcmp(part, "epoch") == 0) && json_get_number(epoch, "gpu_mem_peak_mib", &peaks[count])) {
+        if ((!part || strcmp(part, "epoch") == 0) &&
+            json_get_number(epoch, "gpu_mem_peak_mib", &peaks[count])) {
             peaks[count] *= 1048576;
             count++;
         }
@@ -81,10 +82,12 @@ static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
         !json_doc_parse("experiment.json", text_get(&text), text.length, &doc, NULL))
         return;
     const json_t *tare = json_get(doc.root, "tare"), *attempts = json_get(tare, "attempts");
-    const json_t *measured = json_get(doc.root, "foreground") ? json_get(doc.root, "foreground") : doc.root;
+    const json_t *measured =
+        json_get(doc.root, "foreground") ? json_get(doc.root, "foreground") : doc.root;
     json_get_number(json_get(measured, "hyperparameters"), "batch_size", &log->batch_size);
     bool last = attempt == 0 || (size_t)attempt == json_array_size(attempts);
-    const json_t *own = json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
+    const json_t *own =
+        json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
     /* As the run found it in the training's environment: null there means that nothing was set. */
     const json_t *setting = json_object_get(json_get(own, "oom"), "allocator_setting");
     log->expandable = setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
@@ -94,7 +97,8 @@ static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
 }
 
 /* False: there is no log of this name. */
-static bool take_log(int folder, int circumstances, int64_t attempt, char *name, struct oom_logs *logs)
+static bool take_log(int folder, int circumstances, int64_t attempt, char *name,
+                     struct oom_logs *logs)
 {
     AUTO_FREE char *owned = name;
     struct stat status;
@@ -151,7 +155,8 @@ static bool read_run(int folder, const char *path, struct oom_logs *logs, struct
     }
     free(entries);
     return logs->count > 0 ||
-           err_set(err, "%s holds no %s: it is neither an experiment's folder nor a run's", path, log_name);
+           err_set(err, "%s holds no %s: it is neither an experiment's folder nor a run's", path,
+                   log_name);
 }
 
 static bool read_folder(int folder, const char *given, struct oom_logs *logs, struct err *err)
@@ -198,17 +203,18 @@ uint64_t oom_logs_found(const struct oom_logs *logs)
 static json_t *log_json(const struct oom_log *log)
 {
     json_t *messages = json_array();
-    const struct oom_circumstances known = {
-        .expandable = log->expandable, .growth = log->has_growth ? &log->growth : NULL, .batch_size = log->batch_size};
+    const struct oom_circumstances known = {.expandable = log->expandable,
+                                            .growth = log->has_growth ? &log->growth : NULL,
+                                            .batch_size = log->batch_size};
     EACH (item, log->list.items, log->list.count) {
         struct oom_diagnosis diagnosis;
         oom_diagnose(item, &known, &diagnosis);
         json_array_append_new(messages, oom_message_json(item, &diagnosis));
         oom_diagnosis_fini(&diagnosis);
     }
-    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "log", json_text_or_null(log->name), "lines", (json_int_t)log->lines,
-                     "found", (json_int_t)log->list.found, "left_out", (json_int_t)log->list.left_out, "messages",
-                     messages);
+    return json_pack("{s:o, s:I, s:I, s:I, s:o}", "log", json_text_or_null(log->name), "lines",
+                     (json_int_t)log->lines, "found", (json_int_t)log->list.found, "left_out",
+                     (json_int_t)log->list.left_out, "messages", messages);
 }
 
 json_t *oom_json(const struct oom_logs *logs)
@@ -227,10 +233,12 @@ static void add_layer(struct text *out, int depth, const char *name, struct oom_
     if (!size.valid)
         return;
     oom_size_add_text(size, &shown);
-    text_addf(out, "  %*s%-*s %14s\n", 2 * depth, "", NAME_COLUMNS - 2 * depth, name, text_get(&shown));
+    text_addf(out, "  %*s%-*s %14s\n", 2 * depth, "", NAME_COLUMNS - 2 * depth, name,
+              text_get(&shown));
 }
 
-static void add_processes(const struct oom *message, const struct oom_diagnosis *diagnosis, struct text *out)
+static void add_processes(const struct oom *message, const struct oom_diagnosis *diagnosis,
+                          struct text *out)
 {
     size_t shown = 0;
     EACH (process, message->processes, message->process_count) {
@@ -242,7 +250,8 @@ static void add_processes(const struct oom *message, const struct oom_diagnosis 
         text_addf(out, "      and %zu more\n", shown - PROCESSES_SHOWN);
 }
 
-static void add_layers(const struct oom *message, const struct oom_diagnosis *diagnosis, struct text *out)
+static void add_layers(const struct oom *message, const struct oom_diagnosis *diagnosis,
+                       struct text *out)
 {
     const struct oom_size *of = message->of;
     bool others = diagnosis->others.valid && diagnosis->others.bytes > 0;
@@ -266,7 +275,8 @@ static void add_layers(const struct oom *message, const struct oom_diagnosis *di
 }
 
 /* A name, then words in a column of their own. */
-static void add_words(struct text *out, const char *head, const char *words, size_t indent, size_t width)
+static void add_words(struct text *out, const char *head, const char *words, size_t indent,
+                      size_t width)
 {
     AUTO_TEXT struct text body = {0};
     text_wrap(&body, words, indent, width);
@@ -280,10 +290,11 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
     bool mixed = diagnosis->remedy_count > 1 && !diagnosis->expandable_on;
     text_add(out, "\nWhat would help, in this order:\n");
     if (diagnosis->cause == OOM_CAUSE_FRAGMENTATION && mixed)
-        text_wrap(out,
-                  "(Settings change no result, so they come first. Lowering the peak helps as well, "
-                  "but costs time or changes results.)",
-                  2, width);
+        text_wrap(
+            out,
+            "(Settings change no result, so they come first. Lowering the peak helps as well, "
+            "but costs time or changes results.)",
+            2, width);
     for (size_t i = 0; i < diagnosis->remedy_count; i++) {
         const struct oom_remedy *remedy = &diagnosis->remedies[i];
         char head[32];
@@ -297,7 +308,8 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
 static void add_head(const struct oom_log *log, const struct oom *message, struct text *out)
 {
     utf8_fit(log->name, NAME_MAX_COLUMNS, out);
-    text_addf(out, ":%llu: %s", (unsigned long long)message->line, oom_framework_name(message->framework));
+    text_addf(out, ":%llu: %s", (unsigned long long)message->line,
+              oom_framework_name(message->framework));
     if (message->gpu >= 0)
         text_addf(out, ", GPU %lld", (long long)message->gpu);
     if (message->source[0])
@@ -314,11 +326,12 @@ static void add_head(const struct oom_log *log, const struct oom *message, struc
 }
 
 /* causes: those whose remedies stand above already. */
-static void add_message(const struct oom_log *log, const struct oom *message, size_t width, unsigned *causes,
-                        struct text *out)
+static void add_message(const struct oom_log *log, const struct oom *message, size_t width,
+                        unsigned *causes, struct text *out)
 {
-    const struct oom_circumstances known = {
-        .expandable = log->expandable, .growth = log->has_growth ? &log->growth : NULL, .batch_size = log->batch_size};
+    const struct oom_circumstances known = {.expandable = log->expandable,
+                                            .growth = log->has_growth ? &log->growth : NULL,
+                                            .batch_size = log->batch_size};
     struct oom_diagnosis diagnosis;
     AUTO_TEXT struct text quoted = {0};
     oom_diagnose(message, &known, &diagnosis);

@@ -22,7 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* So many points of all traces together keep the file to a few megabytes, however many experiments it shows. */
+/* So many points of all traces together keep the file to a few megabytes, however many experiments
+ * it shows. */
 enum {
     POINTS_ALL = 150000,
     POINTS_MAX = 600,
@@ -40,12 +41,14 @@ static size_t share(size_t all, size_t count, size_t low, size_t high)
 
 enum { FILES_MAX = 60 };
 
-/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. */
+/* The names in a run's folder that its readers know, as far as they are there: ["summary.csv",
+ * ...]. */
 static json_t *files_of_run(int dir)
 {
-    static const char *const known[] = {"summary.csv",    "summary_safe.csv",   "summary_affected.csv", "audit.json",
-                                        "audit_safe.csv", "audit_affected.csv", "settings.json",        "registry.json",
-                                        "machine.json",   "events.jsonl"};
+    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "summary_affected.csv",
+                                        "audit.json",    "audit_safe.csv",   "audit_affected.csv",
+                                        "settings.json", "registry.json",    "machine.json",
+                                        "events.jsonl"};
     json_t *out = json_array();
     struct stat st;
     EACH_OF (item, known)
@@ -54,8 +57,8 @@ static json_t *files_of_run(int dir)
     return out;
 }
 
-/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
- * none of the run's. */
+/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they
+ * lead to what is none of the run's. */
 static void add_folder(int folder, const char *before, bool deep, struct strv *out)
 {
     AUTO_DIR DIR *list = fs_list(folder, ".");
@@ -64,8 +67,10 @@ static void add_folder(int folder, const char *before, bool deep, struct strv *o
         const char *name = entry->d_name;
         if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
-            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (deep && S_ISDIR(st.st_mode) &&
+            (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
+            AUTO_CLOSE int inner =
+                openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             AUTO_FREE char *below = mem_printf("%s/", name);
             if (inner >= 0)
                 add_folder(inner, below, false, out);
@@ -75,8 +80,8 @@ static void add_folder(int folder, const char *before, bool deep, struct strv *o
     }
 }
 
-/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders, with a slash behind; at
- * most some dozens, by name. */
+/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and
+ * other folders, with a slash behind; at most some dozens, by name. */
 static json_t *files_of_experiment(int folder)
 {
     AUTO_STRV struct strv names = {0};
@@ -99,8 +104,9 @@ static json_t *page_kinds_json(void)
     json_t *out = json_object();
     EACH (kind, kinds, count)
         json_object_set_new(out, kind->name,
-                            json_pack("{s:s, s:s, s:s}", "weight", evidence_weight_name(kind->weight), "meaning",
-                                      kind->meaning, "remedy", kind->remedy));
+                            json_pack("{s:s, s:s, s:s}", "weight",
+                                      evidence_weight_name(kind->weight), "meaning", kind->meaning,
+                                      "remedy", kind->remedy));
     return out;
 }
 
@@ -112,21 +118,25 @@ static json_t *page_readings_json(const char *language)
         json_t *figures = json_object();
         EACH (gpu_figure, gpu_figures, GPU_FIGURE_COUNT)
             if (gpu_figure->of == curve->of)
-                json_set_text(figures, gpu_figure->key, gpu_figure->how == GPU_MEAN ? "mean_of" : "most_of");
+                json_set_text(figures, gpu_figure->key,
+                              gpu_figure->how == GPU_MEAN ? "mean_of" : "most_of");
         if (curve->english)
-            json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:O}", "key", curve->key, "name",
-                                                 chinese ? curve->chinese : curve->english, "unit",
-                                                 gpu_reading_rows[curve->of].unit, "figures", figures));
+            json_array_append_new(out,
+                                  json_pack("{s:s, s:s, s:s, s:O}", "key", curve->key, "name",
+                                            chinese ? curve->chinese : curve->english, "unit",
+                                            gpu_reading_rows[curve->of].unit, "figures", figures));
         json_decref(figures);
     }
     return out;
 }
 
-/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read:
+/* The page's times are those of the place where it was measured, as in the CSV files, wherever it
+ * is read:
  * [[from_s, offset_s], ...] of the first session that says it; null: none does. */
 static json_t *offsets_json(const json_t *run)
 {
-    const json_t *sessions = json_object_get(run, "sessions"), *zone_s = json_object_get(run, "zone_s");
+    const json_t *sessions = json_object_get(run, "sessions"),
+                 *zone_s = json_object_get(run, "zone_s");
     size_t i;
     json_t *session;
     if (json_is_integer(zone_s))
@@ -153,11 +163,13 @@ static void spell_large(json_t *object, const char *key)
     json_object_set_new(object, key, json_string(digits));
 }
 
-/* Of a run that has ended a page says nothing of when it was made: it is the same whenever that is. */
+/* Of a run that has ended a page says nothing of when it was made: it is the same whenever that
+ * is. */
 static void add_life(json_t *head, const struct page_options *options)
 {
-    static const char *const names[] = {
-        [RUN_LIFE_UNDER_WAY] = "under_way", [RUN_LIFE_DIED] = "died", [RUN_LIFE_ELSEWHERE] = "elsewhere"};
+    static const char *const names[] = {[RUN_LIFE_UNDER_WAY] = "under_way",
+                                        [RUN_LIFE_DIED] = "died",
+                                        [RUN_LIFE_ELSEWHERE] = "elsewhere"};
     if (options->life == RUN_LIFE_ENDED)
         return;
     json_object_set_new(head, "state", json_string(names[options->life]));
@@ -166,13 +178,16 @@ static void add_life(json_t *head, const struct page_options *options)
 
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
-    static const char *const of_run[] = {"name",           "seed",   "sessions", "pauses", "lanes",   "goals",
-                                         "curves_thinned", "zone_s", "counts",   "layout", "problems"};
-    json_t *head = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?}", "program", TARE_NAME, "version", TARE_VERSION,
-        "language", options->language, "folder", json_text_or_null(options->folder), "offsets", offsets_json(run),
-        "way", json_text_or_null(options->way), "files", files_of_run(options->dir), "machine", options->machine,
-        "kinds", page_kinds_json(), "readings", page_readings_json(options->language), "effects", options->effects);
+    static const char *const of_run[] = {"name",   "seed",   "sessions",       "pauses",
+                                         "lanes",  "goals",  "curves_thinned", "zone_s",
+                                         "counts", "layout", "problems"};
+    json_t *head =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?}", "program", TARE_NAME,
+                  "version", TARE_VERSION, "language", options->language, "folder",
+                  json_text_or_null(options->folder), "offsets", offsets_json(run), "way",
+                  json_text_or_null(options->way), "files", files_of_run(options->dir), "machine",
+                  options->machine, "kinds", page_kinds_json(), "readings",
+                  page_readings_json(options->language), "effects", options->effects);
     EACH_OF (item, of_run)
         if (json_object_get(run, *item))
             json_object_set(head, *item, json_object_get(run, *item));
@@ -189,12 +204,13 @@ static void spell_large_params(json_t *job)
     json_object_foreach(params, key, value) spell_large(params, key);
 }
 
-/* A row for each component: name, type, u, its unit, sensitivity, joules, degrees of freedom, source. The names of the keys
- * would be most of it. */
+/* A row for each component: name, type, u, its unit, sensitivity, joules, degrees of freedom,
+ * source. The names of the keys would be most of it. */
 static json_t *compact_budget(const json_t *budget)
 {
-    static const char *const keys[] = {"component",          "type",  "u", "unit", "sensitivity", "contribution_j",
-                                       "degrees_of_freedom", "source"};
+    static const char *const keys[] = {
+        "component",          "type",  "u", "unit", "sensitivity", "contribution_j",
+        "degrees_of_freedom", "source"};
     enum { DIGITS = 4 };
     json_t *out = json_object(), *rows = json_array();
     size_t i;
@@ -205,7 +221,8 @@ static json_t *compact_budget(const json_t *budget)
         EACH_OF (key, keys) {
             json_t *cell = json_object_get(component, *key);
             if (json_is_real(cell))
-                json_array_append_new(row, json_finite(number_round(json_real_value(cell), DIGITS)));
+                json_array_append_new(row,
+                                      json_finite(number_round(json_real_value(cell), DIGITS)));
             else
                 json_array_append(row, cell ? cell : json_null());
         }
@@ -225,11 +242,12 @@ static void shrink_budgets(json_t *energy)
         json_object_set_new(gpu, "budget", compact_budget(budget));
     for (i = 0; i < sizeof others / sizeof *others; i++)
         json_object_del(json_object_get(energy, others[i]), "budget");
-    json_array_foreach(json_object_get(energy, "devices"), i, device) json_object_del(device, "budget");
+    json_array_foreach(json_object_get(energy, "devices"), i, device)
+        json_object_del(device, "budget");
 }
 
-/* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page that held them all would
- * be mostly that. */
+/* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page
+ * that held them all would be mostly that. */
 static json_t *page_without_bulk(const json_t *experiment)
 {
     json_t *out = json_deep_copy(experiment);
@@ -254,8 +272,9 @@ static double start_s(const json_t *experiment)
 {
     double from_ms;
     const json_t *spans = json_object_get(experiment, "spans");
-    return json_get_number(json_array_get(spans, json_array_size(spans) - 1), "from_ms", &from_ms) ? from_ms / 1000
-                                                                                                   : NAN;
+    return json_get_number(json_array_get(spans, json_array_size(spans) - 1), "from_ms", &from_ms)
+               ? from_ms / 1000
+               : NAN;
 }
 
 static void set_trace(json_t *json, json_t *trace, const struct err *err)
@@ -265,8 +284,9 @@ static void set_trace(json_t *json, json_t *trace, const struct err *err)
         json_set_text(json, "trace_error", err->text);
 }
 
-/* What a page says of one experiment besides what experiment says: its sensors' readings (about so many points), log's end and files, of its
- * open folder; budgets and large numbers as the script takes them. (page.c) */
+/* What a page says of one experiment besides what experiment says: its sensors' readings (about so
+ * many points), log's end and files, of its open folder; budgets and large numbers as the script
+ * takes them. (page.c) */
 static void page_add_contents(json_t *json, int folder, size_t points, size_t log_bytes)
 {
     struct err err = {0};
@@ -276,13 +296,15 @@ static void page_add_contents(json_t *json, int folder, size_t points, size_t lo
     json_object_set_new(json, "files", files_of_experiment(folder));
 }
 
-static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study, size_t count)
+static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study,
+                         size_t count)
 {
     struct err err = {0};
     size_t points = share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
     if (of_study)
         set_trace(json, page_trace_study(folder, start_s(experiment), points, &err), &err);
-    page_add_contents(json, folder, points, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
+    page_add_contents(json, folder, points,
+                      share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
 }
 
 static void add_experiment(struct text *out, const json_t *experiment, size_t count, bool of_study,
@@ -320,8 +342,10 @@ void page_write(const json_t *run, const struct page_options *options, struct te
         .title = "Report",
         .language = options->language,
         .sections = sections,
-        .noscript = "This page draws itself with JavaScript. The same figures are in summary.csv beside it. "
-                    "&#x672c;&#x9875;&#x7531; JavaScript &#x7ed8;&#x5236;&#xff1b;&#x540c;&#x6837;&#x7684;&#x6570;"
+        .noscript = "This page draws itself with JavaScript. The same figures are in summary.csv "
+                    "beside it. "
+                    "&#x672c;&#x9875;&#x7531; JavaScript "
+                    "&#x7ed8;&#x5236;&#xff1b;&#x540c;&#x6837;&#x7684;&#x6570;"
                     "&#x503c;&#x5728;&#x65c1;&#x8fb9;&#x7684; summary.csv &#x4e2d;&#x3002;"};
     const json_t *experiments = json_object_get(run, "experiments");
     size_t i, count = json_array_size(experiments);
@@ -346,8 +370,8 @@ enum {
     LOG_BYTES = 16384
 };
 
-void page_live_write(const json_t *head, const char *language, const char *script_query, const char *style_query,
-                     struct text *out)
+void page_live_write(const json_t *head, const char *language, const char *script_query,
+                     const char *style_query, struct text *out)
 {
     static const struct html_section sections[] = {{"state", " aria-live=\"polite\""},
                                                    {"summary", ""},
@@ -362,8 +386,9 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
         .title = json_get_text(head, "program"),
         .language = language,
         .sections = sections,
-        .noscript = chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
-                            : "This page draws itself with JavaScript. The same figures are at /api/runs.",
+        .noscript =
+            chinese ? "本页由 JavaScript 绘制；同样的数据见 /api/runs。"
+                    : "This page draws itself with JavaScript. The same figures are at /api/runs.",
         .style_query = style_query,
         .script_query = script_query};
     html_begin(out, &page);
@@ -377,9 +402,8 @@ void page_live_write(const json_t *head, const char *language, const char *scrip
 
 const struct page_part *const *page_live_parts(bool style, size_t *count)
 {
-    static const struct page_part *const scripts[] = {&page_charts, &page_live_script}, *const styles[] = {
-                                                                                            &page_style,
-                                                                                            &page_live_style};
+    static const struct page_part *const scripts[] = {&page_charts, &page_live_script},
+                                         *const styles[] = {&page_style, &page_live_style};
     *count = 2;
     return style ? styles : scripts;
 }
@@ -404,7 +428,8 @@ static json_t *read_experiment(int folder)
     return out;
 }
 
-/* A row of history.csv (attempt, metric, epoch, step, seconds, value); of each metric the last attempt's are kept. */
+/* A row of history.csv (attempt, metric, epoch, step, seconds, value); of each metric the last
+ * attempt's are kept. */
 static void take_match(json_t *curves, const struct strv *cells, double *attempt)
 {
     double number, seconds, value;
@@ -420,9 +445,10 @@ static void take_match(json_t *curves, const struct strv *cells, double *attempt
     if (!curve && json_object_size(curves) < METRICS)
         json_object_set_new(curves, name, curve = json_array());
     if (json_is_array(curve))
-        json_array_append_new(curve,
-                              json_pack("[o, o]", json_finite(seconds),
-                                        number_parse(cells->items[5], &value) ? json_finite(value) : json_null()));
+        json_array_append_new(
+            curve,
+            json_pack("[o, o]", json_finite(seconds),
+                      number_parse(cells->items[5], &value) ? json_finite(value) : json_null()));
 }
 
 /* Evenly so many of the points, and the last one. */
@@ -436,7 +462,8 @@ static json_t *thinned(const json_t *curve)
     return out;
 }
 
-/* {metric: [[seconds, value or null]]} of what the job told in its log; empty where there is no such file. */
+/* {metric: [[seconds, value or null]]} of what the job told in its log; empty where there is no
+ * such file. */
 static json_t *read_curves(int folder)
 {
     AUTO_TEXT struct text text = {0};
@@ -470,5 +497,6 @@ json_t *page_experiment_json(int dir, const char *id)
 json_t *page_log_json(int dir, const char *id)
 {
     AUTO_CLOSE int folder = folder_of(dir, id);
-    return json_pack("{s:o}", "log_end", folder < 0 ? json_null() : page_trace_log_end(folder, LOG_BYTES));
+    return json_pack("{s:o}", "log_end",
+                     folder < 0 ? json_null() : page_trace_log_end(folder, LOG_BYTES));
 }

@@ -1,5 +1,5 @@
-/* A folder in the study's layout as the page's JSON: what store/ gives of tare's own runs, as far as the study knew
- * it. */
+/* A folder in the study's layout as the page's JSON: what store/ gives of tare's own runs, as far
+ * as the study knew it. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
@@ -20,7 +20,8 @@ struct stretch {
     double from_ms, to_ms;
 };
 
-static bool stretch_of(const struct study *study, const struct dataset_experiment *experiment, struct stretch *out)
+static bool stretch_of(const struct study *study, const struct dataset_experiment *experiment,
+                       struct stretch *out)
 {
     if (!experiment->has_end || !experiment->duration_s.valid || experiment->duration_s.value < 0)
         return false;
@@ -31,22 +32,25 @@ static bool stretch_of(const struct study *study, const struct dataset_experimen
 
 static json_t *outcome_json(const struct dataset_experiment *experiment)
 {
-    return json_text_or_null(!experiment->has_success ? NULL : experiment->success ? "succeeded" : "failed");
+    return json_text_or_null(!experiment->has_success ? NULL
+                             : experiment->success    ? "succeeded"
+                                                      : "failed");
 }
 
 #define GPU(member) RECORD(struct dataset_gpu, member)
-static const struct record_field gpu_fields[] = {GPU(half_width_j),
-                                                 GPU(power_min_w),
-                                                 GPU(power_max_w),
-                                                 GPU(power_cv_within),
-                                                 GPU(temperature_start_c),
-                                                 GPU(temperature_mean_c),
-                                                 GPU(temperature_max_c),
-                                                 GPU(utilisation_mean_percent),
-                                                 GPU(utilisation_max_percent),
-                                                 RECORD_AS(struct dataset_gpu, "covered_share", sampled_share),
-                                                 GPU(longest_gap_s),
-                                                 {0}};
+static const struct record_field gpu_fields[] = {
+    GPU(half_width_j),
+    GPU(power_min_w),
+    GPU(power_max_w),
+    GPU(power_cv_within),
+    GPU(temperature_start_c),
+    GPU(temperature_mean_c),
+    GPU(temperature_max_c),
+    GPU(utilisation_mean_percent),
+    GPU(utilisation_max_percent),
+    RECORD_AS(struct dataset_gpu, "covered_share", sampled_share),
+    GPU(longest_gap_s),
+    {0}};
 
 static json_t *gpu_json(const struct dataset_experiment *experiment)
 {
@@ -64,8 +68,8 @@ static json_t *evidence_json(const struct dataset_experiment *experiment)
                                                  RECORD(struct dataset_evidence, from_s),
                                                  RECORD(struct dataset_evidence, to_s),
                                                  {0}};
-    json_t *out =
-        record_list_json(fields, experiment->evidence, experiment->evidence_count, sizeof *experiment->evidence);
+    json_t *out = record_list_json(fields, experiment->evidence, experiment->evidence_count,
+                                   sizeof *experiment->evidence);
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_set_text(json_array_get(out, i), "weight",
                       evidence_weight_name(evidence_weight(experiment->evidence[i].kind)));
@@ -75,17 +79,18 @@ static json_t *evidence_json(const struct dataset_experiment *experiment)
 /* What stands under "tare" in tare's own. The study kept its last attempt alone. */
 static json_t *judged_json(const struct dataset_experiment *experiment)
 {
-    json_t *energy =
-        json_pack("{s:o, s:{s:o}, s:{s:o}}", "gpu", gpu_json(experiment), "cpu_package", "joules",
-                  json_reading_or_null(experiment->cpu_j), "dram", "joules", json_reading_or_null(experiment->dram_j));
-    json_t *attempt =
-        json_pack("{s:I, s:o, s:o, s:o}", "number", (json_int_t)experiment->retries + 1, "outcome",
-                  outcome_json(experiment), "duration_seconds", json_reading_or_null(experiment->duration_s), "error",
-                  json_text_or_null(experiment->error));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome", outcome_json(experiment), "verdict",
-                     verdict_name(experiment->verdict), "energy", energy, "verdicts",
-                     facts_verdicts_json(&experiment->verdicts), "checks", audit_checks_json(experiment), "evidence",
-                     evidence_json(experiment), "attempts", attempt);
+    json_t *energy = json_pack("{s:o, s:{s:o}, s:{s:o}}", "gpu", gpu_json(experiment),
+                               "cpu_package", "joules", json_reading_or_null(experiment->cpu_j),
+                               "dram", "joules", json_reading_or_null(experiment->dram_j));
+    json_t *attempt = json_pack(
+        "{s:I, s:o, s:o, s:o}", "number", (json_int_t)experiment->retries + 1, "outcome",
+        outcome_json(experiment), "duration_seconds", json_reading_or_null(experiment->duration_s),
+        "error", json_text_or_null(experiment->error));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome", outcome_json(experiment),
+                     "verdict", verdict_name(experiment->verdict), "energy", energy, "verdicts",
+                     facts_verdicts_json(&experiment->verdicts), "checks",
+                     audit_checks_json(experiment), "evidence", evidence_json(experiment),
+                     "attempts", attempt);
 }
 
 static json_t *params_json(const struct dataset_experiment *experiment)
@@ -109,21 +114,23 @@ static json_t *spans_json(const struct study *study, const struct dataset_experi
     struct stretch stretch;
     if (!stretch_of(study, experiment, &stretch))
         return json_array();
-    return json_pack("[{s:I, s:o, s:o, s:o}]", "attempt", (json_int_t)experiment->retries + 1, "from_ms",
-                     json_finite(stretch.from_ms), "to_ms", json_finite(stretch.to_ms), "outcome",
-                     outcome_json(experiment));
+    return json_pack("[{s:I, s:o, s:o, s:o}]", "attempt", (json_int_t)experiment->retries + 1,
+                     "from_ms", json_finite(stretch.from_ms), "to_ms", json_finite(stretch.to_ms),
+                     "outcome", outcome_json(experiment));
 }
 
-static json_t *experiment_json(const struct study *study, const struct dataset_experiment *experiment, size_t number)
+static json_t *experiment_json(const struct study *study,
+                               const struct dataset_experiment *experiment, size_t number)
 {
-    static const struct record_field fields[] = {RECORD_AS(struct dataset_experiment, "experiment_id", id),
-                                                 RECORD_AS(struct dataset_experiment, "repository", repo),
-                                                 RECORD(struct dataset_experiment, model),
-                                                 RECORD(struct dataset_experiment, background),
-                                                 RECORD_AS(struct dataset_experiment, "duration_seconds", duration_s),
-                                                 RECORD(struct dataset_experiment, retries),
-                                                 RECORD_AS(struct dataset_experiment, "error_message", error),
-                                                 {0}};
+    static const struct record_field fields[] = {
+        RECORD_AS(struct dataset_experiment, "experiment_id", id),
+        RECORD_AS(struct dataset_experiment, "repository", repo),
+        RECORD(struct dataset_experiment, model),
+        RECORD(struct dataset_experiment, background),
+        RECORD_AS(struct dataset_experiment, "duration_seconds", duration_s),
+        RECORD(struct dataset_experiment, retries),
+        RECORD_AS(struct dataset_experiment, "error_message", error),
+        {0}};
     json_t *out = record_json(fields, experiment);
     json_set_count(out, "number", number);
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
@@ -140,7 +147,8 @@ static int compare_stretches(const void *a, const void *b)
     return ORDER(left->from_ms, right->from_ms);
 }
 
-/* The study wrote no pauses down: what lies between two experiments was waiting, or an attempt before the last one. */
+/* The study wrote no pauses down: what lies between two experiments was waiting, or an attempt
+ * before the last one. */
 static void add_between(const struct study *study, json_t *run)
 {
     const struct dataset *dataset = study->dataset;
@@ -153,9 +161,10 @@ static void add_between(const struct study *study, json_t *run)
     double end_ms = count ? list[0].to_ms : 0;
     for (size_t i = 1; i < count; i++) {
         if (list[i].from_ms > end_ms)
-            json_array_append_new(pauses,
-                                  json_pack("{s:o, s:o, s:s}", "from_ms", json_finite(end_ms), "seconds",
-                                            json_finite((list[i].from_ms - end_ms) / MS_PER_S), "why", "not_recorded"));
+            json_array_append_new(
+                pauses, json_pack("{s:o, s:o, s:s}", "from_ms", json_finite(end_ms), "seconds",
+                                  json_finite((list[i].from_ms - end_ms) / MS_PER_S), "why",
+                                  "not_recorded"));
         end_ms = list[i].to_ms > end_ms ? list[i].to_ms : end_ms;
     }
     if (count) {

@@ -26,8 +26,8 @@ struct thin_row {
     struct reading of[THIN_COLUMNS];
 };
 
-/* The rows of a trace, as few as a chart can show. None is made up: of each stretch of time those with the least and the most of the first
- * column stay. */
+/* The rows of a trace, as few as a chart can show. None is made up: of each stretch of time those
+ * with the least and the most of the first column stay. */
 struct thin {
     struct thin_row *rows; /* in order of time */
     size_t count;
@@ -35,8 +35,8 @@ struct thin {
 
 enum { ROWS_MAX = 1 << 18, ROWS_JOINED = 4 };
 
-/* Of rows begin to end - 1 the places of those with the least and the most, in order of time; one where they are
- * the same. */
+/* Of rows begin to end - 1 the places of those with the least and the most, in order of time; one
+ * where they are the same. */
 static size_t extremes(const struct thin_row *rows, size_t begin, size_t end, size_t out[2])
 {
     size_t low = begin, high = begin;
@@ -85,12 +85,15 @@ static void thin_fini(struct thin *thin)
 /* "150" rather than "150.0": most of a page are these. */
 static json_t *shortest(struct reading reading)
 {
-    bool whole = reading.valid && reading.value == trunc(reading.value) && fabs(reading.value) < 1e15;
+    bool whole =
+        reading.valid && reading.value == trunc(reading.value) && fabs(reading.value) < 1e15;
     return whole ? json_integer((json_int_t)reading.value) : json_reading_or_null(reading);
 }
 
-/* {"seconds": [...], NAME: [...], ...} of about so many points; NULL among the names: no such column. */
-static json_t *thin_json(const struct thin *thin, size_t points, const char *const names[THIN_COLUMNS])
+/* {"seconds": [...], NAME: [...], ...} of about so many points; NULL among the names: no such
+ * column. */
+static json_t *thin_json(const struct thin *thin, size_t points,
+                         const char *const names[THIN_COLUMNS])
 {
     json_t *out = json_object(), *seconds = json_array(), *lists[THIN_COLUMNS] = {0};
     json_object_set_new(out, "seconds", seconds);
@@ -102,9 +105,11 @@ static json_t *thin_json(const struct thin *thin, size_t points, const char *con
         buckets = thin->count;
     for (size_t i = 0; i < buckets; i++) {
         size_t at[2];
-        size_t count = extremes(thin->rows, thin->count * i / buckets, thin->count * (i + 1) / buckets, at);
+        size_t count =
+            extremes(thin->rows, thin->count * i / buckets, thin->count * (i + 1) / buckets, at);
         EACH (item, at, count) {
-            json_array_append_new(seconds, shortest((struct reading){thin->rows[*item].seconds, true}));
+            json_array_append_new(seconds,
+                                  shortest((struct reading){thin->rows[*item].seconds, true}));
             for (size_t c = 0; c < THIN_COLUMNS; c++)
                 if (lists[c])
                     json_array_append_new(lists[c], shortest(thin->rows[*item].of[c]));
@@ -205,12 +210,15 @@ json_t *page_trace_read(int folder, size_t points, struct err *err)
     AUTO_TEXT struct text text = {0};
     struct devices devices = {0};
     json_t *out = json_array();
-    AUTO_CLOSE int energy = openat(folder, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int energy =
+        openat(folder, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (energy < 0 || faccessat(energy, "gpu.csv", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
         return out;
-    bool ok = fs_read_at(energy, "gpu.csv", FILE_MAX_BYTES, &text, err) && parse(&text, &devices, err);
+    bool ok =
+        fs_read_at(energy, "gpu.csv", FILE_MAX_BYTES, &text, err) && parse(&text, &devices, err);
     for (size_t i = 0; ok && i < devices.count; i++)
-        json_array_append_new(out, trace_json(devices.items[i].name, &devices.items[i].rows, points, names));
+        json_array_append_new(
+            out, trace_json(devices.items[i].name, &devices.items[i].rows, points, names));
     devices_fini(&devices);
     if (ok)
         return out;
@@ -245,7 +253,8 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
     };
     json_t *out = json_array();
     bool ok = true;
-    AUTO_CLOSE int energy = openat(folder, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int energy =
+        openat(folder, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (enum samples_file i = SAMPLES_POWER; energy >= 0 && i < SAMPLES_FILES; i++) {
         struct study_file file = {.start_s = &start_s};
         struct err reason;
@@ -277,7 +286,8 @@ json_t *page_trace_log_end(int folder, size_t bytes)
 {
     struct stat st;
     AUTO_TEXT struct text out = {0};
-    AUTO_CLOSE int fd = openat(folder, "training.log", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int fd =
+        openat(folder, "training.log", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return json_null();
     off_t start = st.st_size > (off_t)bytes ? st.st_size - (off_t)bytes : 0;

@@ -26,7 +26,8 @@ static void add_modes(const struct plan *plan, struct text *out)
     size_t printed = 0;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         if (counts[mode])
-            text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[mode], mode_name((enum mode)mode));
+            text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[mode],
+                      mode_name((enum mode)mode));
 }
 
 static bool has_parallel(const struct plan *plan)
@@ -41,13 +42,15 @@ static void add_background(const struct parallel_timing *timing, struct text *ou
 {
     AUTO_TEXT struct text line = {0};
     text_addf(&line,
-              "runs alone for %g s, then until its load has held %g s (at most %g s); started again after %g s until "
+              "runs alone for %g s, then until its load has held %g s (at most %g s); started "
+              "again after %g s until "
               "the foreground ends",
               timing->wait_s, timing->hold_s, timing->limit_s, timing->restart_delay_s);
     add_fact(out, "background", text_get(&line));
 }
 
-/* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for. Fresh. */
+/* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for.
+ * Fresh. */
 static char *pauses_text(const struct plan *plan, const struct plan_text_options *options)
 {
     char sum[32], least[32], most[32], saves[32];
@@ -59,11 +62,13 @@ static char *pauses_text(const struct plan *plan, const struct plan_text_options
     if (cooldown->mode == COOLDOWN_ADAPTIVE && options->pauses_s > 0)
         return mem_printf("adaptive: each until the GPUs are idle and cool, %s to %s", least, most);
     bool saving = options->adaptive_saves_s > 0;
-    return mem_printf("%s between experiments in all, %g s before each retry%s%s%s", sum, plan->timing.before_retry_s,
-                      saving ? "; --cooldown adaptive: up to " : "", saving ? saves : "", saving ? " less" : "");
+    return mem_printf("%s between experiments in all, %g s before each retry%s%s%s", sum,
+                      plan->timing.before_retry_s, saving ? "; --cooldown adaptive: up to " : "",
+                      saving ? saves : "", saving ? " less" : "");
 }
 
-static void add_head(const struct plan *plan, const struct plan_text_options *options, struct text *out)
+static void add_head(const struct plan *plan, const struct plan_text_options *options,
+                     struct text *out)
 {
     AUTO_TEXT struct text line = {0};
     if (plan->name)
@@ -102,22 +107,25 @@ static void add_params(const struct plan_job *job, struct text *out)
     }
 }
 
-/* As the run will have it: its folder is named by the time at which it begins. The caller frees it. */
-static char *output_folder(const struct plan_text_options *options, const struct plan_experiment *experiment,
-                           bool background)
+/* As the run will have it: its folder is named by the time at which it begins. The caller frees
+ * it. */
+static char *output_folder(const struct plan_text_options *options,
+                           const struct plan_experiment *experiment, bool background)
 {
-    return mem_printf("%s/run_YYYYMMDD_HHMMSS/%s/%s", options->results, experiment->id, placeholder_folder(background));
+    return mem_printf("%s/run_YYYYMMDD_HHMMSS/%s/%s", options->results, experiment->id,
+                      placeholder_folder(background));
 }
 
-static void add_job(const struct plan_experiment *experiment, bool background, const struct plan_text_options *options,
-                    struct text *out)
+static void add_job(const struct plan_experiment *experiment, bool background,
+                    const struct plan_text_options *options, struct text *out)
 {
     const struct plan_job *job = background ? experiment->background : &experiment->foreground;
     const char *role = background ? "background" : experiment->parallel ? "foreground" : "";
     AUTO_FREE char *id = placeholder_id(experiment->id, background);
     AUTO_FREE char *dir = output_folder(options, experiment, background);
     const struct placeholder_place place = {.id = id, .dir = dir};
-    AUTO_FREE char *command = plan_job_shell(job, &place), *folder = utf8_line(job->cwd ? job->cwd : ".");
+    AUTO_FREE char *command = plan_job_shell(job, &place),
+                   *folder = utf8_line(job->cwd ? job->cwd : ".");
     text_addf(out, "  %s%s%s", role, *role ? " " : "", mode_name(job->mode));
     add_params(job, out);
     text_addf(out, "\n    cd %s\n    %s\n", folder, command);
@@ -127,14 +135,15 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
                            const struct plan_text_options *options, struct text *out)
 {
     bool colour = options->colour;
-    text_addf(out, "\n%s[%zu/%zu] %s%s", colour ? BOLD : "", experiment->number, plan->count, experiment->id,
-              colour ? PLAIN : "");
-    text_addf(out, "%s  at most %lld attempt%s", colour ? DIM : "", (long long)experiment->max_retries + 1,
-              experiment->max_retries ? "s" : "");
+    text_addf(out, "\n%s[%zu/%zu] %s%s", colour ? BOLD : "", experiment->number, plan->count,
+              experiment->id, colour ? PLAIN : "");
+    text_addf(out, "%s  at most %lld attempt%s", colour ? DIM : "",
+              (long long)experiment->max_retries + 1, experiment->max_retries ? "s" : "");
     if (experiment->timeout_s > 0)
         text_addf(out, ", timeout %g s", experiment->timeout_s);
     if (experiment->start_after_s.valid)
-        text_addf(out, ", the foreground %g s after the background", experiment->start_after_s.value);
+        text_addf(out, ", the foreground %g s after the background",
+                  experiment->start_after_s.value);
     if (experiment->governor)
         text_addf(out, ", governor %s", experiment->governor);
     text_addf(out, "%s\n", colour ? PLAIN : "");
@@ -143,7 +152,8 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
         add_job(experiment, true, options, out);
 }
 
-void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out)
+void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number,
+               struct text *out)
 {
     if (number == 0)
         add_head(plan, options, out);
@@ -170,7 +180,8 @@ static void fill_job(json_t *json, const struct plan_experiment *experiment, boo
     json_object_del(json, "placeholders");
 }
 
-static json_t *experiment_json(const struct plan_experiment *experiment, const struct plan_text_options *options)
+static json_t *experiment_json(const struct plan_experiment *experiment,
+                               const struct plan_text_options *options)
 {
     json_t *json = plan_experiment_to_json(experiment);
     fill_job(json_object_get(json, "foreground"), experiment, false, options);
@@ -179,13 +190,15 @@ static json_t *experiment_json(const struct plan_experiment *experiment, const s
     return json;
 }
 
-void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number, struct text *out)
+void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number,
+                    struct text *out)
 {
-    json_t *json = number > 0
-                       ? experiment_json(&plan->experiments[number - 1], options)
-                       : json_pack("{s:o*, s:o*, s:o, s:o, s:[]}", "settings", json_string(options->settings),
-                                   "registry", json_string(options->registry), "pauses_s",
-                                   json_finite(options->pauses_s), "plan", plan_head_to_json(plan), "experiments");
+    json_t *json = number > 0 ? experiment_json(&plan->experiments[number - 1], options)
+                              : json_pack("{s:o*, s:o*, s:o, s:o, s:[]}", "settings",
+                                          json_string(options->settings), "registry",
+                                          json_string(options->registry), "pauses_s",
+                                          json_finite(options->pauses_s), "plan",
+                                          plan_head_to_json(plan), "experiments");
     if (number > 0)
         text_add(out, number > 1 ? ",\n    " : "\n    ");
     json_print_nested(json, number > 0 ? 2 : 0, out);

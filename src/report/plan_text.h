@@ -1,4 +1,5 @@
-/* plan_text: a plan as a person checks it before a night: every experiment with its command line. */
+/* plan_text: a plan as a person checks it before a night: every experiment with its command
+ * line. */
 #ifndef TARE_REPORT_PLAN_TEXT_H
 #define TARE_REPORT_PLAN_TEXT_H
 
@@ -8,10 +9,11 @@
 struct plan_text_options {
     const char *settings; /* where they came from, for people */
     const char *registry;
-    const char *untouched; /* options that are left to the script, with the defaults of its help; NULL: not known */
+    /* options that are left to the script, with the defaults of its help; NULL: not known */
+    const char *untouched;
     double pauses_s;         /* between the experiments, without retries */
     double adaptive_saves_s; /* at most so much less with adaptive ones; 0: not said */
-    const char *results; /* absolute path of the folder in which the run will get its own */
+    const char *results;     /* absolute path of the folder in which the run will get its own */
     bool colour;
 };
 

@@ -67,7 +67,8 @@ static char *range_text(const struct param *param)
 static char *distribution_text(const struct param *param)
 {
     if (param->zero_probability > 0)
-        return mem_printf("%s, 0 in %g %%", distribution_name(param), param->zero_probability * 100);
+        return mem_printf("%s, 0 in %g %%", distribution_name(param),
+                          param->zero_probability * 100);
     return mem_strdup(distribution_name(param));
 }
 
@@ -77,17 +78,19 @@ static void add_params(const struct repo *repo, bool colour, struct text *out)
         text_add(out, "no hyperparameters\n");
         return;
     }
-    struct table *table = table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
+    struct table *table =
+        table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
     EACH (param, repo->params, repo->param_count)
         table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""),
-                  mem_strdup(type_name(param)), range_text(param), value_format(&param->default_value),
-                  distribution_text(param));
+                  mem_strdup(type_name(param)), range_text(param),
+                  value_format(&param->default_value), distribution_text(param));
     table_end(table, out);
 }
 
 static void add_repo(const struct repo *repo, bool colour, struct text *out)
 {
-    AUTO_FREE char *models = strv_join(&repo->models, ", "), *path = utf8_line(repo->path ? repo->path : "");
+    AUTO_FREE char *models = strv_join(&repo->models, ", "),
+                   *path = utf8_line(repo->path ? repo->path : "");
     utf8_make_printable(models, "");
     text_addf(out, "%s%s%s\n", colour ? BOLD : "", repo->name, colour ? PLAIN : "");
     text_addf(out, "models   %s\n", models);
@@ -111,7 +114,8 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
     add_params(repo, colour, out);
 }
 
-void registry_text(const struct registry *registry, const struct repo *only, bool colour, struct text *out)
+void registry_text(const struct registry *registry, const struct repo *only, bool colour,
+                   struct text *out)
 {
     size_t printed = 0;
     EACH (item, registry->repos, registry->repo_count) {
@@ -124,8 +128,9 @@ void registry_text(const struct registry *registry, const struct repo *only, boo
 
 static json_t *param_json(const struct param *param)
 {
-    json_t *out = json_pack("{s:s, s:o, s:s, s:o}", "name", param->name, "flag", json_text_or_null(param->flag), "type",
-                            type_name(param), "default", value_to_json(&param->default_value));
+    json_t *out = json_pack("{s:s, s:o, s:s, s:o}", "name", param->name, "flag",
+                            json_text_or_null(param->flag), "type", type_name(param), "default",
+                            value_to_json(&param->default_value));
     if (param->type >= PARAM_CHOICE) {
         json_t *choices = json_array();
         EACH (choice, param->choices, param->choice_count)
@@ -135,7 +140,8 @@ static json_t *param_json(const struct param *param)
     }
     if (param->has_range) {
         struct value low = bound(param, param->low), high = bound(param, param->high);
-        json_object_set_new(out, "range", json_pack("[o, o]", value_to_json(&low), value_to_json(&high)));
+        json_object_set_new(out, "range",
+                            json_pack("[o, o]", value_to_json(&low), value_to_json(&high)));
     }
     json_set_text(out, "distribution", distribution_name(param));
     if (param->zero_probability > 0)
@@ -145,8 +151,8 @@ static json_t *param_json(const struct param *param)
 
 static json_t *repo_json(const struct repo *repo)
 {
-    json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array(),
-           *goals = json_object();
+    json_t *models = json_array(), *params = json_array(), *metrics = json_array(),
+           *marks = json_array(), *goals = json_object();
     EACH (item, repo->models.items, repo->models.count)
         json_array_append_new(models, json_string(*item));
     EACH (param, repo->params, repo->param_count)
@@ -158,9 +164,9 @@ static json_t *repo_json(const struct repo *repo)
     EACH (mark, repo->marks, repo->mark_count)
         json_array_append_new(marks, json_string(mark->name));
     const char *path = repo->path ? repo->path : "";
-    return json_pack("{s:s, s:o*, s:b, s:o, s:o, s:o, s:o, s:o}", "name", repo->name, "path", json_string(path),
-                     "path_exists", repo->path_exists, "models", models, "hyperparameters", params, "metrics", metrics,
-                     "goals", goals, "marks", marks);
+    return json_pack("{s:s, s:o*, s:b, s:o, s:o, s:o, s:o, s:o}", "name", repo->name, "path",
+                     json_string(path), "path_exists", repo->path_exists, "models", models,
+                     "hyperparameters", params, "metrics", metrics, "goals", goals, "marks", marks);
 }
 
 json_t *registry_text_json(const struct registry *registry, const struct repo *only)

@@ -10,16 +10,17 @@
 #include <stdbool.h>
 
 /* only: the one repository that is shown, or NULL: all. */
-void registry_text(const struct registry *registry, const struct repo *only, bool colour, struct text *out);
+void registry_text(const struct registry *registry, const struct repo *only, bool colour,
+                   struct text *out);
 
-/* {"registry": FILE, "repositories": [{"name", "path", "path_exists", "models", "hyperparameters": [...],
- * "metrics"}]}; a new reference. */
+/* {"registry": FILE, "repositories": [{"name", "path", "path_exists", "models", "hyperparameters":
+ * [...], "metrics"}]}; a new reference. */
 json_t *registry_text_json(const struct registry *registry, const struct repo *only);
 
 /* Result of "list --check", as text and as JSON. (needs_text.c) */
 
-/* A table of the models, one of what is not there or not as it should be, the commands that mend it, and the room that
- * is needed. */
+/* A table of the models, one of what is not there or not as it should be, the commands that mend
+ * it, and the room that is needed. */
 void needs_text(const struct needs *needs, bool colour, struct text *out);
 
 /* A new reference. registry: its file. */

@@ -13,7 +13,14 @@
 
 static const double significant = 0.05;
 /* WIDE: so many columns have room for the mean's interval too. */
-enum { FEWEST_NAME = 16, OTHERS = 74, OTHERS_WIDE = 106, WIDE = 126, NOT_FINITE = 12, MOST_SETTING = 40 };
+enum {
+    FEWEST_NAME = 16,
+    OTHERS = 74,
+    OTHERS_WIDE = 106,
+    WIDE = 126,
+    NOT_FINITE = 12,
+    MOST_SETTING = 40
+};
 
 struct page {
     const struct dataset *dataset;
@@ -28,8 +35,9 @@ static char *group_name(const struct summary_stats_group *group)
     bool more = group->hyperparameters && (like->parallel || !like->mode);
     if (!*like->repo && !*like->model && !said)
         return mem_strdup("all experiments");
-    return mem_printf("%s %s%s%s%s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "",
-                      more ? ", " : "", more ? group->hyperparameters : "", more ? " hyperparameters" : "");
+    return mem_printf("%s %s%s%s%s%s%s", like->repo, like->model, said ? ", " : "",
+                      said ? dataset_mode(like) : "", more ? ", " : "",
+                      more ? group->hyperparameters : "", more ? " hyperparameters" : "");
 }
 
 char *summary_stats_text_number(double value, int count)
@@ -61,9 +69,10 @@ static void heading(const struct page *page, const struct summary_stats_group *g
 {
     AUTO_FREE char *name = group_name(group);
     AUTO_FREE char *safe = audit_text_fit(name, page->options->width);
-    text_addf(page->out, "%s%s%s%s\n", page->out->length ? "\n" : "", page->options->colour ? "\x1b[1m" : "", safe,
-              page->options->colour ? "\x1b[0m" : "");
-    text_addf(page->out, "%zu experiment%s: %zu counted", group->total, group->total == 1 ? "" : "s", group->count);
+    text_addf(page->out, "%s%s%s%s\n", page->out->length ? "\n" : "",
+              page->options->colour ? "\x1b[1m" : "", safe, page->options->colour ? "\x1b[0m" : "");
+    text_addf(page->out, "%zu experiment%s: %zu counted", group->total,
+              group->total == 1 ? "" : "s", group->count);
     if (group->failed)
         text_addf(page->out, ", %zu failed", group->failed);
     if (group->not_ended)
@@ -71,7 +80,8 @@ static void heading(const struct page *page, const struct summary_stats_group *g
     if (group->left_out)
         text_addf(page->out, ", %zu left out for their verdict", group->left_out);
     if (summary_stats_is_drawn(group) && group->settings < group->count)
-        text_addf(page->out, "; %zu settings were drawn: the mean of each counts once", group->settings);
+        text_addf(page->out, "; %zu settings were drawn: the mean of each counts once",
+                  group->settings);
     if (group->by_setting_count)
         text_addf(page->out, ", of %zu settings", group->by_setting_count);
     text_add_char(page->out, '\n');
@@ -124,13 +134,15 @@ struct columns {
 static struct columns columns_of(const struct page *page, const struct part *parts, size_t count)
 {
     size_t width = page->options->width;
-    struct columns out = {.by_setting = parts[0].setting != NULL, .wide = width == 0 || width >= WIDE};
+    struct columns out = {.by_setting = parts[0].setting != NULL,
+                          .wide = width == 0 || width >= WIDE};
     EACH (part, parts, count)
         EACH (figure, part->figures, part->count) {
             out.diverged |= figure->not_finite > 0;
             out.hall |= figure->mean_interval.method == STATS_HALL;
         }
-    size_t others = (size_t)(out.wide ? OTHERS_WIDE : OTHERS) + (out.diverged ? (size_t)NOT_FINITE : 0);
+    size_t others =
+        (size_t)(out.wide ? OTHERS_WIDE : OTHERS) + (out.diverged ? (size_t)NOT_FINITE : 0);
     out.name_width = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
     return out;
 }
@@ -141,20 +153,24 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
     size_t count;
     AUTO_FREE struct part *parts = parts_of(group, &count);
     const struct columns columns = columns_of(page, parts, count);
-    struct table *table = table_of(page->options->colour, "quantity", columns.by_setting ? "setting" : NULL, ">n",
-                                   columns.diverged ? ">not finite" : NULL,
-                                   columns.hall ? ">mean (95 %, Student's t or Hall's)" : ">mean (95 %, Student's t)",
-                                   ">sd", ">min", ">max", columns.wide ? ">median (95 %, from n = 6)" : NULL);
+    struct table *table =
+        table_of(page->options->colour, "quantity", columns.by_setting ? "setting" : NULL, ">n",
+                 columns.diverged ? ">not finite" : NULL,
+                 columns.hall ? ">mean (95 %, Student's t or Hall's)" : ">mean (95 %, Student's t)",
+                 ">sd", ">min", ">max", columns.wide ? ">median (95 %, from n = 6)" : NULL);
     EACH (quantity, group->figures, group->figure_count)
         for (size_t i = 0, shown = 0; i < count; i++) {
             const struct figure *figure = figure_named(&parts[i], quantity->name);
             if (!figure)
                 continue;
-            table_row(table, shown++ ? mem_strdup("") : audit_text_fit(figure->name, columns.name_width),
+            table_row(table,
+                      shown++ ? mem_strdup("") : audit_text_fit(figure->name, columns.name_width),
                       audit_text_fit(parts[i].setting ? parts[i].setting : "", MOST_SETTING),
-                      mem_printf("%zu", figure->n), figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
-                      cell(figure->mean, &figure->mean_interval), plain(figure->deviation), plain(figure->lowest),
-                      plain(figure->highest), cell(figure->median, &figure->median_interval));
+                      mem_printf("%zu", figure->n),
+                      figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
+                      cell(figure->mean, &figure->mean_interval), plain(figure->deviation),
+                      plain(figure->lowest), plain(figure->highest),
+                      cell(figure->median, &figure->median_interval));
         }
     table_end(table, page->out);
 }
@@ -164,7 +180,8 @@ static void add_name(struct strv *names, const struct part *part, const struct f
 {
     AUTO_FREE char *name = audit_text_fit(figure->name, 30);
     AUTO_FREE char *setting = part->setting ? audit_text_fit(part->setting, MOST_SETTING) : NULL;
-    strv_add_owned(names, mem_printf("%s%s%s", name, setting ? " at " : "", setting ? setting : ""));
+    strv_add_owned(names,
+                   mem_printf("%s%s%s", name, setting ? " at " : "", setting ? setting : ""));
 }
 
 /* Each reason once, with the quantities that have no interval of the mean for it. */
@@ -191,7 +208,8 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
                 if (has)
                     add_name(&names, part, figure);
             }
-        AUTO_FREE char *list = all || group->by_setting_count ? mem_strdup("") : strv_join(&names, ", ");
+        AUTO_FREE char *list =
+            all || group->by_setting_count ? mem_strdup("") : strv_join(&names, ", ");
         text_addf(page->out, "no interval of %s%s: %s\n",
                   all     ? "any mean"
                   : *list ? "the mean of "
@@ -200,7 +218,9 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
     }
     AUTO_FREE char *list = strv_join(&skewed, ", ");
     if (skewed.count)
-        text_addf(page->out, "visibly skewed, so the median describes it better (D'Agostino's test): %s\n", list);
+        text_addf(page->out,
+                  "visibly skewed, so the median describes it better (D'Agostino's test): %s\n",
+                  list);
 }
 
 /* What the meters themselves leave open of the mean energies: power has the same. */
@@ -208,17 +228,21 @@ static void say_measurement(const struct page *page, const struct summary_stats_
 {
     EACH (figure, group->figures, group->figure_count) {
         const struct measurement *measurement = &figure->measurement;
-        bool energy = strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "cpu_energy_j") == 0;
+        bool energy =
+            strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "cpu_energy_j") == 0;
         if (!energy || !measurement->valid)
             continue;
-        struct reading half_width = {measurement->half_width.value * fabs(figure->mean.value), figure->mean.valid};
+        struct reading half_width = {measurement->half_width.value * fabs(figure->mean.value),
+                                     figure->mean.valid};
         AUTO_FREE char *mean = amount_format_with(figure->mean, half_width, "J");
         if (measurement->u_gain.valid)
-            text_addf(page->out, "%s, mean: %s (95 %%); the sensors' gain (u %.2g %%) comes on top\n", figure->name,
-                      mean, 100 * measurement->u_gain.value);
+            text_addf(page->out,
+                      "%s, mean: %s (95 %%); the sensors' gain (u %.2g %%) comes on top\n",
+                      figure->name, mean, 100 * measurement->u_gain.value);
         else
-            text_addf(page->out, "%s, mean: %s (95 %%); the sensors' gain is unknown and comes on top\n", figure->name,
-                      mean);
+            text_addf(page->out,
+                      "%s, mean: %s (95 %%); the sensors' gain is unknown and comes on top\n",
+                      figure->name, mean);
     }
 }
 
@@ -229,7 +253,8 @@ static void say_spread(const struct page *page, const struct summary_stats_group
         text_addf(page->out, "power_cv_between %.3g %%", 100 * spread->cv.value);
         if (group->power_cv_interval.method != STATS_NONE) {
             AUTO_FREE char *low = summary_stats_text_number(100 * group->power_cv_interval.low, 2);
-            AUTO_FREE char *high = summary_stats_text_number(100 * group->power_cv_interval.high, 2);
+            AUTO_FREE char *high =
+                summary_stats_text_number(100 * group->power_cv_interval.high, 2);
             text_addf(page->out, " (%s to %s %%)", low, high);
         }
         text_addf(page->out, ", of %zu %s", spread->values,
@@ -239,13 +264,13 @@ static void say_spread(const struct page *page, const struct summary_stats_group
         text_add_char(page->out, '\n');
     }
     if (group->power_cv.cv.valid)
-        text_addf(page->out, "power_cv %.3g %%, of all %zu runs of the model\n", 100 * group->power_cv.cv.value,
-                  group->power_cv.values);
+        text_addf(page->out, "power_cv %.3g %%, of all %zu runs of the model\n",
+                  100 * group->power_cv.cv.value, group->power_cv.values);
     if (group->power_cv_within.valid)
         text_addf(page->out, "power_cv_within %.3g %%\n", 100 * group->power_cv_within.value);
     if (group->repeats)
-        text_addf(page->out, "for the mean energy within ± %.3g %%: %zu repeats\n", 100 * page->options->precision,
-                  group->repeats);
+        text_addf(page->out, "for the mean energy within ± %.3g %%: %zu repeats\n",
+                  100 * page->options->precision, group->repeats);
 }
 
 /* A line for each level: "   16 to 32  n 4  17200 (17100 to 17400)". */
@@ -254,7 +279,8 @@ static void say_curve(const struct page *page, const struct figure_effect *effec
     EACH (level, effect->levels, effect->level_count) {
         AUTO_FREE char *from = summary_stats_text_number(level->from, 4);
         AUTO_FREE char *to = summary_stats_text_number(level->to, 4);
-        AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
+        AUTO_FREE char *range =
+            level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
         AUTO_FREE char *median = summary_stats_text_interval(level->median, &level->interval);
         text_addf(page->out, "  %22s  n %-3zu  %s\n", range, level->n, median);
     }
@@ -271,10 +297,12 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
         const struct stats_trend *trend = &effect->trend;
         bool line = trend->test == STATS_TREND_STUDENT;
         double strength = line ? trend->r : trend->rank.rho;
-        text_addf(page->out, "%s%s%s %s %s: %s %.2f", colour ? "\x1b[1m" : "", param, colour ? "\x1b[0m" : "",
-                  strength > 0 ? "raises" : "lowers", target, line ? "r" : "rho", strength);
+        text_addf(page->out, "%s%s%s %s %s: %s %.2f", colour ? "\x1b[1m" : "", param,
+                  colour ? "\x1b[0m" : "", strength > 0 ? "raises" : "lowers", target,
+                  line ? "r" : "rho", strength);
         if (!line && trend->rank.interval.method != STATS_NONE)
-            text_addf(page->out, " (%.2f to %.2f)", trend->rank.interval.low, trend->rank.interval.high);
+            text_addf(page->out, " (%.2f to %.2f)", trend->rank.interval.low,
+                      trend->rank.interval.high);
         AUTO_FREE char *p = summary_stats_text_p(effect->p_adjusted);
         text_addf(page->out, ", p %s corrected (%s)\n", p,
                   line ? "Student's t of r, as for 5 to 7 points" : "permutations of the ranks");
@@ -282,7 +310,8 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
         any = true;
     }
     if (group->effect_count && !any)
-        text_addf(page->out, "no significant effect of a hyperparameter (%zu tried)\n", group->effect_count);
+        text_addf(page->out, "no significant effect of a hyperparameter (%zu tried)\n",
+                  group->effect_count);
 }
 
 static void say_interactions(const struct page *page, const struct summary_stats_group *group)
@@ -295,16 +324,19 @@ static void say_interactions(const struct page *page, const struct summary_stats
         AUTO_FREE char *second = audit_text_fit(found->params[1], 30);
         AUTO_FREE char *target = audit_text_fit(found->target, 30);
         AUTO_FREE char *slope = summary_stats_text_interval(found->slope, &found->interval);
-        text_addf(page->out, "the effect of %s on %s depends on %s: slope of the product %s, p %.2g corrected\n", first,
-                  target, second, slope, found->p_adjusted);
+        text_addf(
+            page->out,
+            "the effect of %s on %s depends on %s: slope of the product %s, p %.2g corrected\n",
+            first, target, second, slope, found->p_adjusted);
         any = true;
     }
     if (group->interaction_count && !any)
-        text_addf(page->out, "no interaction of two hyperparameters can be told from chance (%zu tried)\n",
+        text_addf(page->out,
+                  "no interaction of two hyperparameters can be told from chance (%zu tried)\n",
                   group->interaction_count);
     if (group->interactions_why)
-        text_addf(page->out, "no interactions%s: %s\n", group->interaction_count ? " of some quantities" : "",
-                  group->interactions_why);
+        text_addf(page->out, "no interactions%s: %s\n",
+                  group->interaction_count ? " of some quantities" : "", group->interactions_why);
 }
 
 /* A front of a metric whose goal nobody said would be a guess. */
@@ -316,7 +348,9 @@ static void say_unknown_goals(const struct page *page, const struct summary_stat
             continue;
         AUTO_FREE char *name = audit_text_fit(figure->name, 30);
         text_addf(page->out, "%s%s",
-                  count++ ? ", " : "no Pareto front: whether more or less is better is not known of ", name);
+                  count++ ? ", "
+                          : "no Pareto front: whether more or less is better is not known of ",
+                  name);
     }
     if (count)
         text_add(page->out, " (\"goal\" in the registry says it)\n");
@@ -332,9 +366,11 @@ static void say_front(const struct page *page, const struct summary_stats_group 
     text_addf(page->out, "Pareto front of %s against energy:\n", quality);
     EACH (item, group->front, group->front_count) {
         const struct dataset_experiment *experiment = &page->dataset->items[*item];
-        AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);
+        AUTO_FREE char *id = audit_text_fit(
+            experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);
         AUTO_FREE char *energy = summary_stats_text_number(dataset_energy(experiment).value, 4);
-        AUTO_FREE char *score = summary_stats_text_number(dataset_metric(experiment, group->quality).value, 6);
+        AUTO_FREE char *score =
+            summary_stats_text_number(dataset_metric(experiment, group->quality).value, 6);
         text_addf(page->out, "  %12s J  %12s  %s\n", energy, score, id);
     }
 }
@@ -345,10 +381,13 @@ void summary_stats_text_spellings(const struct dataset *dataset, struct text *ou
         AUTO_FREE char *name = audit_text_fit(spelling->name, 30);
         AUTO_FREE char *other = audit_text_fit(spelling->other, 30);
         if (spelling->apart)
-            text_addf(out, "hyperparameters %s and %s are two: an experiment has both\n", name, other);
-        else
-            text_addf(out, "hyperparameters %s and %s are taken for one: their names differ by case alone\n", name,
+            text_addf(out, "hyperparameters %s and %s are two: an experiment has both\n", name,
                       other);
+        else
+            text_addf(
+                out,
+                "hyperparameters %s and %s are taken for one: their names differ by case alone\n",
+                name, other);
     }
 }
 

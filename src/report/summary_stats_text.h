@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "report/audit_text.h"
 #include "results/judge/bench.h"
-#include "results/judge/summary_stats.h"
 #include "results/judge/comparison.h"
+#include "results/judge/summary_stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct summary_stats_text_options {
 };
 
 void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
-                  const struct summary_stats_text_options *options, struct text *out);
+                        const struct summary_stats_text_options *options, struct text *out);
 
 /* Hyperparameters whose names differ by case alone: what became of them. */
 void summary_stats_text_spellings(const struct dataset *dataset, struct text *out);
@@ -36,25 +36,29 @@ char *summary_stats_text_p(double p);
 
 void comparison_text(const struct comparison *comparison, bool colour, struct text *out);
 
-/* "different", "no significant difference", "not tested: B has one experiment", ...; the caller frees it. */
-char *comparison_finding_text(const struct comparison *comparison, const struct comparison_quantity *quantity);
+/* "different", "no significant difference", "not tested: B has one experiment", ...; the caller
+ * frees it. */
+char *comparison_finding_text(const struct comparison *comparison,
+                              const struct comparison_quantity *quantity);
 
-/* What a bench found, as a person reads it: each command, then one against another, then what speaks against
- * runs. (bench_text.c) */
+/* What a bench found, as a person reads it: each command, then one against another, then what
+ * speaks against runs. (bench_text.c) */
 
 struct bench_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
-    bool warmed;     /* there were runs to warm up */
+    bool warmed;                   /* there were runs to warm up */
     bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
     const char *program, *dir;
 };
 
-/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of times with its interval. */
+/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of
+ * times with its interval. */
 void bench_markdown(const struct bench *bench, struct text *out);
 
-void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
+void bench_text(const struct bench *bench, const struct bench_text_options *options,
+                struct text *out);
 
 /* The energies beside an outside meter's, for people. (audit_text.c) */
 

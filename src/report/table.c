@@ -56,7 +56,8 @@ void table_free(struct table *table)
 static void add_column(struct table *table, const char *title, bool right)
 {
     table->columns = mem_room(table->columns, table->count, sizeof *table->columns);
-    table->columns[table->count++] = (struct column){mem_strdup(title ? title : ""), right, title != NULL};
+    table->columns[table->count++] =
+        (struct column){mem_strdup(title ? title : ""), right, title != NULL};
 }
 
 void table_add_column(struct table *table, const char *title, bool right)
@@ -142,7 +143,8 @@ static struct libscols_table *scols_of(const struct table *table)
     scols_table_set_column_separator(scols, "  ");
     EACH (column, table->columns, table->count)
         if (column->shown)
-            must(scols_table_new_column(scols, column->title, 0, column->right ? SCOLS_FL_RIGHT : 0));
+            must(scols_table_new_column(scols, column->title, 0,
+                                        column->right ? SCOLS_FL_RIGHT : 0));
     for (size_t row = 0; row < table->rows; row++) {
         struct libscols_line *line = must(scols_table_new_line(scols, NULL));
         for (size_t i = 0, shown = 0; i < table->count; i++) {
@@ -200,12 +202,13 @@ size_t table_widest(const char *printed)
     return widest;
 }
 
-static void begin_cell(const char *tag, const struct column *column, const char *class, struct text *out)
+static void begin_cell(const char *tag, const struct column *column, const char *class,
+                       struct text *out)
 {
     const char *number = column->right ? "number" : "", *also = class ? class : "";
     bool any = *number || *also;
-    text_addf(out, "<%s%s%s%s%s%s>", tag, any ? " class=\"" : "", number, *number && *also ? " " : "", also,
-              any ? "\"" : "");
+    text_addf(out, "<%s%s%s%s%s%s>", tag, any ? " class=\"" : "", number,
+              *number && *also ? " " : "", also, any ? "\"" : "");
 }
 
 static void add_titles(const struct table *table, struct text *out)
@@ -254,8 +257,8 @@ static bool same_value(const struct plan_param *a, const struct plan_param *b)
 }
 
 /* like: the plan's first experiment of the same model. */
-static void add_varied_of(const struct plan_experiment *experiment, const struct plan_experiment *like,
-                          struct strv *out)
+static void add_varied_of(const struct plan_experiment *experiment,
+                          const struct plan_experiment *like, struct strv *out)
 {
     EACH (param, experiment->foreground.params, experiment->foreground.param_count) {
         const struct plan_param *first = plan_job_param(&like->foreground, param->name);
@@ -270,8 +273,9 @@ void columns_varied(const struct plan *plan, struct strv *out)
     size_t count = 0;
     EACH (experiment, plan->experiments, plan->count) {
         size_t at = 0;
-        while (at < count && !(strcmp(models[at]->foreground.repo, experiment->foreground.repo) == 0 &&
-                               strcmp(models[at]->foreground.model, experiment->foreground.model) == 0))
+        while (at < count &&
+               !(strcmp(models[at]->foreground.repo, experiment->foreground.repo) == 0 &&
+                 strcmp(models[at]->foreground.model, experiment->foreground.model) == 0))
             at++;
         if (at == count)
             models[count++] = experiment;

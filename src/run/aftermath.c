@@ -30,7 +30,8 @@ char *aftermath_log_holders(int pipe)
     size_t hidden = 0;
     if (at_end(pipe) || fstat(pipe, &status) != 0)
         return NULL;
-    size_t count = holders_of_pipe("/proc", (uint64_t)status.st_ino, members, ATTEMPT_MEMBERS_MAX, &hidden);
+    size_t count =
+        holders_of_pipe("/proc", (uint64_t)status.st_ino, members, ATTEMPT_MEMBERS_MAX, &hidden);
     if (count == 0 && at_end(pipe))
         return NULL;
     struct text text = {0};
@@ -59,15 +60,17 @@ static bool has_gpus(const char *dev)
     return found;
 }
 
-static bool is_suspect(const struct census_process *process, const struct job_identity *job, uid_t uid)
+static bool is_suspect(const struct census_process *process, const struct job_identity *job,
+                       uid_t uid)
 {
-    return process->devices.count > 0 && process->uid == uid && process->stat.start_time >= job->start_time &&
-           process->stat.pid != getpid() && process->stat.ppid != getpid() &&
+    return process->devices.count > 0 && process->uid == uid &&
+           process->stat.start_time >= job->start_time && process->stat.pid != getpid() &&
+           process->stat.ppid != getpid() &&
            (!process->tag || (job->tag && strcmp(process->tag, job->tag) == 0));
 }
 
-char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid,
-                            aftermath_known_fn *known, void *context)
+char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job,
+                            uid_t uid, aftermath_known_fn *known, void *context)
 {
     static const struct census_roots machine = {"/proc", "/dev"};
     struct census census;
@@ -81,8 +84,8 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
             continue;
         AUTO_FREE char *devices = strv_join(&process->devices, ", ");
         text_addf(&text, "%s%ld %s (%s)",
-                  text.length ? "; " : "possibly of this job, and left alone: ", (long)process->stat.pid,
-                  process->stat.comm, devices);
+                  text.length ? "; " : "possibly of this job, and left alone: ",
+                  (long)process->stat.pid, process->stat.comm, devices);
     }
     census_fini(&census);
     return text.length ? text_take(&text) : NULL;
@@ -98,7 +101,8 @@ static void left_add(struct left *left, const char *what, const char *name, uint
 {
     if (left->count++ >= LEFT_NAMED)
         return;
-    text_addf(&left->text, "%s%s%s", left->text.length ? "; " : "possibly of this job, and left alone: ", what, name);
+    text_addf(&left->text, "%s%s%s",
+              left->text.length ? "; " : "possibly of this job, and left alone: ", what, name);
     if (bytes)
         text_addf(&left->text, " (%.1f MiB)", (double)bytes / 1048576);
 }
@@ -127,20 +131,24 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
     AUTO_DIR DIR *dir = fs_list(AT_FDCWD, "/dev/shm");
     struct statx status;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (statx(dirfd(dir), entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0 ||
+        if (statx(dirfd(dir), entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+                  &status) != 0 ||
             !S_ISREG(status.stx_mode) || status.stx_uid != uid)
             continue;
         /* tmpfs tells when a file was made since Linux 6.1. */
-        const struct statx_timestamp *made = status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
+        const struct statx_timestamp *made =
+            status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
         AUTO_FREE char *path = mem_printf("/dev/shm/%s", entry->d_name);
-        if (!is_between(made->tv_sec * NS_PER_S + made->tv_nsec, from_ns - TICK_NS, to_ns) || is_mapped(path))
+        if (!is_between(made->tv_sec * NS_PER_S + made->tv_nsec, from_ns - TICK_NS, to_ns) ||
+            is_mapped(path))
             continue;
         utf8_make_printable(path, "");
         left_add(left, "", path, status.stx_blocks * 512);
     }
 }
 
-/* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is none. */
+/* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is
+ * none. */
 static uint64_t cell(const char *heads, const char *row, const char *name)
 {
     size_t length = strlen(name);
@@ -196,11 +204,13 @@ char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns)
 bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct text *out)
 {
     struct stat status;
-    AUTO_CLOSE int log = folder < 0 ? -1 : openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int log =
+        folder < 0 ? -1 : openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (log < 0 || fstat(log, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
     AUTO_FREE char *tail = mem_alloc(most);
-    ssize_t length = pread(log, tail, most, status.st_size > (off_t)most ? status.st_size - (off_t)most : 0);
+    ssize_t length =
+        pread(log, tail, most, status.st_size > (off_t)most ? status.st_size - (off_t)most : 0);
     if (length > 0)
         text_add_bytes(out, tail, (size_t)length);
     return length > 0;

@@ -20,14 +20,19 @@ struct question {
 };
 
 static const char *const words[AGAIN_REASONS] = {
-    [AGAIN_UNVERIFIED] = "unverified", [AGAIN_SUSPECT] = "suspect", [AGAIN_CONTAMINATED] = "contaminated",
-    [AGAIN_FAILED] = "failed",         [AGAIN_NAMED] = "named",     [AGAIN_PENDING] = "planned before",
+    [AGAIN_UNVERIFIED] = "unverified",
+    [AGAIN_SUSPECT] = "suspect",
+    [AGAIN_CONTAMINATED] = "contaminated",
+    [AGAIN_FAILED] = "failed",
+    [AGAIN_NAMED] = "named",
+    [AGAIN_PENDING] = "planned before",
 };
 
 /* The verdict with the evidence that this session begins with. */
 static enum verdict verdict_of(const struct result *result, const struct question *question)
 {
-    bool other = question->other && question->other->size && question->other->items[result->number - 1].text;
+    bool other =
+        question->other && question->other->size && question->other->items[result->number - 1].text;
     enum verdict with = other ? verdict_with(result->verdict, OTHER_CODE_KIND) : result->verdict;
     return other ? verdict_of_end(with, result->outcome == OUTCOME_SUCCEEDED) : with;
 }
@@ -41,19 +46,24 @@ static enum again_reason reason_of(const struct result *result, const struct que
         [VERDICT_SUSPECT] = AGAIN_SUSPECT,
         [VERDICT_CONTAMINATED] = AGAIN_CONTAMINATED,
     };
-    bool failed = result->outcome == OUTCOME_FAILED, ended = failed || result->outcome == OUTCOME_SUCCEEDED;
+    bool failed = result->outcome == OUTCOME_FAILED,
+         ended = failed || result->outcome == OUTCOME_SUCCEEDED;
     enum verdict verdict = verdict_of(result, question);
-    enum again_reason by_verdict = ended ? of_verdict[verdict] : AGAIN_REASONS, reason = AGAIN_REASONS;
+    enum again_reason by_verdict = ended ? of_verdict[verdict] : AGAIN_REASONS,
+                      reason = AGAIN_REASONS;
     if (by_verdict < AGAIN_REASONS && question->asked[by_verdict])
         reason = by_verdict;
     else if (failed && question->asked[AGAIN_FAILED])
         reason = AGAIN_FAILED;
     else if (strv_has(&question->ids, result->id))
         reason = AGAIN_NAMED;
-    return result->again && (reason < AGAIN_REASONS || question->asked[AGAIN_PENDING]) ? AGAIN_PENDING : reason;
+    return result->again && (reason < AGAIN_REASONS || question->asked[AGAIN_PENDING])
+               ? AGAIN_PENDING
+               : reason;
 }
 
-static void choose(const struct results *results, const struct question *question, struct again *out)
+static void choose(const struct results *results, const struct question *question,
+                   struct again *out)
 {
     *out = (struct again){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
@@ -70,12 +80,14 @@ static void choose(const struct results *results, const struct question *questio
     }
 }
 
-static void choose_not_clean(const struct results *results, const struct other_code *other, struct again *out)
+static void choose_not_clean(const struct results *results, const struct other_code *other,
+                             struct again *out)
 {
-    const struct question not_clean = {
-        .asked =
-            {[AGAIN_UNVERIFIED] = true, [AGAIN_SUSPECT] = true, [AGAIN_CONTAMINATED] = true, [AGAIN_PENDING] = true},
-        .other = other};
+    const struct question not_clean = {.asked = {[AGAIN_UNVERIFIED] = true,
+                                                 [AGAIN_SUSPECT] = true,
+                                                 [AGAIN_CONTAMINATED] = true,
+                                                 [AGAIN_PENDING] = true},
+                                       .other = other};
     choose(results, &not_clean, out);
 }
 
@@ -92,12 +104,14 @@ static bool no_such(const struct results *results, const char *word, struct err 
     EACH (item, results->items, results->count)
         strv_add(&names, item->id);
     AUTO_FREE char *nearest = problem_nearest(word, (const char *const *)names.items, names.count);
-    return err_set(
-        err, "'%s' is neither failed, unverified, suspect, contaminated nor the id of an experiment of this run%s",
-        word, nearest);
+    return err_set(err,
+                   "'%s' is neither failed, unverified, suspect, contaminated nor the id of an "
+                   "experiment of this run%s",
+                   word, nearest);
 }
 
-static bool take_word(const struct results *results, const char *word, struct question *question, struct err *err)
+static bool take_word(const struct results *results, const char *word, struct question *question,
+                      struct err *err)
 {
     for (size_t i = 0; i <= AGAIN_FAILED; i++)
         if (strcmp(word, words[i]) == 0)
@@ -110,8 +124,8 @@ static bool take_word(const struct results *results, const char *word, struct qu
     return no_such(results, word, err);
 }
 
-static bool choose_named(const struct results *results, const char *which, const struct other_code *other,
-                         struct again *out, struct err *err)
+static bool choose_named(const struct results *results, const char *which,
+                         const struct other_code *other, struct again *out, struct err *err)
 {
     struct question question = {.other = other};
     bool ok = true;
@@ -128,8 +142,8 @@ static bool choose_named(const struct results *results, const char *which, const
     return ok;
 }
 
-bool again_choose(const struct results *results, const char *which, const struct other_code *other, struct again *out,
-                  struct err *err)
+bool again_choose(const struct results *results, const char *which, const struct other_code *other,
+                  struct again *out, struct err *err)
 {
     *out = (struct again){0};
     if (which)

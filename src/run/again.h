@@ -21,19 +21,20 @@ struct again {
     bool *items;            /* by number - 1: it is to be done again */
     enum verdict *verdicts; /* by number - 1: of the result that stands */
     size_t size;
-    size_t count;        /* of those */
+    size_t count;                  /* of those */
     size_t reasons[AGAIN_REASONS]; /* of those, by what chose them */
-    size_t unjudged;     /* ended before verdicts were given: left alone, as nothing speaks against them */
+    /* ended before verdicts were given: left alone, as nothing speaks against them */
+    size_t unjudged;
 };
 
 /* Results that are not clean, and what an earlier session planned again and did not finish. */
 void again_of_results(const struct results *results, struct again *out);
 
-/* which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas between:
- * these and no others; an id that did not end counts, too. NULL: as again_of_results. other: makes results
- * unverified; NULL: none. */
-bool again_choose(const struct results *results, const char *which, const struct other_code *other, struct again *out,
-                  struct err *err);
+/* which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas
+ * between: these and no others; an id that did not end counts, too. NULL: as again_of_results.
+ * other: makes results unverified; NULL: none. */
+bool again_choose(const struct results *results, const char *which, const struct other_code *other,
+                  struct again *out, struct err *err);
 void again_fini(struct again *again);
 
 /* "1 unverified, 1 suspect, 2 contaminated, 1 failed, 1 named, 1 planned before"; fresh. */

@@ -24,12 +24,17 @@ static const char *const attempt_files[] = {log_name,      times_name,      "ene
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
-    *attempt = (struct attempt){
-        .experiment = experiment, .number = number, .folder = -1, .pipe = -1, .log_fd = -1, .times_fd = -1};
+    *attempt = (struct attempt){.experiment = experiment,
+                                .number = number,
+                                .folder = -1,
+                                .pipe = -1,
+                                .log_fd = -1,
+                                .times_fd = -1};
     attempt->plan = experiment ? &experiment->foreground : NULL;
 }
 
-void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop)
+void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment,
+                       int64_t number, int64_t loop)
 {
     attempt_init(attempt, experiment, number);
     attempt->plan = experiment->background;
@@ -70,7 +75,8 @@ void attempt_job_gone(const struct run_request *request, const struct job *job)
         state_job_gone(request->state, job_identity(job));
 }
 
-static bool move_to_earlier(const struct attempt *attempt, const char *name, int *earlier, struct err *err)
+static bool move_to_earlier(const struct attempt *attempt, const char *name, int *earlier,
+                            struct err *err)
 {
     char folder[40];
     struct stat status;
@@ -81,7 +87,8 @@ static bool move_to_earlier(const struct attempt *attempt, const char *name, int
         *earlier = fs_make_dir_at(attempt->folder, folder, 0777, err);
     if (*earlier < 0)
         return false;
-    return renameat(attempt->folder, name, *earlier, name) == 0 || err_sys(err, "move %s to %s", name, folder);
+    return renameat(attempt->folder, name, *earlier, name) == 0 ||
+           err_sys(err, "move %s to %s", name, folder);
 }
 
 static bool move_earlier_files(const struct attempt *attempt, struct err *err)
@@ -106,11 +113,13 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
 }
 
 /* Appending: where a job cuts the log, what follows does not hide that. */
-static int create_log(const struct attempt *attempt, const char *name, ino_t *inode, struct err *err)
+static int create_log(const struct attempt *attempt, const char *name, ino_t *inode,
+                      struct err *err)
 {
     struct stat status;
     AUTO_CLOSE int fd = fs_create_at(attempt->folder, name, err);
-    if (fd < 0 || ((fcntl(fd, F_SETFL, O_APPEND) != 0 || fstat(fd, &status) != 0) && !err_sys(err, "%s", name))) {
+    if (fd < 0 || ((fcntl(fd, F_SETFL, O_APPEND) != 0 || fstat(fd, &status) != 0) &&
+                   !err_sys(err, "%s", name))) {
         err_wrap(err, "%s", attempt->experiment->id);
         return -1;
     }
@@ -121,11 +130,13 @@ static int create_log(const struct attempt *attempt, const char *name, ino_t *in
 bool attempt_open_files(struct attempt *attempt, struct err *err)
 {
     attempt->log_fd = create_log(attempt, log_name, &attempt->log_inode, err);
-    attempt->times_fd = attempt->log_fd < 0 ? -1 : create_log(attempt, times_name, &attempt->times_inode, err);
+    attempt->times_fd =
+        attempt->log_fd < 0 ? -1 : create_log(attempt, times_name, &attempt->times_inode, err);
     return attempt->times_fd >= 0;
 }
 
-static void add_change(const struct attempt *attempt, const char *name, ino_t inode, int64_t bytes, struct text *out)
+static void add_change(const struct attempt *attempt, const char *name, ino_t inode, int64_t bytes,
+                       struct text *out)
 {
     struct stat status;
     bool there = fstatat(attempt->folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -135,8 +146,8 @@ static void add_change(const struct attempt *attempt, const char *name, ino_t in
     else if (status.st_ino != inode)
         text_addf(out, "%s%s was replaced", separator, name);
     else if (bytes >= 0 && status.st_size != bytes)
-        text_addf(out, "%s%s has %lld bytes, %lld were written", separator, name, (long long)status.st_size,
-                  (long long)bytes);
+        text_addf(out, "%s%s has %lld bytes, %lld were written", separator, name,
+                  (long long)status.st_size, (long long)bytes);
 }
 
 char *attempt_log_changes(const struct attempt *attempt)
@@ -144,7 +155,8 @@ char *attempt_log_changes(const struct attempt *attempt)
     AUTO_TEXT struct text text = {0};
     if (!attempt->log || attempt->log_failed)
         return NULL;
-    add_change(attempt, log_name, attempt->log_inode, (int64_t)joblog_totals(attempt->log).kept, &text);
+    add_change(attempt, log_name, attempt->log_inode, (int64_t)joblog_totals(attempt->log).kept,
+               &text);
     add_change(attempt, times_name, attempt->times_inode, -1, &text);
     return text.length ? text_take(&text) : NULL;
 }
@@ -168,7 +180,8 @@ bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct er
 
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err)
 {
-    attempt->fifo = mark_fifo_new(attempt->folder, fifo_name, request->change_user ? request->uid : (uid_t)-1, err);
+    attempt->fifo = mark_fifo_new(attempt->folder, fifo_name,
+                                  request->change_user ? request->uid : (uid_t)-1, err);
     return attempt->fifo != NULL;
 }
 
@@ -192,8 +205,8 @@ struct placeholder_place attempt_place(const struct attempt *attempt)
 
 /* Empty for an attempt: what the one before wrote was moved away with its other files. A loop of a
  * background finds what the loop before it left. own: the experiment's folder. */
-static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own, const char *run_dir,
-                               struct err *err)
+static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own,
+                               const char *run_dir, struct err *err)
 {
     const char *id = attempt->experiment->id, *name = placeholder_folder(attempt->loop > 0);
     AUTO_CLOSE int folder = fs_make_dir_at(own, name, 0777, err);
@@ -208,20 +221,22 @@ static bool make_output_folder(struct attempt *attempt, const struct run_request
 
 void attempt_remove_empty_output(const struct attempt *attempt)
 {
-    AUTO_CLOSE int own = attempt->folder < 0
-                             ? -1
-                             : openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int own = attempt->folder < 0 ? -1
+                                             : openat(attempt->folder, attempt->loop ? ".." : ".",
+                                                      O_PATH | O_DIRECTORY | O_CLOEXEC);
+    /* fails where it holds files */
     if (own >= 0)
-        (void)unlinkat(own, placeholder_folder(attempt->loop > 0), AT_REMOVEDIR); /* fails where it holds files */
+        (void)unlinkat(own, placeholder_folder(attempt->loop > 0), AT_REMOVEDIR);
 }
 
-static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
-                             struct strv *env)
+static void make_environment(const struct attempt *attempt, const struct run_request *request,
+                             const char *run_dir, struct strv *env)
 {
     const struct plan_job *job = attempt->plan;
     char number[24];
     strv_add_all(env, request->environment);
-    /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
+    /* Python keeps output back when it is not a terminal: lines would be stamped long after they
+     * were printed. */
     if (!strv_env_get(env, "PYTHONUNBUFFERED"))
         strv_env_set(env, "PYTHONUNBUFFERED", "1");
     AUTO_STRV struct strv own = {0};
@@ -237,7 +252,8 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Not the FIFO of a run around this one, either. */
     if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
         strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
-    AUTO_FREE char *snapshot = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, SNAPSHOT_NAME);
+    AUTO_FREE char *snapshot =
+        mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, SNAPSHOT_NAME);
     if (attempt->experiment->foreground.memory_snapshot)
         strv_env_set(env, "TARE_MEMORY_SNAPSHOT", snapshot);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
@@ -247,8 +263,8 @@ static void make_environment(const struct attempt *attempt, const struct run_req
         ledger_tell_job(attempt->ledger, NULL, env);
 }
 
-bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
-                       const char *run_dir, struct err *err)
+bool attempt_start_job(struct attempt *attempt, const struct run_request *request,
+                       const struct limits *limits, const char *run_dir, struct err *err)
 {
     const struct plan_job *job = attempt->plan;
     AUTO_STRV struct strv env = {0};
@@ -258,8 +274,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         return err_sys(err, "make the log's pipe");
     attempt->pipe = ends[0];
     AUTO_CLOSE int write_end = ends[1];
-    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment of ours; best
-     * effort. */
+    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment
+     * of ours; best effort. */
     if (fcntl(attempt->pipe, F_SETFL, O_NONBLOCK) != 0)
         return err_sys(err, "set up the log's pipe");
     (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);
@@ -267,7 +283,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         return false;
     AUTO_CLOSE int records =
         openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int own = openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int own =
+        openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (records < 0 || own < 0)
         return err_sys(err, "open the run's folder");
     if (!make_output_folder(attempt, request, own, run_dir, err))
@@ -275,7 +292,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     const struct placeholder_place place = attempt_place(attempt);
     placeholder_fill_argv(job, &place, &argv);
     make_environment(attempt, request, run_dir, &env);
-    if (attempt->loop == 0 && !job->rules.reads_checkpoints) /* it takes time, of which none is the training's */
+    /* it takes time, of which none is the training's */
+    if (attempt->loop == 0 && !job->rules.reads_checkpoints)
         attempt->checkpoints = checkpoints_watch(job->cwd);
     struct job_request start = {
         .containment = request->containment,
@@ -302,7 +320,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
 /* The patterns of a job as joblog takes them; the caller frees the array. */
 static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
 {
-    *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count + FAILURE_SIGNS;
+    *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count +
+             FAILURE_SIGNS;
     struct joblog_pattern *patterns = mem_array(*count + 1, sizeof *patterns);
     struct joblog_pattern *at = patterns;
     EACH (metric, job->metrics, job->metric_count)
@@ -340,7 +359,8 @@ static bool has_launcher(const struct strv *argv)
                                             NULL};
     enum { WORDS = 8 }; /* env and uv run before it, python3 -m */
     for (size_t i = 0; i < argv->count && i < WORDS; i++) {
-        const char *slash = strrchr(argv->items[i], '/'), *word = slash ? slash + 1 : argv->items[i];
+        const char *slash = strrchr(argv->items[i], '/'),
+                   *word = slash ? slash + 1 : argv->items[i];
         for (size_t k = 0; launchers[k]; k++)
             if (strcmp(word, launchers[k]) == 0)
                 return true;
@@ -348,8 +368,9 @@ static bool has_launcher(const struct strv *argv)
     return false;
 }
 
-bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,
-                       joblog_mark_fn *mark, void *context, struct err *err)
+bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
+                       joblog_metric_fn *metric, joblog_mark_fn *mark, void *context,
+                       struct err *err)
 {
     size_t count;
     AUTO_FREE struct joblog_pattern *patterns = make_patterns(attempt->plan, &count);
@@ -403,7 +424,8 @@ void attempt_take_usage(struct attempt *attempt)
         known->cpu_s = now.cpu_s;
         known->has_cpu = true;
     }
-    if (now.has_peak_memory && (!known->has_peak_memory || now.peak_memory_bytes > known->peak_memory_bytes)) {
+    if (now.has_peak_memory &&
+        (!known->has_peak_memory || now.peak_memory_bytes > known->peak_memory_bytes)) {
         known->peak_memory_bytes = now.peak_memory_bytes;
         known->has_peak_memory = true;
     }
@@ -431,7 +453,8 @@ bool attempt_is_quiet(struct attempt *attempt)
 {
     struct job_member members[1];
     attempt_take_exit(attempt);
-    return !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
+    return !attempt->job || !attempt->gate_open ||
+           (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
 }
 
 void attempt_kill(struct attempt *attempt)
@@ -445,7 +468,8 @@ void attempt_kill(struct attempt *attempt)
 bool attempt_prove(struct attempt *attempt)
 {
     size_t count = 0;
-    bool gone = !attempt->job || job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    bool gone = !attempt->job ||
+                job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
     attempt->survivor_count = gone ? 0 : count;
     attempt->unproven = !gone && count == 0;
     return gone;
@@ -480,7 +504,8 @@ bool attempt_close_log(struct attempt *attempt)
 
 const char *attempt_setuid_hint(const struct attempt *attempt)
 {
-    if (!attempt->job || attempt->folder < 0 || !aftermath_setuid_refused(attempt->folder, log_name))
+    if (!attempt->job || attempt->folder < 0 ||
+        !aftermath_setuid_refused(attempt->folder, log_name))
         return NULL;
     return setuid_hint(job_layers(attempt->job));
 }
@@ -495,7 +520,8 @@ double attempt_duration_s(const struct attempt *attempt, bool *valid)
 static uint64_t machine_kills(const struct attempt *attempt)
 {
     uint64_t now = 0;
-    bool more = attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) && now > attempt->kills_before;
+    bool more = attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) &&
+                now > attempt->kills_before;
     return more ? now - attempt->kills_before : 0;
 }
 
@@ -509,9 +535,12 @@ void attempt_blame_machine(struct attempt *attempt)
         text_addf(&why, "the job's init (pid %d) was killed, and the job with it",
                   (int)job_identity(attempt->job)->pid);
         if (machine_kills(attempt) > 0)
-            text_add(&why, ": probably by the kernel, which ended processes for want of memory meanwhile");
+            text_add(
+                &why,
+                ": probably by the kernel, which ended processes for want of memory meanwhile");
     } else if (exit->exec_failed && err_is_shortage(exit->exec_errno)) {
-        text_addf(&why, "cannot run %s: %s", attempt->plan->argv.items[0], strerror(exit->exec_errno));
+        text_addf(&why, "cannot run %s: %s", attempt->plan->argv.items[0],
+                  strerror(exit->exec_errno));
     } else {
         return;
     }

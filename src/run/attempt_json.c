@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* json_string refuses what is no UTF-8, and paths may be anything: then each byte that is none becomes '?'. */
+/* json_string refuses what is no UTF-8, and paths may be anything: then each byte that is none
+ * becomes '?'. */
 static json_t *safe_text(const char *text)
 {
     json_t *json = json_string(text);
@@ -45,20 +46,21 @@ static json_t *layers_json(const struct attempt *attempt)
 {
     const struct job *job = attempt->job;
     const struct containment *layers = job_layers(job);
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:o*}", "pidns", layers->pidns, "userns", layers->userns, "cgroup",
-                     layers->cgroup, "sweep", true, "kernel_backed", containment_kernel_backed(layers),
-                     "run_folder_read_only", job_records_errno(job) == 0, "cpu_set",
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:o*}", "pidns", layers->pidns, "userns",
+                     layers->userns, "cgroup", layers->cgroup, "sweep", true, "kernel_backed",
+                     containment_kernel_backed(layers), "run_folder_read_only",
+                     job_records_errno(job) == 0, "cpu_set",
                      attempt->cpus ? cpus_json(attempt) : NULL);
 }
 
 json_t *attempt_born_json(const struct attempt *attempt)
 {
     const struct job_identity *identity = job_identity(attempt->job);
-    return json_pack("{s:s, s:o*, s:i, s:I, s:s, s:o, s:o, s:o}", "role", attempt_role(attempt), "number",
-                     attempt->loop ? json_integer(attempt->loop) : NULL, "pid", (int)identity->pid, "start_time",
-                     (json_int_t)identity->start_time, "boot_id", identity->boot_id, "cgroup",
-                     json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag), "layers",
-                     layers_json(attempt));
+    return json_pack("{s:s, s:o*, s:i, s:I, s:s, s:o, s:o, s:o}", "role", attempt_role(attempt),
+                     "number", attempt->loop ? json_integer(attempt->loop) : NULL, "pid",
+                     (int)identity->pid, "start_time", (json_int_t)identity->start_time, "boot_id",
+                     identity->boot_id, "cgroup", json_text_or_null(identity->cgroup), "tag",
+                     json_text_or_null(identity->tag), "layers", layers_json(attempt));
 }
 
 json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
@@ -70,11 +72,12 @@ json_t *attempt_exit_json(const struct attempt *attempt, bool signalled)
 json_t *attempt_exited_json(const struct attempt *attempt)
 {
     const struct job_usage *usage = &attempt->usage;
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "role", attempt_role(attempt), "exit_code",
-                     attempt_exit_json(attempt, false), "signal", attempt_exit_json(attempt, true), "cpu_s",
-                     usage->has_cpu ? json_finite(usage->cpu_s) : json_null(), "peak_memory_bytes",
-                     integer_or_null(usage->has_peak_memory, (json_int_t)usage->peak_memory_bytes), "processes",
-                     integer_or_null(usage->has_processes, (json_int_t)usage->processes));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o}", "role", attempt_role(attempt), "exit_code",
+        attempt_exit_json(attempt, false), "signal", attempt_exit_json(attempt, true), "cpu_s",
+        usage->has_cpu ? json_finite(usage->cpu_s) : json_null(), "peak_memory_bytes",
+        integer_or_null(usage->has_peak_memory, (json_int_t)usage->peak_memory_bytes), "processes",
+        integer_or_null(usage->has_processes, (json_int_t)usage->processes));
 }
 
 static json_t *members_json(const struct job_member *members, size_t count)
@@ -83,8 +86,9 @@ static json_t *members_json(const struct job_member *members, size_t count)
     for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
         char state[2] = {members[i].state ? members[i].state : '?', 0};
         json_t *member =
-            json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command", safe_text(members[i].command),
-                      "state", safe_text(state), "wchan", members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
+            json_pack("{s:i, s:o, s:o, s:o*}", "pid", (int)members[i].pid, "command",
+                      safe_text(members[i].command), "state", safe_text(state), "wchan",
+                      members[i].wchan[0] ? safe_text(members[i].wchan) : NULL);
         json_array_append_new(json, member);
     }
     return json;
@@ -94,7 +98,8 @@ json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
 {
     return json_pack("{s:s, s:o, s:o, s:o}", "role", attempt_role(attempt), "leftovers",
                      members_json(attempt->leftovers, attempt->leftover_count), "survivors",
-                     members_json(attempt->survivors, attempt->survivor_count), "seconds", json_finite(seconds));
+                     members_json(attempt->survivors, attempt->survivor_count), "seconds",
+                     json_finite(seconds));
 }
 
 json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error)
@@ -102,11 +107,12 @@ json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, cons
     json_t *json = attempt_exited_json(loop);
     bool stopped = outcome == OUTCOME_INTERRUPTED, valid;
     double duration_s = attempt_duration_s(loop, &valid);
-    json_object_update_new(json, json_pack("{s:I, s:s, s:o, s:o, s:o}", "number", (json_int_t)loop->loop, "outcome",
-                                           stopped ? "stopped" : outcome_name(outcome), "error",
-                                           error && !stopped ? safe_text(error) : json_null(), "duration_s",
-                                           valid ? json_finite(duration_s) : json_null(), "leftovers",
-                                           members_json(loop->leftovers, loop->leftover_count)));
+    json_object_update_new(
+        json, json_pack("{s:I, s:s, s:o, s:o, s:o}", "number", (json_int_t)loop->loop, "outcome",
+                        stopped ? "stopped" : outcome_name(outcome), "error",
+                        error && !stopped ? safe_text(error) : json_null(), "duration_s",
+                        valid ? json_finite(duration_s) : json_null(), "leftovers",
+                        members_json(loop->leftovers, loop->leftover_count)));
     return json;
 }
 
@@ -125,10 +131,12 @@ static json_t *metrics_json(const struct attempt *attempt)
     return json;
 }
 
-/* {"matches", "step", "epoch" (no key: no point has one), "seconds" since the attempt's start, "value"}: lists of the same length. */
+/* {"matches", "step", "epoch" (no key: no point has one), "seconds" since the attempt's start,
+ * "value"}: lists of the same length. */
 static json_t *points_json(const struct metric_history *history, int64_t start_ns)
 {
-    json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(), *values = json_array();
+    json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(),
+           *values = json_array();
     bool any_epoch = false;
     EACH (point, history->points, history->count) {
         int64_t us = (point->t_ns - start_ns) / 1000;
@@ -138,8 +146,9 @@ static json_t *points_json(const struct metric_history *history, int64_t start_n
         json_array_append_new(seconds, json_finite((double)us / 1e6));
         json_array_append_new(values, json_from_reading(point->value));
     }
-    json_t *json = json_pack("{s:I, s:o, s:O*, s:o, s:o}", "matches", (json_int_t)history->matches, "step", steps,
-                             "epoch", any_epoch ? epochs : NULL, "seconds", seconds, "value", values);
+    json_t *json =
+        json_pack("{s:I, s:o, s:O*, s:o, s:o}", "matches", (json_int_t)history->matches, "step",
+                  steps, "epoch", any_epoch ? epochs : NULL, "seconds", seconds, "value", values);
     json_decref(epochs);
     return json;
 }
@@ -162,36 +171,38 @@ static json_t *marks_json(const struct attempt *attempt)
 {
     const struct marks_counts *counts = &attempt->marks.counts;
     return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)counts->taken, "repeated",
-                     (json_int_t)counts->repeated, "limited", (json_int_t)counts->limited, "refused",
-                     (json_int_t)attempt->marks_refused);
+                     (json_int_t)counts->repeated, "limited", (json_int_t)counts->limited,
+                     "refused", (json_int_t)attempt->marks_refused);
 }
 
 static json_t *log_json(const struct joblog *log)
 {
     struct joblog_totals totals = joblog_totals(log);
-    return json_pack("{s:I, s:I, s:I, s:I, s:b}", "bytes", (json_int_t)totals.bytes, "kept", (json_int_t)totals.kept,
-                     "lines", (json_int_t)totals.lines, "limited_lines", (json_int_t)totals.limited_lines, "capped",
-                     totals.capped);
+    return json_pack("{s:I, s:I, s:I, s:I, s:b}", "bytes", (json_int_t)totals.bytes, "kept",
+                     (json_int_t)totals.kept, "lines", (json_int_t)totals.lines, "limited_lines",
+                     (json_int_t)totals.limited_lines, "capped", totals.capped);
 }
 
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error)
 {
     bool valid;
     double duration_s = attempt_duration_s(attempt, &valid);
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", outcome_name(outcome),
-                     "duration_s", valid ? json_finite(duration_s) : json_null(), "end_ns",
-                     integer_or_null(valid, attempt->end_ns), "exit_code", attempt_exit_json(attempt, false), "signal",
-                     attempt_exit_json(attempt, true), "reason", stop_reason_name(attempt->reason), "error",
-                     error ? safe_text(error) : json_null(), "metrics", metrics_json(attempt), "history",
-                     history_json(attempt), "marks", marks_json(attempt), "log",
-                     attempt->log ? log_json(attempt->log) : json_null());
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", outcome_name(outcome),
+        "duration_s", valid ? json_finite(duration_s) : json_null(), "end_ns",
+        integer_or_null(valid, attempt->end_ns), "exit_code", attempt_exit_json(attempt, false),
+        "signal", attempt_exit_json(attempt, true), "reason", stop_reason_name(attempt->reason),
+        "error", error ? safe_text(error) : json_null(), "metrics", metrics_json(attempt),
+        "history", history_json(attempt), "marks", marks_json(attempt), "log",
+        attempt->log ? log_json(attempt->log) : json_null());
 }
 
 json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)
 {
-    return json_pack("{s:s, s:I, s:O?, s:O?, s:O?}", "outcome", outcome_name(outcome), "retries", (json_int_t)retries,
-                     "duration_s", json_object_get(last_attempt, "duration_s"), "metrics",
-                     json_object_get(last_attempt, "metrics"), "error", json_object_get(last_attempt, "error"));
+    return json_pack("{s:s, s:I, s:O?, s:O?, s:O?}", "outcome", outcome_name(outcome), "retries",
+                     (json_int_t)retries, "duration_s", json_object_get(last_attempt, "duration_s"),
+                     "metrics", json_object_get(last_attempt, "metrics"), "error",
+                     json_object_get(last_attempt, "error"));
 }
 
 char *attempt_members_text(const struct job_member *members, size_t count)
@@ -200,7 +211,8 @@ char *attempt_members_text(const struct job_member *members, size_t count)
     for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
         text_addf(&text, "%s%ld %s", i ? ", " : "", (long)members[i].pid, members[i].command);
         if (members[i].wchan[0] || members[i].state == 'D')
-            text_addf(&text, " (state %c%s%s)", members[i].state, members[i].wchan[0] ? ", in " : "", members[i].wchan);
+            text_addf(&text, " (state %c%s%s)", members[i].state,
+                      members[i].wchan[0] ? ", in " : "", members[i].wchan);
     }
     if (count > ATTEMPT_MEMBERS_MAX)
         text_addf(&text, ", and %zu more", count - ATTEMPT_MEMBERS_MAX);

@@ -1,5 +1,5 @@
-/* The budgets of a run: energy, time. No experiment begins that what is left is not enough for, and attempts under way are
- * ended when a budget is used up (docs/reference/running.md). */
+/* The budgets of a run: energy, time. No experiment begins that what is left is not enough for, and
+ * attempts under way are ended when a budget is used up (docs/reference/running.md). */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-/* What an attempt under way has used is journaled about once a minute, and at each hundredth of a budget. */
+/* What an attempt under way has used is journaled about once a minute, and at each hundredth of a
+ * budget. */
 static const int64_t TELL_NS = 60 * NS_PER_S;
 static const double TELL_SHARE = 0.01;
 
@@ -71,8 +72,9 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
 {
     const struct run_budget *budget = runner->request->budget;
     const struct store_use *use = store_use(runner->request->store);
-    double used_j = use->energy_j,
-           mean_j = use->succeeded_measured ? use->succeeded_j / (double)use->succeeded_measured : 0;
+    double used_j = use->energy_j, mean_j = use->succeeded_measured
+                                                ? use->succeeded_j / (double)use->succeeded_measured
+                                                : 0;
     double reserved_j = 0;
     EACH (lane, runner->lanes, runner->lane_count) {
         struct reading live = live_j(lane);
@@ -80,7 +82,8 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
         if (lane->experiment && lane->phase > PHASE_TAKING && lane->phase < PHASE_JUDGING)
             reserved_j += fmax(0, mean_j - (live.valid ? live.value : 0));
     }
-    uses[BUDGET_ENERGY] = (struct use){"energy budget", budget->energy_j, used_j, mean_j, reserved_j};
+    uses[BUDGET_ENERGY] =
+        (struct use){"energy budget", budget->energy_j, used_j, mean_j, reserved_j};
     uses[BUDGET_TIME] = (struct use){
         .name = "time budget",
         .budget = budget->time_s,
@@ -127,9 +130,10 @@ static char *too_little(const struct use uses[BUDGETS])
         AUTO_FREE char *budget = amount_of(uses[i].budget, i);
         AUTO_FREE char *used = amount_of(uses[i].used, i);
         AUTO_FREE char *mean = amount_of(uses[i].mean, i);
-        return mem_printf(
-            "the %s of %s does not suffice for another experiment: %s used%s, and one needs %s on average",
-            uses[i].name, budget, used, uses[i].reserved > 0 ? ", the rest needed by those under way" : "", mean);
+        return mem_printf("the %s of %s does not suffice for another experiment: %s used%s, and "
+                          "one needs %s on average",
+                          uses[i].name, budget, used,
+                          uses[i].reserved > 0 ? ", the rest needed by those under way" : "", mean);
     }
     return NULL;
 }
@@ -137,10 +141,10 @@ static char *too_little(const struct use uses[BUDGETS])
 static void break_unmeasured(struct runner *runner, const char *what)
 {
     struct err err;
-    err_set(
-        &err,
-        "the energy budget cannot be checked: %s; when that is fixed, or without that budget, go on with --resume %s",
-        what, runner->typed_dir);
+    err_set(&err,
+            "the energy budget cannot be checked: %s; when that is fixed, or without that budget, "
+            "go on with --resume %s",
+            what, runner->typed_dir);
     runner_break(runner, &err);
 }
 
@@ -152,7 +156,8 @@ static bool is_blind(struct runner *runner)
         return false;
     for (size_t i = 0; i < runner->lane_count; i++) {
         const struct lane *lane = &runner->lanes[i];
-        const char *what = lane->energy_meters ? budget_of(lane)->unmeasured : "the meters could not be started";
+        const char *what =
+            lane->energy_meters ? budget_of(lane)->unmeasured : "the meters could not be started";
         if (!what || lane->lost || lane->retired)
             continue;
         break_unmeasured(runner, what);
@@ -160,7 +165,8 @@ static bool is_blind(struct runner *runner)
     }
     bool blind = use->unmeasured_s - runner->budget.unmeasured_before_s > UNMEASURED_S;
     if (blind)
-        break_unmeasured(runner, "attempts of this session, of more than a minute together, have no energy");
+        break_unmeasured(
+            runner, "attempts of this session, of more than a minute together, have no energy");
     return blind;
 }
 
@@ -197,8 +203,9 @@ static json_t *use_json(const struct use *use, const char *unit)
     AUTO_FREE char *mean = mem_printf("mean_%s", unit);
     if (use->budget <= 0)
         return json_null();
-    return json_pack("{s:o, s:o, s:o}", budget, json_finite(use->budget), used, json_finite(number_round(use->used, 6)),
-                     mean, use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
+    return json_pack("{s:o, s:o, s:o}", budget, json_finite(use->budget), used,
+                     json_finite(number_round(use->used, 6)), mean,
+                     use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
 }
 
 static json_t *counted_json(const struct runner *runner)
@@ -208,7 +215,8 @@ static json_t *counted_json(const struct runner *runner)
     const struct rapl *rapl = packages_of(runner);
     bool packages = false;
     for (size_t i = 0; rapl && i < rapl->count; i++)
-        packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
+        packages =
+            packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
     if (energy_meters && energy_meters->gpu_count > 0)
         json_array_append_new(json, json_string(energy_meters_scope_name(ENERGY_GPU)));
     if (packages)
@@ -223,10 +231,11 @@ json_t *budget_json(struct runner *runner)
         return NULL;
     uses_of(runner, uses);
     const struct store_use *use = store_use(runner->request->store);
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy", use_json(&uses[BUDGET_ENERGY], "j"), "time",
-                     use_json(&uses[BUDGET_TIME], "s"), "counted",
-                     counts_energy(runner) ? counted_json(runner) : json_array(), "attempts", (json_int_t)use->attempts,
-                     "estimated", (json_int_t)use->estimated, "unmeasured", (json_int_t)use->unmeasured, "reached",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy",
+                     use_json(&uses[BUDGET_ENERGY], "j"), "time", use_json(&uses[BUDGET_TIME], "s"),
+                     "counted", counts_energy(runner) ? counted_json(runner) : json_array(),
+                     "attempts", (json_int_t)use->attempts, "estimated", (json_int_t)use->estimated,
+                     "unmeasured", (json_int_t)use->unmeasured, "reached",
                      budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
@@ -262,7 +271,8 @@ static void look(struct lane *lane)
     own->read_ns = now_ns;
 }
 
-static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
+static void take_counter(struct lane *lane, size_t domain, const char *name,
+                         const struct counter_reading *reading)
 {
     struct lane_budget *own = budget_of(lane);
     const struct rapl *rapl = packages_of(lane->runner);

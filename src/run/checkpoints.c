@@ -1,6 +1,7 @@
-/* Checkpoints that are older than an attempt and are read while it runs: a training that does not train, but evaluates what
- * another one left, has that one's metrics. Only files that were there before are watched, which costs nothing during
- * the training. The metric is suspect where another experiment of the run wrote the file, as its time of change says. */
+/* Checkpoints that are older than an attempt and are read while it runs: a training that does not
+ * train, but evaluates what another one left, has that one's metrics. Only files that were there
+ * before are watched, which costs nothing during the training. The metric is suspect where another
+ * experiment of the run wrote the file, as its time of change says. */
 #include "run/aftermath.h"
 
 #include "base/fs.h"
@@ -15,7 +16,8 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-/* What one look at a repository may take: a folder of data has millions of files, a network's is slow. */
+/* What one look at a repository may take: a folder of data has millions of files, a network's is
+ * slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
 static const int64_t LOOK_NS = 100 * NS_PER_MS;
 
@@ -65,18 +67,21 @@ static bool looks_like_checkpoint(const char *path)
     return ends_with(path, certain) || (ends_with(path, data_too) && has_word(path, model_words));
 }
 
-/* Trained weights, as far as the path says: the first experiment makes data, caches and downloads for
- * all others. */
+/* Trained weights, as far as the path says: the first experiment makes data, caches and downloads
+ * for all others. */
 static bool is_surely_checkpoint(const char *path)
 {
     static const char *const weights[] = {".pth", ".ckpt", ".safetensors", NULL};
-    static const char *const others[] = {"data",  "cache", "processed", "feature",  "embed", "vocab",    "token",
-                                         "stats", "split", "pretrain",  "download", "hub",   "imagenet", NULL};
+    static const char *const others[] = {"data",     "cache", "processed", "feature", "embed",
+                                         "vocab",    "token", "stats",     "split",   "pretrain",
+                                         "download", "hub",   "imagenet",  NULL};
     static const char *const nets[] = {"net", "cnn", NULL};
-    return !has_word(path, others) && (ends_with(path, weights) || has_word(path, model_words) || has_word(path, nets));
+    return !has_word(path, others) &&
+           (ends_with(path, weights) || has_word(path, model_words) || has_word(path, nets));
 }
 
-static void add_file(struct checkpoints *checkpoints, const char *root, const char *path, const struct stat *status)
+static void add_file(struct checkpoints *checkpoints, const char *root, const char *path,
+                     const struct stat *status)
 {
     int64_t written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
     if (written_ns >= checkpoints->start_ns)
@@ -86,15 +91,17 @@ static void add_file(struct checkpoints *checkpoints, const char *root, const ch
         return;
     }
     AUTO_FREE char *whole = mem_printf("%s/%s", root, path);
-    int watch = inotify_add_watch(checkpoints->notify, whole, IN_CLOSE_NOWRITE | IN_MODIFY | IN_DONT_FOLLOW);
+    int watch = inotify_add_watch(checkpoints->notify, whole,
+                                  IN_CLOSE_NOWRITE | IN_MODIFY | IN_DONT_FOLLOW);
     if (watch >= 0)
         checkpoints->files[checkpoints->count++] =
             (struct checkpoint){.path = mem_strdup(path), .watch = watch, .written_ns = written_ns};
 }
 
-/* Takes folder. Hidden folders (.git, .venv) hold no training's results, and a run's folder, wherever it is, holds those of
- * its own experiments. */
-static void look_in(struct checkpoints *checkpoints, const char *root, const char *below, int folder, int depth)
+/* Takes folder. Hidden folders (.git, .venv) hold no training's results, and a run's folder,
+ * wherever it is, holds those of its own experiments. */
+static void look_in(struct checkpoints *checkpoints, const char *root, const char *below,
+                    int folder, int depth)
 {
     AUTO_CLOSE int own = folder;
     if (depth > 0 && faccessat(own, "run.lock", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
@@ -102,7 +109,8 @@ static void look_in(struct checkpoints *checkpoints, const char *root, const cha
     AUTO_DIR DIR *dir = fs_list(own, ".");
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         struct stat status;
-        if (checkpoints->entries++ >= ENTRIES_MAX || clock_monotonic_ns() > checkpoints->give_up_ns) {
+        if (checkpoints->entries++ >= ENTRIES_MAX ||
+            clock_monotonic_ns() > checkpoints->give_up_ns) {
             checkpoints->cut_short = true;
             break;
         }
@@ -112,8 +120,10 @@ static void look_in(struct checkpoints *checkpoints, const char *root, const cha
             fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
-            look_in(checkpoints, root, path,
-                    openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), depth + 1);
+            look_in(
+                checkpoints, root, path,
+                openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                depth + 1);
         else if (S_ISREG(status.st_mode) && looks_like_checkpoint(path))
             add_file(checkpoints, root, path, &status);
     }
@@ -125,8 +135,9 @@ struct checkpoints *checkpoints_watch(const char *repository)
     if (notify < 0)
         return NULL;
     struct checkpoints *checkpoints = mem_alloc(sizeof *checkpoints);
-    *checkpoints = (struct checkpoints){
-        .notify = notify, .start_ns = clock_realtime_ns(), .give_up_ns = clock_monotonic_ns() + LOOK_NS};
+    *checkpoints = (struct checkpoints){.notify = notify,
+                                        .start_ns = clock_realtime_ns(),
+                                        .give_up_ns = clock_monotonic_ns() + LOOK_NS};
     look_in(checkpoints, repository, "", open(repository, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
     return checkpoints;
 }
@@ -163,7 +174,8 @@ static void read_events(struct checkpoints *checkpoints)
         }
 }
 
-/* Which of them somebody has read since then, before they were written anew; the caller frees it. NULL: none is known of. */
+/* Which of them somebody has read since then, before they were written anew; the caller frees it.
+ * NULL: none is known of. */
 static char *read_since(struct checkpoints *checkpoints)
 {
     struct text text = {0};
@@ -177,7 +189,8 @@ static char *read_since(struct checkpoints *checkpoints)
         char age[32];
         AUTO_FREE char *path = utf8_line(file->path);
         clock_format_duration(ns_to_s(checkpoints->start_ns - file->written_ns), age);
-        text_addf(&text, "%s%s, written %s before the attempt", count > 1 ? "; " : "read while it ran: ", path, age);
+        text_addf(&text, "%s%s, written %s before the attempt",
+                  count > 1 ? "; " : "read while it ran: ", path, age);
     }
     if (count > NAMED)
         text_addf(&text, "; and %zu more", count - NAMED);
@@ -201,7 +214,8 @@ static const struct plan_experiment *find_writer(const struct lane *lane, int64_
         bool before = last->started && last->ended_realtime_ns > 0 &&
                       last->ended_realtime_ns <= lane->attempt.checkpoints->start_ns;
         if (before && i + 1 != lane->experiment->number && written_ns <= last->ended_realtime_ns &&
-            written_ns >= last->started_realtime_ns - FILE_CLOCK_NS && has_job_in(experiment, lane->attempt.plan->cwd))
+            written_ns >= last->started_realtime_ns - FILE_CLOCK_NS &&
+            has_job_in(experiment, lane->attempt.plan->cwd))
             return experiment;
     }
     return NULL;
@@ -211,8 +225,9 @@ static void record_shared(struct lane *lane)
 {
     const struct checkpoints *checkpoints = lane->attempt.checkpoints;
     EACH (file, checkpoints->files, checkpoints->count) {
-        const struct plan_experiment *writer =
-            file->was_read && is_surely_checkpoint(file->path) ? find_writer(lane, file->written_ns) : NULL;
+        const struct plan_experiment *writer = file->was_read && is_surely_checkpoint(file->path)
+                                                   ? find_writer(lane, file->written_ns)
+                                                   : NULL;
         if (!writer)
             continue;
         AUTO_FREE char *path = utf8_line(file->path);
@@ -226,10 +241,11 @@ static json_t *end(struct lane *lane)
     bool *said = &lane->runner->checkpoints_said;
     if (lane->attempt.checkpoints && lane->attempt.checkpoints->cut_short && !*said) {
         *said = true;
-        lane_evidence(lane, "checkpoints_not_checked", "more than %d files below the working folder, or a slow disk",
-                      ENTRIES_MAX);
+        lane_evidence(lane, "checkpoints_not_checked",
+                      "more than %d files below the working folder, or a slow disk", ENTRIES_MAX);
     }
-    AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
+    AUTO_FREE char *old =
+        lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);
     if (old)

@@ -10,7 +10,8 @@
 /* A list of thousands of processors that are not neighbours. */
 enum { LIST_MAX = 65536, NODES_MAX = 1024 };
 
-/* As the kernel names a device's folder: in small letters. Nothing but a PCI address leads anywhere. */
+/* As the kernel names a device's folder: in small letters. Nothing but a PCI address leads
+ * anywhere. */
 static char *device_path(const char *bus, const char *file)
 {
     AUTO_FREE char *name = mem_strdup(bus);
@@ -64,7 +65,8 @@ static void read_cores(const char *root, const struct cpus *cpus, unsigned short
         core_of[cpu] = (unsigned short)cpu;
         if (!cpus_has(cpus, cpu))
             continue;
-        AUTO_FREE char *path = mem_printf("/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list", cpu);
+        AUTO_FREE char *path =
+            mem_printf("/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list", cpu);
         struct cpus siblings;
         if (!read_list(root, path, &siblings) || !cpus_has(&siblings, cpu))
             continue;
@@ -84,15 +86,16 @@ static size_t count_cores(const struct cpus *cpus, const unsigned short *core_of
 }
 
 /* The first cores that nobody has taken: neighbours share caches. False: fewer than quota. */
-static bool take_cores(const struct cpus *near, const unsigned short *core_of, size_t quota, struct cpus *taken,
-                       struct cpus *out)
+static bool take_cores(const struct cpus *near, const unsigned short *core_of, size_t quota,
+                       struct cpus *taken, struct cpus *out)
 {
     struct cpus mine = {0};
     size_t got = 0;
     *out = (struct cpus){0};
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++) {
         size_t core = core_of[cpu];
-        if (!cpus_has(near, cpu) || cpus_has(taken, core) || (got == quota && !cpus_has(&mine, core)))
+        if (!cpus_has(near, cpu) || cpus_has(taken, core) ||
+            (got == quota && !cpus_has(&mine, core)))
             continue;
         got += !cpus_has(&mine, core);
         cpus_add(&mine, core);
@@ -113,11 +116,13 @@ static void sort_lanes(size_t *order, const size_t *cores, size_t count)
     }
 }
 
-/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor n's core
- * (CPUS_MAX of them). Pure. False: there are not enough. */
-static bool deal(const struct cpus *near, size_t count, const unsigned short *core_of, struct cpus *out)
+/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor
+ * n's core (CPUS_MAX of them). Pure. False: there are not enough. */
+static bool deal(const struct cpus *near, size_t count, const unsigned short *core_of,
+                 struct cpus *out)
 {
-    AUTO_FREE size_t *cores = mem_array(count + 1, sizeof *cores), *order = mem_array(count + 1, sizeof *order);
+    AUTO_FREE size_t *cores = mem_array(count + 1, sizeof *cores),
+                     *order = mem_array(count + 1, sizeof *order);
     struct cpus all = {0};
     size_t quota = CPUS_MAX;
     for (size_t i = 0; i < count; i++) {
@@ -130,7 +135,8 @@ static bool deal(const struct cpus *near, size_t count, const unsigned short *co
     for (quota = even < quota ? even : quota; quota > 0; quota--) {
         struct cpus taken = {0};
         size_t done = 0;
-        while (done < count && take_cores(&near[order[done]], core_of, quota, &taken, &out[order[done]]))
+        while (done < count &&
+               take_cores(&near[order[done]], core_of, quota, &taken, &out[order[done]]))
             done++;
         if (done == count)
             return true;
@@ -139,8 +145,8 @@ static bool deal(const struct cpus *near, size_t count, const unsigned short *co
 }
 
 /* What is near any of the lane's GPUs, of what is allowed. */
-static bool near_lane(const char *root, const struct strv *buses, const struct cpus *allowed, struct cpus *out,
-                      int *node, struct err *err)
+static bool near_lane(const char *root, const struct strv *buses, const struct cpus *allowed,
+                      struct cpus *out, int *node, struct err *err)
 {
     *out = (struct cpus){0};
     for (size_t i = 0; i < buses->count; i++) {
@@ -153,10 +159,12 @@ static bool near_lane(const char *root, const struct strv *buses, const struct c
     }
     cpus_keep(out, allowed);
     return cpus_count(out) > 0 ||
-           err_set(err, "none of the processors near %s is among those that this run may use", buses->items[0]);
+           err_set(err, "none of the processors near %s is among those that this run may use",
+                   buses->items[0]);
 }
 
-static bool make(const char *root, const struct strv *buses, const struct cpus *allowed, struct cpu_sets *out)
+static bool make(const char *root, const struct strv *buses, const struct cpus *allowed,
+                 struct cpu_sets *out)
 {
     AUTO_FREE struct cpus *near = mem_array(out->count, sizeof *near);
     AUTO_FREE unsigned short *core_of = mem_array(CPUS_MAX, sizeof *core_of);
@@ -174,11 +182,12 @@ static bool make(const char *root, const struct strv *buses, const struct cpus *
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
         core_of[cpu] = (unsigned short)cpu;
     return deal(near, out->count, core_of, out->lanes) ||
-           err_set(&out->why, "%zu processors near the GPUs are too few for %zu slots", cpus_count(&all), out->count);
+           err_set(&out->why, "%zu processors near the GPUs are too few for %zu slots",
+                   cpus_count(&all), out->count);
 }
 
-void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count, const struct cpus *allowed,
-                   struct cpu_sets *out)
+void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count,
+                   const struct cpus *allowed, struct cpu_sets *out)
 {
     *out = (struct cpu_sets){.count = lane_count};
     if (lane_count < 2)
@@ -206,12 +215,13 @@ json_t *cpu_sets_json(const struct cpu_sets *sets)
     for (size_t i = 0; sets->lanes && i < sets->count; i++) {
         AUTO_TEXT struct text cpus = {0};
         cpus_print(&sets->lanes[i], &cpus);
-        json_t *lane =
-            json_pack("{s:I, s:o, s:s}", "lane", (json_int_t)i + 1, "node",
-                      sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null(), "cpus", text_get(&cpus));
+        json_t *lane = json_pack("{s:I, s:o, s:s}", "lane", (json_int_t)i + 1, "node",
+                                 sets->nodes[i] >= 0 ? json_integer(sets->nodes[i]) : json_null(),
+                                 "cpus", text_get(&cpus));
         json_array_append_new(lanes, lane);
     }
-    return json_pack("{s:o, s:s?}", "lanes", lanes, "why_none", *sets->why.text ? sets->why.text : NULL);
+    return json_pack("{s:o, s:s?}", "lanes", lanes, "why_none",
+                     *sets->why.text ? sets->why.text : NULL);
 }
 
 char *cpu_sets_text(const struct cpu_sets *sets)

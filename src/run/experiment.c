@@ -1,5 +1,5 @@
-/* The way of one experiment on its lane: a table of phases, and those of them that are the experiment's own. Each step is journaled, and
- * what follows it begins when that is durable. */
+/* The way of one experiment on its lane: a table of phases, and those of them that are the
+ * experiment's own. Each step is journaled, and what follows it begins when that is durable. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -11,7 +11,8 @@ enum { MACHINE_FAILURES_MAX = 4 };
 
 static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
 {
-    json_t *json = json_pack("{s:o, s:s*}", "seconds", json_finite(seconds * lane->runner->time_scale), "why", why);
+    json_t *json = json_pack("{s:o, s:s*}", "seconds",
+                             json_finite(seconds * lane->runner->time_scale), "why", why);
     lane_add_number(lane, json);
     return json;
 }
@@ -37,7 +38,8 @@ static void take(struct lane *lane)
     if (waits)
         lane->phase = PHASE_WAITING;
     count_wait(lane, waits);
-    if (former && lane->lost && !runner_halted(lane->runner) && !runner_experiment_ended(lane->runner, former->number))
+    if (former && lane->lost && !runner_halted(lane->runner) &&
+        !runner_experiment_ended(lane->runner, former->number))
         runner_return(lane->runner, former);
     else if (former)
         runner_wake(lane->runner);
@@ -164,8 +166,8 @@ static void say_setuid(struct lane *lane)
     lane_say(lane, "%s", hint);
 }
 
-/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the training may have had it
- * first. */
+/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the
+ * training may have had it first. */
 static bool had_our_signal(const struct lane *lane)
 {
     const struct job_exit *end = &lane->attempt.exit;
@@ -174,8 +176,9 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* What the machine failed is none of the training's retries. It is tried once more after the pause, then left to a resume;
- * where attempt after attempt comes to that, the rest of the plan would be gone through in vain. */
+/* What the machine failed is none of the training's retries. It is tried once more after the pause,
+ * then left to a resume; where attempt after attempt comes to that, the rest of the plan would be
+ * gone through in vain. */
 static bool is_excused(struct lane *lane, const char *error)
 {
     bool first = !lane->machine_excused;
@@ -189,7 +192,8 @@ static bool is_excused(struct lane *lane, const char *error)
         return first && !lane_is_over(lane);
     struct err err;
     err_set(&err,
-            "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on with --resume %s",
+            "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on "
+            "with --resume %s",
             lane->experiment->id, error, lane->machine_failures, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
     return false;
@@ -233,13 +237,14 @@ static void judge(struct lane *lane)
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     lane->refused = lane->outcome == OUTCOME_FAILED && failure.refused;
-    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane->refused &&
-                 !lane_is_over(lane);
+    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries &&
+                 !lane->refused && !lane_is_over(lane);
     lane->once_more = is_excused(lane, error);
     lane->again = ladder_judge(lane, data, again) || lane->once_more;
     lane_record(lane, EVENT_ATTEMPT_ENDED, data, lane->again ? NULL : lane_next);
     if (lane->again)
-        lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), lane_next);
+        lane_record(lane, EVENT_RETRY_PAUSE,
+                    pause_json(lane, runner->plan->timing.before_retry_s, NULL), lane_next);
 }
 
 static void retry_pause(struct lane *lane)
@@ -265,7 +270,8 @@ static void retry(struct lane *lane)
     lane->once_more = false;
     if (lane->outcome == OUTCOME_FAILED) {
         lane->failed++;
-        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up && !lane->refused;
+        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up &&
+                !lane->refused;
     }
     if (again)
         lane_enter(lane, PHASE_PREFLIGHT);
@@ -294,7 +300,8 @@ static bool has_one_script(const struct plan *plan)
 static void stop_if_refused(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    if (lane->refused && lane->outcome == OUTCOME_FAILED && !runner->has_ended_one && has_one_script(runner->plan)) {
+    if (lane->refused && lane->outcome == OUTCOME_FAILED && !runner->has_ended_one &&
+        has_one_script(runner->plan)) {
         runner->refused_by = lane->experiment->number;
         runner->stopped = true;
     }
@@ -347,7 +354,8 @@ static void leave_start(struct lane *lane, enum lane_event event)
     lane_enter(lane, PHASE_FINISHED);
 }
 
-/* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing to do, an attempt that is not begun. */
+/* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing
+ * to do, an attempt that is not begun. */
 static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
     [PHASE_METERS] = {phase_meters, leave_start, PHASE_TAKING, false},

@@ -9,7 +9,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* Behind the line that tells it come tracebacks, and the words of whoever started several processes. */
+/* Behind the line that tells it come tracebacks, and the words of whoever started several
+ * processes. */
 enum { LINES_NEAR = 200 };
 
 /* A shell gives 128 + N for what signal N ended. */
@@ -32,8 +33,9 @@ static const char *const names[FAILURE_CAUSES] = {
     [FAILURE_UNKNOWN] = "unknown",
 };
 
-static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full", shell_sign[] = "shell",
-                  usage_sign[] = "usage", argument_error[] = ": error: ", flags_error[] = "Flags parsing error",
+static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full",
+                  shell_sign[] = "shell", usage_sign[] = "usage",
+                  argument_error[] = ": error: ", flags_error[] = "Flags parsing error",
                   docopt_usage[] = "Usage:";
 
 const char *failure_cause_name(enum failure_cause cause)
@@ -41,16 +43,19 @@ const char *failure_cause_name(enum failure_cause cause)
     return names[cause];
 }
 
-/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (base/pattern/pattern.h). */
+/* Few words, of which every line that counts holds one: so most of a log is passed over quickly
+ * (base/pattern/pattern.h). */
 void failure_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
-         "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
+         "out of memory|Out of "
+         "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
          "runtime error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
         {JOBLOG_SIGN, usage_sign, "usage: |Usage:|Flags parsing error|: error: "},
-        {JOBLOG_SIGN, shell_sign, "Killed|killed|egmentation fault|Memory fault|Abort|abort|Bus error|bus error"},
+        {JOBLOG_SIGN, shell_sign,
+         "Killed|killed|egmentation fault|Memory fault|Abort|abort|Bus error|bus error"},
     };
     *out = signs[index];
 }
@@ -77,21 +82,24 @@ static size_t skip_blanks(struct span *span)
     return (size_t)(span->at - from);
 }
 
-/* "x: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and its blanks off. */
+/* "x: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and
+ * its blanks off. */
 static bool cut_pid(struct span *before, const char *behind)
 {
     size_t digits = 0, tail = strlen(behind);
     if ((size_t)(before->end - before->at) < tail || memcmp(before->end - tail, behind, tail) != 0)
         return false;
-    for (before->end -= tail; before->end > before->at && isdigit((unsigned char)before->end[-1]); digits++)
+    for (before->end -= tail; before->end > before->at && isdigit((unsigned char)before->end[-1]);
+         digits++)
         before->end--;
     while (before->end > before->at && before->end[-1] == ' ')
         before->end--;
     return digits > 0;
 }
 
-/* bash pads the word to 24 columns and writes the command behind it: "bash: line 1:  9618 Killed                  python x".
- * In a pipe's later lines there is only the pid before it, in an interactive shell nothing. */
+/* bash pads the word to 24 columns and writes the command behind it: "bash: line 1:  9618 Killed
+ * python x". In a pipe's later lines there is only the pid before it, in an interactive shell
+ * nothing. */
 static bool is_of_bash(struct span before, struct span behind, size_t word)
 {
     enum { COLUMNS = 24, LEAST = 5 };
@@ -118,14 +126,16 @@ static bool is_of_dash(struct span before, struct span behind)
 static bool is_of_ksh(struct span before, struct span behind)
 {
     skip(&behind, "(coredump)");
-    return behind.at == behind.end && cut_pid(&before, ": ") && before.end > before.at && before.end[-1] == ':';
+    return behind.at == behind.end && cut_pid(&before, ": ") && before.end > before.at &&
+           before.end[-1] == ':';
 }
 
 /* "zsh: killed     python x" */
 static bool is_of_zsh(struct span before, struct span behind)
 {
     skip(&behind, " (core dumped)");
-    return skip(&before, "zsh: ") && before.at == before.end && skip_blanks(&behind) >= 2 && behind.at < behind.end;
+    return skip(&before, "zsh: ") && before.at == before.end && skip_blanks(&behind) >= 2 &&
+           behind.at < behind.end;
 }
 
 /* Whole lines as shells write them: a training that speaks of being killed is not meant. */
@@ -135,11 +145,16 @@ static bool is_shell_message(const char *line, size_t length)
         const char *word;
         bool bash, dash, ksh, zsh;
     } words[] = {
-        {"Killed", true, true, true, false},         {"Segmentation fault", true, true, false, false},
-        {"Aborted", true, true, false, false},       {"Bus error", true, true, true, false},
-        {"Memory fault", false, false, true, false}, {"Abort", false, false, true, false},
-        {"killed", false, false, false, true},       {"segmentation fault", false, false, false, true},
-        {"abort", false, false, false, true},        {"bus error", false, false, false, true},
+        {"Killed", true, true, true, false},
+        {"Segmentation fault", true, true, false, false},
+        {"Aborted", true, true, false, false},
+        {"Bus error", true, true, true, false},
+        {"Memory fault", false, false, true, false},
+        {"Abort", false, false, true, false},
+        {"killed", false, false, false, true},
+        {"segmentation fault", false, false, false, true},
+        {"abort", false, false, false, true},
+        {"bus error", false, false, false, true},
     };
     EACH_OF (item, words) {
         size_t word = strlen(item->word);
@@ -147,15 +162,17 @@ static bool is_shell_message(const char *line, size_t length)
         if (!at)
             continue;
         struct span before = {line, at}, behind = {at + word, line + length};
-        if ((item->bash && is_of_bash(before, behind, word)) || (item->dash && is_of_dash(before, behind)) ||
+        if ((item->bash && is_of_bash(before, behind, word)) ||
+            (item->dash && is_of_dash(before, behind)) ||
             (item->ksh && is_of_ksh(before, behind)) || (item->zsh && is_of_zsh(before, behind)))
             return true;
     }
     return false;
 }
 
-/* The usage that argparse, click and Typer print with an error, and argparse's error, "train.py: error: ...", after blanks or a
- * launcher's "[rank0]: "; absl's error; docopt's usage, whose first line is "Usage:". */
+/* The usage that argparse, click and Typer print with an error, and argparse's error, "train.py:
+ * error: ...", after blanks or a launcher's "[rank0]: "; absl's error; docopt's usage, whose first
+ * line is "Usage:". */
 static bool is_usage(const char *line, size_t length)
 {
     struct span span = {line, line + length};
@@ -198,7 +215,8 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     EACH (item, facts->results, facts->result_count) {
         const struct joblog_result *result = *item;
         bool is_near = result->line + LINES_NEAR > facts->log_lines;
-        bool is_shortage = strcmp(result->name, gpu_memory_sign) == 0 || strcmp(result->name, disk_sign) == 0;
+        bool is_shortage =
+            strcmp(result->name, gpu_memory_sign) == 0 || strcmp(result->name, disk_sign) == 0;
         if (result->role == JOBLOG_SIGN && is_shortage && result->matches > 0 && is_near &&
             (!found || result->line > found->line))
             found = result;
@@ -210,14 +228,15 @@ const struct joblog_result *failure_shell_message(const struct outcome_facts *fa
 {
     EACH (item, facts->results, facts->result_count) {
         const struct joblog_result *result = *item;
-        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) == 0 && result->matches > 0)
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) == 0 &&
+            result->matches > 0)
             return result;
     }
     return NULL;
 }
 
-/* argparse and click end with 2, absl and docopt with 1, launchers with a code of their own. docopt has no word for an error,
- * so its usage counts only without an exception. */
+/* argparse and click end with 2, absl and docopt with 1, launchers with a code of their own. docopt
+ * has no word for an error, so its usage counts only without an exception. */
 static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };
@@ -225,7 +244,8 @@ static bool prints_usage(const struct outcome_facts *facts)
     EACH (item, facts->results, facts->result_count) {
         const struct joblog_result *result = *item;
         bool is_near = result->line + LINES_OF_USAGE > facts->log_lines;
-        if (result->role == JOBLOG_SIGN && strcmp(result->name, usage_sign) == 0 && result->matches > 0 && is_near)
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, usage_sign) == 0 &&
+            result->matches > 0 && is_near)
             return facts->exit.code == 2 || strstr(result->text, flags_error) ||
                    (!has_exception && strcmp(result->text, docopt_usage) == 0) ||
                    (result->matches > 1 && strstr(result->text, argument_error));
@@ -235,8 +255,8 @@ static bool prints_usage(const struct outcome_facts *facts)
 
 static bool is_refused(const struct outcome_facts *facts)
 {
-    static const char *const exceptions[] = {"ModuleNotFoundError", "ImportError", "SyntaxError", "IndentationError",
-                                             "TabError"};
+    static const char *const exceptions[] = {"ModuleNotFoundError", "ImportError", "SyntaxError",
+                                             "IndentationError", "TabError"};
     if (!facts->exit.ended || facts->exit.signalled || facts->exit.code == 0)
         return false;
     for (size_t i = 0; facts->words && i < sizeof exceptions / sizeof *exceptions; i++)
@@ -261,8 +281,8 @@ static bool ended_by(const struct job_exit *exit, int number)
     return exit->ended && exit->code == (exit->signalled ? number : SHELL_SIGNAL + number);
 }
 
-/* The job's own cgroup says it for certain, of whichever of its processes. The machine's counter says only that somebody was
- * ended, so the command must have died of that very signal. */
+/* The job's own cgroup says it for certain, of whichever of its processes. The machine's counter
+ * says only that somebody was ended, so the command must have died of that very signal. */
 static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out)
 {
     unsigned long long own = facts->usage.oom_kills;
@@ -270,9 +290,10 @@ static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out
     if (own == 0 && (count == 0 || !ended_by(&facts->exit, SIGKILL)))
         return false;
     out->cause = FAILURE_OOM_KILLED;
-    snprintf(out->why, sizeof out->why, "the kernel ended %llu process%s for want of memory: %s", count,
-             count == 1 ? "" : "es",
-             own > 0 ? "memory.events of its cgroup" : "/proc/vmstat of the machine, and SIGKILL ended the command");
+    snprintf(out->why, sizeof out->why, "the kernel ended %llu process%s for want of memory: %s",
+             count, count == 1 ? "" : "es",
+             own > 0 ? "memory.events of its cgroup"
+                     : "/proc/vmstat of the machine, and SIGKILL ended the command");
     return true;
 }
 
@@ -300,10 +321,12 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
     else
         out->cause = exit->signalled ? FAILURE_KILLED_BY_SIGNAL : FAILURE_EXIT_CODE;
     if (exit->signalled)
-        snprintf(out->why, sizeof out->why, "signal %d%s%s%s", exit->code, name ? " (SIG" : "", name ? name : "",
-                 name ? ")" : "");
-    else if (exit->code > SHELL_SIGNAL && exit->code < EXIT_MAX && sigabbrev_np(exit->code - SHELL_SIGNAL))
-        snprintf(out->why, sizeof out->why, "exit code %d: what a shell gives when SIG%s ended its command", exit->code,
+        snprintf(out->why, sizeof out->why, "signal %d%s%s%s", exit->code, name ? " (SIG" : "",
+                 name ? name : "", name ? ")" : "");
+    else if (exit->code > SHELL_SIGNAL && exit->code < EXIT_MAX &&
+             sigabbrev_np(exit->code - SHELL_SIGNAL))
+        snprintf(out->why, sizeof out->why,
+                 "exit code %d: what a shell gives when SIG%s ended its command", exit->code,
                  sigabbrev_np(exit->code - SHELL_SIGNAL));
     else
         snprintf(out->why, sizeof out->why, "exit code %d", exit->code);
@@ -346,7 +369,8 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
 }
 
 /* It exited with 0, and the patterns say nothing against it. */
-static void take_rules(const struct plan_job *job, const struct outcome_facts *facts, struct failure *out)
+static void take_rules(const struct plan_job *job, const struct outcome_facts *facts,
+                       struct failure *out)
 {
     AUTO_TEXT struct text why = {0};
     const struct joblog_result *message = failure_shell_message(facts);
@@ -362,12 +386,13 @@ static void take_rules(const struct plan_job *job, const struct outcome_facts *f
 /* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
 static bool take_shortage(const struct outcome_facts *facts, struct failure *out)
 {
-    return (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) || take_sign(facts, out) ||
-           take_oom_kill(facts, out);
+    return (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) ||
+           take_sign(facts, out) || take_oom_kill(facts, out);
 }
 
 /* The command ended by itself. */
-static void take_end(const struct plan_job *job, const struct outcome_facts *facts, struct failure *out)
+static void take_end(const struct plan_job *job, const struct outcome_facts *facts,
+                     struct failure *out)
 {
     if (facts->exit.exec_failed) {
         out->cause = FAILURE_NOT_STARTED;
@@ -387,16 +412,18 @@ static void take_end(const struct plan_job *job, const struct outcome_facts *fac
     }
 }
 
-void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
-                  struct failure *out)
+void failure_find(const struct plan_job *job, const struct outcome_facts *facts,
+                  enum outcome outcome, struct failure *out)
 {
     static const enum failure_cause causes[STOP_REASONS] = {[STOP_TIMEOUT] = FAILURE_TIMEOUT,
                                                             [STOP_LIMIT] = FAILURE_LIMIT,
                                                             [STOP_HUNG] = FAILURE_HUNG,
-                                                            [STOP_NOT_STARTED] = FAILURE_NOT_STARTED};
+                                                            [STOP_NOT_STARTED] =
+                                                                FAILURE_NOT_STARTED};
     *out = (struct failure){.cause = FAILURE_NONE};
     if (facts->reason == STOP_LOG_ERROR) {
-        bool full = facts->log_errno == ENOSPC || facts->log_errno == EDQUOT || facts->log_errno == EFBIG;
+        bool full =
+            facts->log_errno == ENOSPC || facts->log_errno == EDQUOT || facts->log_errno == EFBIG;
         out->cause = full ? FAILURE_DISK_FULL : FAILURE_LOG_ERROR;
         say_why(facts->detail, out);
     } else if (outcome == OUTCOME_FAILED && causes[facts->reason] != FAILURE_NONE) {

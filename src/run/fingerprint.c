@@ -79,7 +79,8 @@ static char *find_script(const struct plan_job *job)
     const struct strv *argv = &job->argv;
     for (size_t i = 0; i < argv->count; i++) {
         bool module = i > 0 && strcmp(argv->items[i - 1], "-m") == 0;
-        char *path = module ? find_module(job->cwd, argv->items[i]) : fs_resolve(job->cwd, argv->items[i], NULL);
+        char *path = module ? find_module(job->cwd, argv->items[i])
+                            : fs_resolve(job->cwd, argv->items[i], NULL);
         if (path && text_ends_with(path, ".py") && fs_is_file(path))
             return path;
         free(path);
@@ -98,7 +99,8 @@ static void add_file(const char *cwd, const char *path, const struct digest *dig
     char hex[DIGEST_HEX + 1];
     digest_print(digest, hex);
     const char *name = is_below(path, cwd) ? path + strlen(cwd) + 1 : path;
-    json_array_append_new(files, json_pack("{s:o*, s:s}", "path", json_string(name), "sha256", hex));
+    json_array_append_new(files,
+                          json_pack("{s:o*, s:s}", "path", json_string(name), "sha256", hex));
 }
 
 static void add_python(const char *cwd, const struct script_files *found, json_t *files)
@@ -141,14 +143,18 @@ static void add_code(void *context, const struct plan_job *job)
     json_t *files = json_array();
     bool complete;
     if (text_ends_with(script, ".py")) {
-        complete = script_files_read(script, job->cwd, python_path(job, gathering->environment), &found) && !found.cut;
+        complete =
+            script_files_read(script, job->cwd, python_path(job, gathering->environment), &found) &&
+            !found.cut;
         AUTO_FREE char *cwd = realpath(job->cwd, NULL);
         add_python(cwd ? cwd : job->cwd, &found, files);
     } else {
         complete = add_other(job->cwd, script, files);
     }
-    json_array_append_new(gathering->found, json_pack("{s:o*, s:o*, s:o, s:b}", "path", json_string(job->cwd), "script",
-                                                      json_string(script), "files", files, "complete", complete));
+    json_array_append_new(gathering->found,
+                          json_pack("{s:o*, s:o*, s:o, s:b}", "path", json_string(job->cwd),
+                                    "script", json_string(script), "files", files, "complete",
+                                    complete));
 }
 
 json_t *fingerprint_code_json(const struct plan *plan, const struct strv *environment)
@@ -176,7 +182,8 @@ bool fingerprint_package(const char *folder, char **out)
         bool versioned = name + 1 < end;
         if (name == 0 || (!versioned && (i == 0 || name < end)))
             return false;
-        *out = mem_printf("%.*s==%.*s", (int)name, folder, versioned ? (int)(end - name - 1) : 0, folder + name + 1);
+        *out = mem_printf("%.*s==%.*s", (int)name, folder, versioned ? (int)(end - name - 1) : 0,
+                          folder + name + 1);
         return true;
     }
     return false;
@@ -242,10 +249,10 @@ static json_t *interpreter_json(const struct gathering *gathering, const char *p
     strv_add(&argv, "-c");
     strv_add(&argv, question);
     /* Only a Python is asked: any other program might take the question for an order to train. */
-    bool known =
-        is_python(path) && *path == '/' &&
-        job_query(gathering->containment, &argv, gathering->environment, QUERY_BYTES, QUERY_TIMEOUT_S, &answer) &&
-        isdigit((unsigned char)*text_get(&answer));
+    bool known = is_python(path) && *path == '/' &&
+                 job_query(gathering->containment, &argv, gathering->environment, QUERY_BYTES,
+                           QUERY_TIMEOUT_S, &answer) &&
+                 isdigit((unsigned char)*text_get(&answer));
     if (!known)
         return json_pack("{s:o*, s:n, s:n}", "path", json_string(path), "version", "packages");
     const char *at = text_get(&answer);
@@ -272,10 +279,12 @@ static void add_interpreter(void *context, const struct plan_job *job)
     json_array_append_new(gathering->found, interpreter_json(gathering, path));
 }
 
-json_t *fingerprint_interpreters_json(const struct plan *plan, const struct containment *containment,
+json_t *fingerprint_interpreters_json(const struct plan *plan,
+                                      const struct containment *containment,
                                       const struct strv *environment)
 {
-    struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
+    struct gathering gathering = {
+        .containment = containment, .environment = environment, .found = json_array()};
     plan_each_job(plan, add_interpreter, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
@@ -283,7 +292,8 @@ json_t *fingerprint_interpreters_json(const struct plan *plan, const struct cont
 
 /* ---- Differences. */
 
-static const json_t *find_item(const json_t *list, const char *key, const char *value, const char *path)
+static const json_t *find_item(const json_t *list, const char *key, const char *value,
+                               const char *path)
 {
     size_t i;
     json_t *item;
@@ -366,9 +376,11 @@ static void add_packages(const json_t *before, const json_t *now, struct strv *o
 static void add_interpreters(const json_t *before, const json_t *now, struct strv *out)
 {
     const char *old = json_get_text(before, "version"), *version = json_get_text(now, "version");
-    const json_t *packages = json_object_get(before, "packages"), *others = json_object_get(now, "packages");
+    const json_t *packages = json_object_get(before, "packages"),
+                 *others = json_object_get(now, "packages");
     if (old && version && strcmp(old, version) != 0)
-        strv_add_owned(out, mem_printf("%s %s became %s", base_name(json_get_text(now, "path")), old, version));
+        strv_add_owned(out, mem_printf("%s %s became %s", base_name(json_get_text(now, "path")),
+                                       old, version));
     if (json_is_array(packages) && json_is_array(others))
         add_packages(packages, others, out);
 }
@@ -383,15 +395,17 @@ static void add_drivers(const json_t *before, const json_t *now, struct strv *ou
     }
 }
 
-static void add_job(const struct plan_job *job, const json_t *before, const json_t *now, struct strv *out)
+static void add_job(const struct plan_job *job, const json_t *before, const json_t *now,
+                    struct strv *out)
 {
     const char *interpreter = fingerprint_interpreter(&job->argv);
     const json_t *code = find_code(job, now), *old_code = find_code(job, before);
     if (code && old_code)
         add_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);
     if (interpreter)
-        add_interpreters(find_item(json_object_get(before, "interpreters"), "path", interpreter, NULL),
-                         find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
+        add_interpreters(
+            find_item(json_object_get(before, "interpreters"), "path", interpreter, NULL),
+            find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
 }
 
 /* Of one job; INT64_MAX: no file differs. */
@@ -417,14 +431,17 @@ static int64_t find_change(const struct plan_job *job, const json_t *before, con
     return kept < json_array_size(old) ? 0 : first;
 }
 
-int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before, const json_t *now)
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before,
+                              const json_t *now)
 {
     int64_t first = find_change(&experiment->foreground, before, now);
-    int64_t other = experiment->parallel ? find_change(experiment->background, before, now) : INT64_MAX;
+    int64_t other =
+        experiment->parallel ? find_change(experiment->background, before, now) : INT64_MAX;
     return other < first ? other : first;
 }
 
-char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before, const json_t *now)
+char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before,
+                             const json_t *now)
 {
     AUTO_STRV struct strv all = {0};
     struct text out = {0};

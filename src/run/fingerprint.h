@@ -15,16 +15,19 @@ json_t *fingerprint_code_json(const struct plan *plan, const struct strv *enviro
 /* [{"path", "version", "packages"}] of every interpreter of the plan; for Python the version and
  * ["numpy==1.26.4", ...] as importlib.metadata finds them, else null. Each is started once with a
  * fixed question, as a job of its own. A new reference. */
-json_t *fingerprint_interpreters_json(const struct plan *plan, const struct containment *containment,
+json_t *fingerprint_interpreters_json(const struct plan *plan,
+                                      const struct containment *containment,
                                       const struct strv *environment);
 
 /* What of an experiment differs between two machine.json: "train.py changed, numpy 1.26.4 became
  * 2.0.0". Fresh; NULL: nothing that both know. */
-char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before, const json_t *now);
+char *fingerprint_difference(const struct plan_experiment *experiment, const json_t *before,
+                             const json_t *now);
 
-/* When the first of the files that differ was changed, by its inode (CLOCK_REALTIME); 0: one of them
- * is gone, so that the time is unknown. */
-int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before, const json_t *now);
+/* When the first of the files that differ was changed, by its inode (CLOCK_REALTIME); 0: one of
+ * them is gone, so that the time is unknown. */
+int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before,
+                              const json_t *now);
 
 /* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no
  * command. */

@@ -11,7 +11,8 @@
 #define QUESTION_TIMEOUT_S 5
 #define ANSWER_MAX         (16 << 20)
 
-/* One more setting for git on its way through the environment, where a name may hold every character (git 2.31 and later). */
+/* One more setting for git on its way through the environment, where a name may hold every
+ * character (git 2.31 and later). */
 static void add_setting(struct strv *env, const char *name, const char *value)
 {
     const char *count = strv_env_get(env, "GIT_CONFIG_COUNT");
@@ -25,11 +26,13 @@ static void add_setting(struct strv *env, const char *name, const char *value)
     strv_env_set(env, "GIT_CONFIG_COUNT", number);
 }
 
-/* A repository that was received may name programs in its own configuration: filters, monitors, hooks, ways to fetch. None of them
- * is asked here; that git runs as a job of its own holds for those that a later git may know. */
+/* A repository that was received may name programs in its own configuration: filters, monitors,
+ * hooks, ways to fetch. None of them is asked here; that git runs as a job of its own holds for
+ * those that a later git may know. */
 static void make_environment(const struct strv *environment, struct strv *env)
 {
-    static const char *const settings[][2] = {{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}};
+    static const char *const settings[][2] = {{"core.fsmonitor", "false"},
+                                              {"core.hooksPath", "/dev/null"}};
     /* GIT_CONFIG_COUNT and its like too: what follows takes their place. */
     EACH (item, environment->items, environment->count)
         if (strncmp(*item, "GIT_", 4) != 0 || strncmp(*item, "GIT_CEILING_DIRECTORIES=", 24) == 0)
@@ -43,7 +46,8 @@ static void make_environment(const struct strv *environment, struct strv *env)
         add_setting(env, (*setting)[0], (*setting)[1]);
 }
 
-void git_init(const struct containment *containment, const struct strv *environment, struct git *out)
+void git_init(const struct containment *containment, const struct strv *environment,
+              struct git *out)
 {
     const char *path = strv_env_get(environment, "PATH");
     *out = (struct git){.containment = containment};
@@ -74,7 +78,8 @@ bool git_may_know(const char *path)
 bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out)
 {
     AUTO_STRV struct strv argv = {0};
-    const char *const head[] = {git->program, "--no-pager", "-c", "core.hooksPath=/dev/null", "-C", path, NULL};
+    const char *const head[] = {git->program, "--no-pager", "-c", "core.hooksPath=/dev/null",
+                                "-C",         path,         NULL};
     if (!git->program)
         return false;
     for (size_t i = 0; head[i]; i++)
@@ -109,7 +114,8 @@ static void switch_off(struct strv *env, const char *name)
 /* names: "scope\0name\0" again and again (git-config(1), -z --show-scope --name-only). */
 bool git_without_filters(struct git *git, const char *path)
 {
-    static const char *const ask[] = {"config", "--list", "-z", "--show-scope", "--name-only", NULL};
+    static const char *const ask[] = {"config",       "--list",      "-z",
+                                      "--show-scope", "--name-only", NULL};
     AUTO_TEXT struct text names = {0};
     if (!git_ask(git, path, ask, &names))
         return false;
@@ -119,7 +125,8 @@ bool git_without_filters(struct git *git, const char *path)
         if (name >= end)
             break;
         /* Of "command" scope is what add_setting said. */
-        bool trusted = strcmp(scope, "global") == 0 || strcmp(scope, "system") == 0 || strcmp(scope, "command") == 0;
+        bool trusted = strcmp(scope, "global") == 0 || strcmp(scope, "system") == 0 ||
+                       strcmp(scope, "command") == 0;
         if (!trusted && strncmp(name, "filter.", 7) == 0)
             switch_off(&git->env, name);
         scope = name + strlen(name) + 1;

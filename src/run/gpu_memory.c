@@ -1,5 +1,5 @@
-/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h); and the snapshot of it that a training leaves when that runs
- * out (docs/reference/memory.md). */
+/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h); and the snapshot of
+ * it that a training leaves when that runs out (docs/reference/memory.md). */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked for. */
+/* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked
+ * for. */
 static const double MIB = 1048576, SLACK_BYTES = 64.0 * 1048576;
 
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err)
@@ -43,9 +44,11 @@ static struct gpu_memory_told told_of(const json_t *memory)
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_string_value(json_object_get(gpu, "of"));
-        double peak = json_number_value(json_object_get(json_object_get(gpu, "curve"), "peak_bytes"));
+        double peak =
+            json_number_value(json_object_get(json_object_get(gpu, "curve"), "peak_bytes"));
         if (of && strcmp(of, "job") == 0 && peak > most.bytes)
-            most = (struct gpu_memory_told){peak, json_number_value(json_object_get(gpu, "total_bytes"))};
+            most = (struct gpu_memory_told){peak,
+                                            json_number_value(json_object_get(gpu, "total_bytes"))};
     }
     return most;
 }
@@ -57,21 +60,26 @@ static char *why_not_held(const struct attempt *attempt, const struct ledger_sum
     const struct gpu_limit *limit = &attempt->plan->gpu_limit;
     double limit_bytes = limit->share > 0 ? limit->share * told->total_bytes : (double)limit->bytes;
     if (sum->attached == 0 && told->bytes >= MIB)
-        return mem_printf("the job held %.0f MiB of a GPU and no process of it was followed: its program is linked "
+        return mem_printf("the job held %.0f MiB of a GPU and no process of it was followed: its "
+                          "program is linked "
                           "statically, setuid, of another architecture, or drops LD_PRELOAD",
                           told->bytes / MIB);
     if (sum->unplaced > 0)
-        return mem_printf("%llu processes too many allocated at the same time", (unsigned long long)sum->unplaced);
+        return mem_printf("%llu processes too many allocated at the same time",
+                          (unsigned long long)sum->unplaced);
     if (limit_bytes > 0 && told->bytes > limit_bytes + SLACK_BYTES)
-        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB", told->bytes / MIB, limit_bytes / MIB);
+        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB", told->bytes / MIB,
+                          limit_bytes / MIB);
     if (sum->over > 0)
-        return mem_printf("by its own books the job was %.1f MiB beyond it: its CUDA contexts grew when all else was "
+        return mem_printf("by its own books the job was %.1f MiB beyond it: its CUDA contexts grew "
+                          "when all else was "
                           "allocated",
                           (double)sum->over / MIB);
     return NULL;
 }
 
-void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told)
+void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
+                      const struct gpu_memory_told *told)
 {
     struct ledger_sum sum;
     if (!attempt->ledger || !attempt->gate_open || attempt->plan->track_gpu_memory == SWITCH_UNSAID)
@@ -85,9 +93,10 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const st
     else if (why)
         lane_evidence(lane, kind, "%s", why);
     if (limited && sum.context_assumed)
-        lane_evidence(lane, "gpu_context_assumed",
-                      "the driver does not list the job's processes by their own numbers: what their CUDA "
-                      "contexts hold was assumed (512 MiB each)");
+        lane_evidence(
+            lane, "gpu_context_assumed",
+            "the driver does not list the job's processes by their own numbers: what their CUDA "
+            "contexts hold was assumed (512 MiB each)");
 }
 
 static json_t *end(struct lane *lane)
@@ -103,7 +112,8 @@ static json_t *snapshot_end(struct lane *lane)
     const struct attempt *attempt = &lane->attempt;
     struct stat status;
     if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
-        fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+        fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode))
         return json_null();
     return json_pack("{s:s, s:I}", "file", SNAPSHOT_NAME, "bytes", (json_int_t)status.st_size);
 }

@@ -1,4 +1,5 @@
-/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended (docs/reference/running.md). */
+/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended
+ * (docs/reference/running.md). */
 #include "run/lane.h"
 
 #include "base/fs.h"
@@ -20,7 +21,13 @@ static const double GPU_PERCENT = 1;
 /* This program was stopped, or had no processor: what came meanwhile has not been read yet. */
 static const int64_t LATE_NS = 5 * NS_PER_S;
 
-enum { DUMP_US = 10000000, DUMPS_MAX = 8, THREADS_MAX = 256, TEXT_MAX = 1 << 20, LINES_BYTES = 16384 };
+enum {
+    DUMP_US = 10000000,
+    DUMPS_MAX = 8,
+    THREADS_MAX = 256,
+    TEXT_MAX = 1 << 20,
+    LINES_BYTES = 16384
+};
 
 struct hang {
     int64_t quiet_ns, ticked_ns; /* since when there is no sign of life; 0: nothing is watched */
@@ -54,7 +61,8 @@ static int end_dump(struct hang *hang)
     step_cancel(&hang->deadline);
     if (hang->pid <= 0)
         return -1;
-    bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == hang->pid;
+    bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                 info.si_pid == hang->pid;
     kill(-hang->pid, SIGKILL); /* it is not reaped: the number is still its own */
     kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
     while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
@@ -119,7 +127,8 @@ static void add_threads(struct text *text, const struct job_member *member)
     pid_t thread;
     size_t count = 0;
     text_addf(text, "process %d %s (state %c)\n", (int)member->pid, member->command, member->state);
-    while (dir && count < THREADS_MAX && text->length < TEXT_MAX && (thread = proc_next_pid(dir)) > 0) {
+    while (dir && count < THREADS_MAX && text->length < TEXT_MAX &&
+           (thread = proc_next_pid(dir)) > 0) {
         add_thread(text, member->pid, thread);
         count++;
     }
@@ -132,7 +141,8 @@ static char *find_py_spy(const struct lane *lane)
     const char *slash = job->argv.count ? strrchr(job->argv.items[0], '/') : NULL;
     AUTO_STRV struct strv folders = {0};
     if (slash && job->argv.items[0][0] == '/')
-        strv_add_owned(&folders, mem_strndup(job->argv.items[0], (size_t)(slash - job->argv.items[0])));
+        strv_add_owned(&folders,
+                       mem_strndup(job->argv.items[0], (size_t)(slash - job->argv.items[0])));
     strv_add_all(&folders, &job->path_prepend);
     for (const char *at = path; at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL)
         strv_add_owned(&folders, mem_strndup(at, strcspn(at, ":")));
@@ -172,7 +182,8 @@ static void finish(struct lane *lane)
     struct text text = {0};
     char duration[32];
     if (!hang->py_spy)
-        text_add(&text, "py-spy was not found beside the training's interpreter nor in PATH: no Python stack.\n");
+        text_add(&text, "py-spy was not found beside the training's interpreter nor in PATH: no "
+                        "Python stack.\n");
     text_add(&text, "\nWhat the kernel tells of each thread (/proc/PID/task/TID):\n");
     for (size_t i = 0; i < hang->count && i < ATTEMPT_MEMBERS_MAX && text.length < TEXT_MAX; i++)
         add_threads(&text, &hang->members[i]);
@@ -183,9 +194,10 @@ static void finish(struct lane *lane)
     clock_format_duration(lane->runner->plan->limits.hang_s, duration);
     free(attempt->detail);
     attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
-                                 gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE, duration,
-                                 gpu_known ? "" : " (GPU use is not measured here)",
-                                 kept ? "its stack is in " HANG_STACK_NAME : HANG_STACK_NAME " could not be written");
+                                 gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE,
+                                 duration, gpu_known ? "" : " (GPU use is not measured here)",
+                                 kept ? "its stack is in " HANG_STACK_NAME
+                                      : HANG_STACK_NAME " could not be written");
     lane_stop(lane, STOP_HUNG);
 }
 
@@ -196,8 +208,11 @@ static void dumped(struct lane *lane)
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
     AUTO_FREE char *said =
-        code == 0 ? NULL
-                  : mem_printf("py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n", code);
+        code == 0
+            ? NULL
+            : mem_printf(
+                  "py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n",
+                  code);
     if (said)
         write_text(hang, said, strlen(said));
     next_dump(lane);
@@ -219,7 +234,8 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     strv_add(&argv, "dump");
     strv_add(&argv, "--pid");
     strv_add_owned(&argv, mem_printf("%d", (int)inner_pid(member->pid)));
-    struct job_look look = {.argv = &argv, .env = lane->runner->request->environment, .cwd = "/", .out = hang->out};
+    struct job_look look = {
+        .argv = &argv, .env = lane->runner->request->environment, .cwd = "/", .out = hang->out};
     hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
     if (hang->pid <= 0)
         return false;
@@ -236,15 +252,15 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
 static void next_dump(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
-    while (hang->py_spy && hang->out >= 0 && hang->next < hang->count && hang->next < ATTEMPT_MEMBERS_MAX &&
-           hang->dumped < DUMPS_MAX) {
+    while (hang->py_spy && hang->out >= 0 && hang->next < hang->count &&
+           hang->next < ATTEMPT_MEMBERS_MAX && hang->dumped < DUMPS_MAX) {
         const struct job_member *member = &hang->members[hang->next++];
         struct err err = {0};
         if (!runs_python(member))
             continue;
         hang->dumped++;
-        AUTO_FREE char *head =
-            mem_printf("\n%s dump of process %d %s:\n", hang->py_spy, (int)member->pid, member->command);
+        AUTO_FREE char *head = mem_printf("\n%s dump of process %d %s:\n", hang->py_spy,
+                                          (int)member->pid, member->command);
         write_text(hang, head, strlen(head));
         if (start_dump(lane, member, &err))
             return;
@@ -268,8 +284,9 @@ static void take_stack(struct lane *lane)
         lane_say(lane, "%s", err.text);
     const struct placeholder_place place = attempt_place(attempt);
     AUTO_FREE char *command = plan_job_shell(attempt->plan, &place);
-    AUTO_FREE char *head = mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id,
-                                      (long long)attempt->number, lane->runner->plan->limits.hang_s, command);
+    AUTO_FREE char *head =
+        mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id,
+                   (long long)attempt->number, lane->runner->plan->limits.hang_s, command);
     write_text(hang, head, strlen(head));
     next_dump(lane);
 }

@@ -6,10 +6,12 @@
 
 #include <string.h>
 
-/* A training that fails by it says so at its end: one that went on for longer than this has survived it. */
+/* A training that fails by it says so at its end: one that went on for longer than this has
+ * survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
 
-/* Others that have more of a GPU than this may be why its memory ran out, where the message does not say. */
+/* Others that have more of a GPU than this may be why its memory ran out, where the message does
+ * not say. */
 static const double OTHERS_SHARE = 0.05;
 
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
@@ -32,7 +34,8 @@ const struct plan_experiment *ladder_experiment(const struct lane *lane)
     return lane->ladder.experiment ? lane->ladder.experiment : lane->experiment;
 }
 
-/* The job that may be changed: a copy, from the first change on. NULL: the plan cannot be copied. */
+/* The job that may be changed: a copy, from the first change on. NULL: the plan cannot be
+ * copied. */
 static struct plan_job *job_to_change(struct lane *lane)
 {
     struct ladder *ladder = &lane->ladder;
@@ -50,7 +53,8 @@ static const char *effective(const struct lane *lane, const struct plan_job *job
     return own ? own : strv_env_get(lane->runner->request->environment, name);
 }
 
-/* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one counts. */
+/* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one
+ * counts. */
 static const char *setting_now(const struct lane *lane)
 {
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
@@ -118,7 +122,8 @@ static bool take_step(struct lane *lane, size_t step)
     return true;
 }
 
-/* The first step that has not been taken as often as it may, and leads somewhere; not back to one before the last. */
+/* The first step that has not been taken as often as it may, and leads somewhere; not back to one
+ * before the last. */
 static bool take_next_step(struct lane *lane)
 {
     const struct ladder *ladder = &lane->ladder;
@@ -191,13 +196,14 @@ static bool find_message(const struct attempt *attempt, struct oom *out)
 /* Changes what the next attempt does; why: in words. */
 static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosis, const char **why)
 {
-    bool hidden = diagnosis->cause == OOM_CAUSE_UNKNOWN && lane_memory_others_share(lane) >= OTHERS_SHARE;
+    bool hidden =
+        diagnosis->cause == OOM_CAUSE_UNKNOWN && lane_memory_others_share(lane) >= OTHERS_SHARE;
     if (diagnosis->cause == OOM_CAUSE_OTHERS || hidden) {
         *why = "others held the memory: the same again, when the GPU is free";
         return RETRY_SAME;
     }
-    if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH && !diagnosis->expandable_on &&
-        set_expandable(lane)) {
+    if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH &&
+        !diagnosis->expandable_on && set_expandable(lane)) {
         *why = "the memory was there, in pieces: again with expandable segments";
         return RETRY_EXPANDABLE;
     }
@@ -206,20 +212,21 @@ static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosi
         return RETRY_STEP;
     }
     bool declared = lane->experiment->foreground.oom_step_count > 0;
-    *why = declared
-               ? "no retry: none of the registry's oom_steps is left within its bounds"
-               : "no retry: it would end the same way; \"oom_steps\" in the registry would say what may be changed";
+    *why = declared ? "no retry: none of the registry's oom_steps is left within its bounds"
+                    : "no retry: it would end the same way; \"oom_steps\" in the registry would "
+                      "say what may be changed";
     return RETRY_NONE;
 }
 
-static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const char *why, size_t changes_before)
+static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const char *why,
+                size_t changes_before)
 {
     const struct ladder *ladder = &lane->ladder;
     AUTO_FREE char *changed = NULL;
     if (json_array_size(ladder->changed) > changes_before)
         changed = change_text(ladder->changed);
-    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why, changed ? ": " : "",
-             changed ? changed : "");
+    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why,
+             changed ? ": " : "", changed ? changed : "");
 }
 
 static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, json_t *data)
@@ -242,8 +249,8 @@ static void add_cause(json_t *data, const struct oom_diagnosis *diagnosis)
     const char *error = json_string_value(json_object_get(data, "error"));
     if (!error || diagnosis->cause == OOM_CAUSE_UNKNOWN)
         return;
-    AUTO_FREE char *told =
-        mem_printf("%s; %scause: %s", error, diagnosis->sure ? "" : "probable ", oom_cause_text(diagnosis->cause));
+    AUTO_FREE char *told = mem_printf("%s; %scause: %s", error, diagnosis->sure ? "" : "probable ",
+                                      oom_cause_text(diagnosis->cause));
     json_object_set_new(data, "error", json_string(told));
 }
 

@@ -1,4 +1,5 @@
-/* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the listener. */
+/* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the
+ * listener. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -52,9 +53,11 @@ enum stop_reason lane_stop_reason(struct lane *lane)
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next)
 {
-    bool of_attempt = type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED && type != EVENT_PAUSE;
+    bool of_attempt =
+        type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED && type != EVENT_PAUSE;
     int64_t experiment = type != EVENT_PAUSE ? (int64_t)lane->experiment->number : 0;
-    runner_record_then(lane->runner, type, experiment, of_attempt ? lane->attempt.number : 0, data, lane, next);
+    runner_record_then(lane->runner, type, experiment, of_attempt ? lane->attempt.number : 0, data,
+                       lane, next);
 }
 
 void lane_tell(struct lane *lane, enum event_type type, json_t *data)
@@ -80,21 +83,24 @@ static json_t *seconds_json(struct reading seconds)
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
 {
     OBSERVE(lane, evidence, &entry);
-    json_t *data = json_pack(
-        "{s:s, s:o*, s:o, s:o, s:s?, s:o, s:o}", "kind", entry.kind, "text", json_string(entry.text), "experiments",
-        entry.experiments ? entry.experiments : json_array(), "pids", entry.pids ? entry.pids : json_array(), "device",
-        entry.device, "from_s", seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
+    json_t *data =
+        json_pack("{s:s, s:o*, s:o, s:o, s:s?, s:o, s:o}", "kind", entry.kind, "text",
+                  json_string(entry.text), "experiments",
+                  entry.experiments ? entry.experiments : json_array(), "pids",
+                  entry.pids ? entry.pids : json_array(), "device", entry.device, "from_s",
+                  seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
     lane_record(lane, EVENT_EVIDENCE, data, NULL);
     free(entry.text);
 }
 
-void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
-                        const char *format, ...)
+void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s,
+                        struct reading to_s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
+    lane_evidence_at(
+        lane, (struct lane_evidence_entry){
+                  .kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
     va_end(args);
 }
 
@@ -135,8 +141,8 @@ int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lan
 {
     step_cancel(source);
     *source = (struct step_source){.step = step, .lane = lane};
-    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
-                                      on_time, source);
+    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us,
+                                      TIMER_ACCURACY_US, on_time, source);
 }
 
 int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step)
@@ -157,7 +163,8 @@ void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, l
     int code = lane_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
-    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
+    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is
+     * left. */
     if (own)
         lane->phase = PHASE_FINISHED;
     err_set(&err, "cannot set a timer (error %d)", -code);

@@ -1,4 +1,5 @@
-/* lane: one experiment at a time on its own way (experiment.c), and what all that acts for it has of it (lane.c; its steps: runner.c). Private to run/. */
+/* lane: one experiment at a time on its own way (experiment.c), and what all that acts for it has
+ * of it (lane.c; its steps: runner.c). Private to run/. */
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 
@@ -7,15 +8,15 @@
 #include "run/observer.h"
 #include "run/runner.h"
 
-/* ladder: what a retry does otherwise after a GPU's memory ran out: the cause decides (docs/reference/running.md). A failure of another kind is
- * tried again as it was. */
+/* ladder: what a retry does otherwise after a GPU's memory ran out: the cause decides
+ * (docs/reference/running.md). A failure of another kind is tried again as it was. */
 
 enum { LADDER_STEPS_MAX = 400 };
 
 struct ladder {
-    struct plan_experiment *experiment; /* with all changes so far; NULL: as planned */
-    json_t *changed;                    /* plan/change.c; NULL: nothing */
-    bool expandable; /* expandable segments were turned on */
+    struct plan_experiment *experiment;     /* with all changes so far; NULL: as planned */
+    json_t *changed;                        /* plan/change.c; NULL: nothing */
+    bool expandable;                        /* expandable segments were turned on */
     unsigned short steps[LADDER_STEPS_MAX]; /* of oom_steps, in the order taken */
     size_t step_count;
     bool given_up; /* no retry would help */
@@ -25,23 +26,25 @@ struct ladder {
 void ladder_begin(struct lane *lane, const json_t *before);
 void ladder_fini(struct ladder *ladder);
 
-/* Whether what was written of it ("ladder" of an event; may be NULL) says that no retry would help. */
+/* Whether what was written of it ("ladder" of an event; may be NULL) says that no retry would
+ * help. */
 bool ladder_gave_up(const json_t *state);
 
 /* What the next attempt runs: the plan's, or a changed copy. */
 const struct plan_experiment *ladder_experiment(const struct lane *lane);
 
-/* Adds to the data of EVENT_ATTEMPT_PREPARED what is changed: "changed", and "ladder" for a resume; nothing when
- * nothing is. */
+/* Adds to the data of EVENT_ATTEMPT_PREPARED what is changed: "changed", and "ladder" for a resume;
+ * nothing when nothing is. */
 void ladder_prepared(const struct lane *lane, json_t *data);
 
-/* The attempt has ended: looks for out-of-memory messages at the end of its log and, if it failed by one and may be tried
- * again, decides how. Adds "oom" (the diagnosis) and "ladder" to the data of EVENT_ATTEMPT_ENDED; nothing for other failures.
- * Gives may_retry, or false where no retry would help. */
+/* The attempt has ended: looks for out-of-memory messages at the end of its log and, if it failed
+ * by one and may be tried again, decides how. Adds "oom" (the diagnosis) and "ladder" to the data
+ * of EVENT_ATTEMPT_ENDED; nothing for other failures. Gives may_retry, or false where no retry
+ * would help. */
 bool ladder_judge(struct lane *lane, json_t *data, bool may_retry);
 
-/* lane_background: the background of a parallel experiment on its lane: looped until the foreground has ended, looked
- * at, and proven gone together with it. */
+/* lane_background: the background of a parallel experiment on its lane: looped until the foreground
+ * has ended, looked at, and proven gone together with it. */
 
 /* So many failures in a row, and it is not started again: before the foreground, and beside it. */
 enum { BACKGROUND_TRIES_ALONE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAILURES_TOLD = 2 };
@@ -54,14 +57,14 @@ struct background_tally {
 };
 
 enum background_next {
-    BACKGROUND_AGAIN,    /* after the restart delay */
-    BACKGROUND_TELL,     /* the same, and it is time to say that it fails repeatedly */
-    BACKGROUND_GIVE_UP,  /* it failed too often in a row */
+    BACKGROUND_AGAIN,   /* after the restart delay */
+    BACKGROUND_TELL,    /* the same, and it is time to say that it fails repeatedly */
+    BACKGROUND_GIVE_UP, /* it failed too often in a row */
 };
 
 enum background_phase {
     BACKGROUND_NONE,
-    BACKGROUND_BORN,    /* waits at its gate for the journal */
+    BACKGROUND_BORN, /* waits at its gate for the journal */
     BACKGROUND_RUNNING,
     BACKGROUND_ENDING,  /* its command has ended: is everything of it gone? */
     BACKGROUND_PAUSING, /* before it is started again */
@@ -75,16 +78,17 @@ struct lane_background {
     size_t energy_meters_number;
     struct background_tally tally;
     uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: none was born */
-    double first_death_s; /* beside the foreground, from its start */
+    double first_death_s;      /* beside the foreground, from its start */
     bool leftovers_told, log_held_told, unproven_told;
-    json_t *loops;    /* what is told of the first ones */
+    json_t *loops;     /* what is told of the first ones */
     size_t loops_more; /* of which nothing is told one by one */
     struct step_source timer, log_source, job_source;
     int64_t proof_start_ns;
     uint64_t poll_us;
 };
 
-/* Whether the background loads the GPU, from looks at it, and when the foreground may start. Pure. */
+/* Whether the background loads the GPU, from looks at it, and when the foreground may start.
+ * Pure. */
 struct load_watch {
     bool visible;         /* some look could tell */
     int64_t since_ns;     /* the load holds since; 0: there is none */
@@ -93,8 +97,8 @@ struct load_watch {
     size_t looks, loaded; /* that could tell, and that found it */
 };
 
-/* One look (CLOCK_MONOTONIC). A training that reads its data computes nothing for a moment: only two looks in a row
- * without load end it. */
+/* One look (CLOCK_MONOTONIC). A training that reads its data computes nothing for a moment: only
+ * two looks in a row without load end it. */
 void load_take(struct load_watch *watch, int64_t t_ns, bool loaded);
 
 struct load_times {
@@ -110,8 +114,8 @@ enum load_verdict {
     LOAD_NONE    /* limit_ns (wait_ns, when that is longer) are over without it */
 };
 
-enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times, int64_t begun_ns,
-                              int64_t now_ns);
+enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times,
+                              int64_t begun_ns, int64_t now_ns);
 
 /* The share of the looks that found load; false: too few to say. */
 bool load_share(const struct load_watch *watch, double *out);
@@ -122,7 +126,8 @@ struct load_gpu {
     struct reading power_w, utilisation_percent, memory_bytes; /* of the last sample */
     struct reading memory_before_bytes;                        /* before the background was born */
     double background_peak_bytes; /* of the background's processes, since a loop of it ended */
-    bool listed, loaded; /* its processes were listed since the last look; the background's load it */
+    /* its processes were listed since the last look; the background's load it */
+    bool listed, loaded;
     struct colocated_shares shares;
     struct colocated_trace trace;
 };
@@ -154,10 +159,12 @@ struct lane_load {
 };
 
 /* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
-enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside);
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome,
+                                      bool beside);
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
-void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
+/* or not: written down, with what is left */
+void lane_background_proven(struct lane *lane, double seconds);
 json_t *lane_background_json(const struct lane *lane);
 
 /* Looks (lane_load.c). */
@@ -168,8 +175,9 @@ const struct lane_load *lane_load(const struct lane *lane);
 /* What the driver told of the loop that has just ended. */
 struct gpu_memory_told lane_load_told(struct lane *lane);
 
-/* phases: what a lane does one after the other, for one experiment after the other. The table is in experiment.c and reads from top to
- * bottom as the story of one; what its rows call that is not there is declared here, file by file. */
+/* phases: what a lane does one after the other, for one experiment after the other. The table is in
+ * experiment.c and reads from top to bottom as the story of one; what its rows call that is not
+ * there is declared here, file by file. */
 
 enum phase {
     PHASE_NONE,        /* nothing yet */
@@ -208,7 +216,8 @@ enum lane_event {
 
 struct phase_row {
     void (*enter)(struct lane *lane);
-    void (*on_event)(struct lane *lane, enum lane_event event); /* NULL: what comes next checks that itself */
+    /* NULL: what comes next checks that itself */
+    void (*on_event)(struct lane *lane, enum lane_event event);
     enum phase next;
     bool has_job;
 };
@@ -224,14 +233,15 @@ void lane_calibration_fini(struct lane *lane);
 /* lane_governor.c */
 void phase_governor(struct lane *lane);
 
-/* The guard of the lane's GPUs: lane_preflight.c, lane_watch.c, lane_idle.c. Without GPUs each does what follows at
- * once. */
+/* The guard of the lane's GPUs: lane_preflight.c, lane_watch.c, lane_idle.c. Without GPUs each does
+ * what follows at once. */
 void lane_guard_preflight(struct lane *lane);
 void lane_guard_pause(struct lane *lane, double seconds); /* seconds: of the settings */
 void phase_postflight(struct lane *lane);
 void phase_closing(struct lane *lane);
-bool lane_guard_refuses(struct lane *lane); /* a GPU did not come back: the lane takes nothing more */
-void lane_guard_cancel(struct lane *lane);  /* what is on its way has no more purpose */
+/* a GPU did not come back: the lane takes nothing more */
+bool lane_guard_refuses(struct lane *lane);
+void lane_guard_cancel(struct lane *lane); /* what is on its way has no more purpose */
 void lane_guard_leave(struct lane *lane, enum lane_event event); /* the same, and goes on */
 
 /* lane_job.c: the job, from its files to the proof that it is gone */
@@ -252,11 +262,12 @@ void phase_reading(struct lane *lane);
 
 /* The process that calibrates a GPU of the lane, and what it has answered so far. */
 struct lane_calibration {
-    bool over;             /* it was done or tried in this session */
-    bool estimated;        /* how long the plan uses the GPUs, when estimated_at experiments had succeeded */
+    bool over; /* it was done or tried in this session */
+    /* how long the plan uses the GPUs, when estimated_at experiments had succeeded */
+    bool estimated;
     int64_t estimated_at;
-    size_t place;          /* of the GPU among the lane's */
-    pid_t pid;             /* 0: none */
+    size_t place; /* of the GPU among the lane's */
+    pid_t pid;    /* 0: none */
     int fd;
     struct text text;
     struct step_source answer;
@@ -264,12 +275,12 @@ struct lane_calibration {
 
 struct lane {
     struct runner *runner;
-    size_t number; /* from 1 */
-    const struct run_lane *means; /* its GPUs */
-    bool retired; /* it takes nothing any more */
-    double waited_s;  /* for experiments of other lanes, in this session */
-    int64_t waits_ns; /* since when it does; 0: it does not */
-    char *lost;   /* which of its GPUs, and why; NULL: none is */
+    size_t number;                       /* from 1 */
+    const struct run_lane *means;        /* its GPUs */
+    bool retired;                        /* it takes nothing any more */
+    double waited_s;                     /* for experiments of other lanes, in this session */
+    int64_t waits_ns;                    /* since when it does; 0: it does not */
+    char *lost;                          /* which of its GPUs, and why; NULL: none is */
     struct energy_meters *energy_meters; /* NULL: nothing is measured */
     struct step_source meters_source;
     int64_t energy_meters_until_ns; /* so long its meters are waited for before the first job */
@@ -285,13 +296,14 @@ struct lane {
     bool once_more;       /* and it is tried again */
     bool refused;         /* the last attempt failed in a way in which another would, too */
     bool again;           /* there will be another attempt */
-    json_t *ended;        /* data of the EVENT_ATTEMPT_ENDED that is about to be recorded, so far; borrowed */
-    json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
-    enum outcome outcome; /* of the last attempt */
+    /* data of the EVENT_ATTEMPT_ENDED that is about to be recorded, so far; borrowed */
+    json_t *ended;
+    json_t *last_attempt;     /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
+    enum outcome outcome;     /* of the last attempt */
     struct step_source timer; /* pauses, grace, proof */
     struct step_source log_source, job_source, timeout;
-    bool measured; /* the attempt, from its gate until its figures are taken */
-    bool edged;    /* the end of its command was told to the observers */
+    bool measured;                     /* the attempt, from its gate until its figures are taken */
+    bool edged;                        /* the end of its command was told to the observers */
     struct lane_background background; /* of a parallel experiment */
     const struct observer *const *observers; /* run/observer.h */
     void **states;                           /* one for each */
@@ -310,49 +322,61 @@ void lane_enter(struct lane *lane, enum phase phase);
 void lane_next(struct lane *lane);
 void lane_event(struct lane *lane, enum lane_event event);
 bool lane_has_job(const struct lane *lane);
-void lane_wake(struct lane *lane); /* there may be something to do for one that waits, or has finished */
+/* there may be something to do for one that waits, or has finished */
+void lane_wake(struct lane *lane);
 void lane_stop(struct lane *lane, enum stop_reason reason); /* the attempt, wherever it is */
 
-bool lane_is_over(const struct lane *lane); /* the run is halted, or a GPU is lost: nothing is begun any more */
+/* the run is halted, or a GPU is lost: nothing is begun any more */
+bool lane_is_over(const struct lane *lane);
 enum stop_reason lane_stop_reason(struct lane *lane); /* of an attempt that then is not begun */
 void lane_lost_detail(struct lane *lane); /* the attempt's end says that a GPU is lost */
-struct reading lane_since_start(const struct lane *lane, int64_t ns); /* of the attempt, in s; of one that never began, nothing */
+/* of the attempt, in s; of one that never began, nothing */
+struct reading lane_since_start(const struct lane *lane, int64_t ns);
 void lane_edge(struct lane *lane); /* the command has ended: all that measure it are told, once */
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
 /* EVENT_NOTE, the experiment's id before it. */
 void lane_say(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void lane_tell(struct lane *lane, enum event_type type, json_t *data); /* the listener only: never journaled; takes data */
-void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry); /* EVENT_EVIDENCE; takes its text and lists */
+/* the listener only: never journaled; takes data */
+void lane_tell(struct lane *lane, enum event_type type, json_t *data);
+/* EVENT_EVIDENCE; takes its text and lists */
+void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry);
 /* With the span from from_s to to_s: of the attempt, as lane_since_start gives it. */
-void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s, struct reading to_s,
-                        const char *format, ...) __attribute__((format(printf, 5, 6)));
-#define lane_evidence(lane, kind, ...) lane_evidence_span((lane), (kind), (struct reading){0}, (struct reading){0}, __VA_ARGS__)
-void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
+void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s,
+                        struct reading to_s, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+#define lane_evidence(lane, kind, ...) \
+    lane_evidence_span((lane), (kind), (struct reading){0}, (struct reading){0}, __VA_ARGS__)
+/* where there are several: which one, and its GPUs */
+void lane_add_number(const struct lane *lane, json_t *json);
 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us,
                     lane_step *step); /* one that cannot be set breaks the run */
 
-/* As sd-event says it: once, after so long; whenever fd has something to be read, until it is cancelled. */
+/* As sd-event says it: once, after so long; whenever fd has something to be read, until it is
+ * cancelled. */
 int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step);
 int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step);
 
 /* Guardian and state folder know of the job from now on, until attempt_job_gone. */
 void lane_job_watch(struct lane *lane, const struct job *job);
-void lane_unguarded(struct lane *lane, int64_t since_ns); /* there may have been no guardian from then until now: evidence */
+/* there may have been no guardian from then until now: evidence */
+void lane_unguarded(struct lane *lane, int64_t since_ns);
 
-/* This process did nothing for so long: evidence for the attempt that was measured meanwhile. (lane_stalls.c) */
+/* This process did nothing for so long: evidence for the attempt that was measured meanwhile.
+ * (lane_stalls.c) */
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
 
-/* The output of its job, and of its background's (lane_job.c): read until its end; what cannot be kept ends the attempt, and the run. */
+/* The output of its job, and of its background's (lane_job.c): read until its end; what cannot be
+ * kept ends the attempt, and the run. */
 void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source);
 void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause);
 void lane_job_sources_fini(struct lane *lane);
 
-/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is
- * recorded about once a second, and the rest when the job is gone. */
-int lane_marks_watch(struct lane *lane); /* as sd-event says it */
+/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs;
+ * what was marked is recorded about once a second, and the rest when the job is gone. */
+int lane_marks_watch(struct lane *lane);                      /* as sd-event says it */
 void lane_marks_take(void *context, const struct mark *mark); /* context: the lane */
 void lane_marks_end(struct lane *lane);
 void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */

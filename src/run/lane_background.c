@@ -1,5 +1,6 @@
-/* The background of a parallel experiment: a job that is started again and again until the foreground has ended. Each
- * loop is contained, journaled and proven gone as every job is, before the next one is born. */
+/* The background of a parallel experiment: a job that is started again and again until the
+ * foreground has ended. Each loop is contained, journaled and proven gone as every job is, before
+ * the next one is born. */
 
 #include "base/mem.h"
 #include "run/lane.h"
@@ -9,7 +10,8 @@ enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
-enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside)
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome,
+                                      bool beside)
 {
     if (outcome == OUTCOME_SUCCEEDED) {
         tally->succeeded++;
@@ -19,10 +21,12 @@ enum background_next background_ended(struct background_tally *tally, enum outco
     tally->failed++;
     tally->failed_in_a_row++;
     tally->failed_beside += beside;
-    tally->gave_up = tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_ALONE);
+    tally->gave_up =
+        tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_ALONE);
     if (tally->gave_up)
         return BACKGROUND_GIVE_UP;
-    return beside && tally->failed_beside == BACKGROUND_FAILURES_TOLD ? BACKGROUND_TELL : BACKGROUND_AGAIN;
+    return beside && tally->failed_beside == BACKGROUND_FAILURES_TOLD ? BACKGROUND_TELL
+                                                                      : BACKGROUND_AGAIN;
 }
 
 static void init(struct lane *lane)
@@ -76,13 +80,14 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     AUTO_FREE char *log = attempt_log_name(loop);
-    json_t *json = json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o*}", "number", (json_int_t)loop->loop,
-                             "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome), "exit_code",
-                             attempt_exit_json(loop, false), "signal", attempt_exit_json(loop, true), "error",
-                             outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null(), "start_ns",
-                             loop->gate_open ? json_integer(loop->start_ns) : json_null(), "end_ns",
-                             loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
-                             gpu_memory_json(loop));
+    json_t *json = json_pack(
+        "{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o*}", "number", (json_int_t)loop->loop,
+        "outcome", outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome), "exit_code",
+        attempt_exit_json(loop, false), "signal", attempt_exit_json(loop, true), "error",
+        outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null(), "start_ns",
+        loop->gate_open ? json_integer(loop->start_ns) : json_null(), "end_ns",
+        loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
+        gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
 }
 
@@ -90,11 +95,12 @@ json_t *lane_background_json(const struct lane *lane)
 {
     const struct lane_background *background = &lane->background;
     const struct background_tally *tally = &background->tally;
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}", "started", (json_int_t)tally->started, "succeeded",
-                     (json_int_t)tally->succeeded, "failed", (json_int_t)tally->failed, "failed_beside_foreground",
-                     (json_int_t)tally->failed_beside, "gave_up", tally->gave_up, "loops",
-                     background->loops ? json_deep_copy(background->loops) : json_array(), "loops_not_listed",
-                     (json_int_t)background->loops_more);
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:I}", "started", (json_int_t)tally->started,
+                     "succeeded", (json_int_t)tally->succeeded, "failed", (json_int_t)tally->failed,
+                     "failed_beside_foreground", (json_int_t)tally->failed_beside, "gave_up",
+                     tally->gave_up, "loops",
+                     background->loops ? json_deep_copy(background->loops) : json_array(),
+                     "loops_not_listed", (json_int_t)background->loops_more);
 }
 
 static void say_held(struct lane *lane)
@@ -103,7 +109,8 @@ static void say_held(struct lane *lane)
     const struct attempt *loop = &background->loop;
     if (loop->log_held && !background->log_held_told) {
         background->log_held_told = true;
-        lane_evidence(lane, "log_pipe_held", "the background's loop %lld: %s", (long long)loop->loop, loop->log_held);
+        lane_evidence(lane, "log_pipe_held", "the background's loop %lld: %s",
+                      (long long)loop->loop, loop->log_held);
     }
     if (loop->leftover_count == 0 || background->leftovers_told)
         return;
@@ -111,7 +118,8 @@ static void say_held(struct lane *lane)
     AUTO_FREE char *names = attempt_members_text(loop->leftovers, loop->leftover_count);
     lane_evidence(lane, "leftover_processes",
                   "the background's loop %lld ended and left %zu process%s, which were ended: %s",
-                  (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
+                  (long long)loop->loop, loop->leftover_count,
+                  loop->leftover_count == 1 ? "" : "es", names);
 }
 
 /* Its tree is gone, or what is left of it is told: the loop is written down. Gives how it went. */
@@ -135,7 +143,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
     gpu_memory_judge(lane, loop, &told);
     say_held(lane);
     if (loop->gate_open && lane->energy_meters)
-        energy_meters_beside_end(lane->energy_meters, background->energy_meters_number, &loop->usage);
+        energy_meters_beside_end(lane->energy_meters, background->energy_meters_number,
+                                 &loop->usage);
     if (!kept)
         lane_log_lost(lane, loop, &loop->log_err);
     return outcome;
@@ -172,23 +181,26 @@ static void give_up(struct lane *lane, const char *error)
                       "the background failed %zu times in a row before the foreground could start",
                       background->tally.failed_in_a_row);
         free(lane->attempt.detail);
-        lane->attempt.detail = mem_printf("the background training does not run: it failed %zu times in a row: %s",
-                                          background->tally.failed_in_a_row, error ? error : "unknown");
+        lane->attempt.detail =
+            mem_printf("the background training does not run: it failed %zu times in a row: %s",
+                       background->tally.failed_in_a_row, error ? error : "unknown");
         lane_stop(lane, STOP_NOT_STARTED);
         return;
     }
-    lane_evidence_span(lane, "background_stopped_early", (struct reading){beside_s(lane), lane->attempt.gate_open},
-                       (struct reading){0},
-                       "the background failed %zu times in a row and was not started again, "
-                       "%.1f s after the foreground's start: %s",
-                       background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown");
+    lane_evidence_span(
+        lane, "background_stopped_early", (struct reading){beside_s(lane), lane->attempt.gate_open},
+        (struct reading){0},
+        "the background failed %zu times in a row and was not started again, "
+        "%.1f s after the foreground's start: %s",
+        background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown");
     lane_say(lane, "the rest of the foreground runs without its background");
 }
 
 static void tell_deaths(struct lane *lane, const char *error)
 {
     const struct lane_background *background = &lane->background;
-    lane_evidence_span(lane, "background_died", (struct reading){background->first_death_s, lane->attempt.gate_open},
+    lane_evidence_span(lane, "background_died",
+                       (struct reading){background->first_death_s, lane->attempt.gate_open},
                        (struct reading){0},
                        "the background failed %zu times beside the foreground, the last time "
                        "%.1f s after the foreground's start: %s",
@@ -210,8 +222,8 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     if (outcome == OUTCOME_FAILED)
-        lane_say(lane, "loop %zu of the background failed: %s; again in %g s", background->tally.started,
-                 error ? error : "unknown", delay_s);
+        lane_say(lane, "loop %zu of the background failed: %s; again in %g s",
+                 background->tally.started, error ? error : "unknown", delay_s);
     if (next == BACKGROUND_TELL)
         tell_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
@@ -225,11 +237,13 @@ static void prove_loop(struct lane *lane)
     bool gone = attempt_prove(loop);
     if (!gone && clock_monotonic_ns() - background->proof_start_ns <= PROOF_MAX_NS) {
         after(lane, background->poll_us, prove_loop);
-        background->poll_us = background->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : background->poll_us * 2;
+        background->poll_us = background->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US
+                                                                          : background->poll_us * 2;
         return;
     }
     if (!gone && !loop->unproven) {
-        lane_break_unkillable(lane, loop); /* which stops the attempt: it looks once more, and tells */
+        /* which stops the attempt: it looks once more, and tells */
+        lane_break_unkillable(lane, loop);
         return;
     }
     AUTO_FREE char *error = NULL;
@@ -239,7 +253,8 @@ static void prove_loop(struct lane *lane)
         attempt_job_gone(lane->runner->request, loop->job);
     else if (!background->unproven_told) {
         background->unproven_told = true;
-        lane_evidence(lane, "not_proven", "no process of the background is seen, but its cgroup cannot be removed");
+        lane_evidence(lane, "not_proven",
+                      "no process of the background is seen, but its cgroup cannot be removed");
     }
     attempt_fini(loop);
     loop_over(lane, outcome, error);
@@ -273,9 +288,11 @@ static void hear_job(struct lane *lane)
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
         return;
     if (loop->exit.init_killed && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
-        machine_failed(lane,
-                       mem_printf("the init of the background's loop %lld (pid %d) was killed, and the loop with it",
-                                  (long long)loop->loop, (int)job_identity(loop->job)->pid));
+        machine_failed(
+            lane,
+            mem_printf(
+                "the init of the background's loop %lld (pid %d) was killed, and the loop with it",
+                (long long)loop->loop, (int)job_identity(loop->job)->pid));
         return;
     }
     loop->leftover_count = job_members(loop->job, loop->leftovers, ATTEMPT_MEMBERS_MAX);
@@ -320,7 +337,8 @@ static void start_loop(struct lane *lane)
     struct runner *runner = lane->runner;
     struct attempt *loop = &background->loop;
     struct err err = {0};
-    attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)++background->tally.started);
+    attempt_init_loop(loop, lane->experiment, lane->attempt.number,
+                      (int64_t)++background->tally.started);
     loop->environment = lane->attempt.environment;
     loop->cpus = lane->attempt.cpus;
     if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
@@ -377,7 +395,8 @@ void lane_background_proven(struct lane *lane, double seconds)
         attempt_take_usage(loop);
         close_loop(lane, &error);
     } else {
-        attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)lane->background.tally.started);
+        attempt_init_loop(loop, lane->experiment, lane->attempt.number,
+                          (int64_t)lane->background.tally.started);
     }
     json_t *data = attempt_proven_json(loop, seconds);
     if (!loop->job)

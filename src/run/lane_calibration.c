@@ -1,5 +1,6 @@
-/* Before an experiment: the sensors of the lane's GPUs are calibrated where that was not done yet and the plan uses them for long enough. A process
- * of its own does it (doctor/calibrator.h), which ends with this one. Whatever comes of it, the experiment follows. */
+/* Before an experiment: the sensors of the lane's GPUs are calibrated where that was not done yet
+ * and the plan uses them for long enough. A process of its own does it (doctor/calibrator.h), which
+ * ends with this one. Whatever comes of it, the experiment follows. */
 #include "run/lane.h"
 
 #include "base/json.h"
@@ -23,13 +24,16 @@ enum { ANSWER_MAX = 1 << 16 };
 
 static const struct energy_meters_gpu *gpu_of(const struct lane *lane, size_t place)
 {
-    return &lane->runner->request->energy_meters->gpus[(lane->means ? lane->means->gpu_first : 0) + place];
+    return &lane->runner->request->energy_meters
+                ->gpus[(lane->means ? lane->means->gpu_first : 0) + place];
 }
 
 static size_t gpu_count(const struct lane *lane)
 {
     const struct energy_meters_options *options = lane->runner->request->energy_meters;
-    return !options || !lane->energy_meters ? 0 : lane->means ? lane->means->gpu_count : options->gpu_count;
+    return !options || !lane->energy_meters ? 0
+           : lane->means                    ? lane->means->gpu_count
+                                            : options->gpu_count;
 }
 
 /* By its entry or order, else by earlier runs; absent: nothing is known of it. */
@@ -47,8 +51,9 @@ static struct reading expect(const struct lane *lane, const struct plan_experime
     return expected_of(earlier, context, epochs);
 }
 
-/* How long the experiments that are left take on this lane. Those of which nothing is known count as the mean of those that
- * succeeded in this run, else of the others. Absent: nothing is known yet. */
+/* How long the experiments that are left take on this lane. Those of which nothing is known count
+ * as the mean of those that succeeded in this run, else of the others. Absent: nothing is known
+ * yet. */
 static struct reading left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
@@ -66,7 +71,9 @@ static struct reading left_s(const struct lane *lane)
         known_s += expected_s.valid ? expected_s.value : 0;
         unknown += !expected_s.valid;
     }
-    double mean_s = use->succeeded > 0 ? use->succeeded_s / (double)use->succeeded : known > 0 ? known_s / known : 0;
+    double mean_s = use->succeeded > 0 ? use->succeeded_s / (double)use->succeeded
+                    : known > 0        ? known_s / known
+                                       : 0;
     return (struct reading){(known_s + unknown * mean_s) / (double)runner->lane_count, true};
 }
 
@@ -85,7 +92,8 @@ static bool is_worth_it(struct lane *lane)
 
 static bool is_uncalibrated(const struct lane *lane, size_t place)
 {
-    return gpu_of(lane, place)->vendor->cuda && !energy_meters_is_calibrated(lane->energy_meters, place);
+    return gpu_of(lane, place)->vendor->cuda &&
+           !energy_meters_is_calibrated(lane->energy_meters, place);
 }
 
 /* The lane's GPUs are locked, so that other users' runs see it. */
@@ -93,7 +101,8 @@ static bool is_wanted(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;
     bool any = false;
-    if (!request->calibrates || lane->calibration.over || !request->gpu_locks.locks || request->gpu_locks.kind)
+    if (!request->calibrates || lane->calibration.over || !request->gpu_locks.locks ||
+        request->gpu_locks.kind)
         return false;
     for (size_t i = 0; i < gpu_count(lane) && !any; i++)
         any = is_uncalibrated(lane, i);
@@ -120,7 +129,8 @@ static int spawn(const struct lane *lane, const struct energy_meters_gpu *gpu, i
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    int error = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, (char *const *)(void *)argv, environ);
+    int error = posix_spawn(pid, "/proc/self/exe", &actions, &attributes,
+                            (char *const *)(void *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return error;
@@ -152,12 +162,14 @@ void lane_calibration_fini(struct lane *lane)
 }
 
 /* "GPU 0 was calibrated in 41.2 s with 5.9 kJ, apart from the experiments: ..." */
-static char *words_of(const char *label, const json_t *answer, const char *outcome, const char *reason)
+static char *words_of(const char *label, const json_t *answer, const char *outcome,
+                      const char *reason)
 {
     double seconds = 0, energy_j = 0;
     struct text text = {0};
     bool spent = json_get_number(answer, "seconds", &seconds) && seconds > 0;
-    text_addf(&text, "%s %s", label, strcmp(outcome, "made") == 0 ? "was calibrated" : "is not calibrated");
+    text_addf(&text, "%s %s", label,
+              strcmp(outcome, "made") == 0 ? "was calibrated" : "is not calibrated");
     if (spent && json_get_number(answer, "energy_j", &energy_j))
         text_addf(&text, " (%.0f s, %.3g kJ, beside the experiments)", seconds, energy_j / 1000);
     else if (spent)
@@ -185,10 +197,12 @@ static void record(struct lane *lane, const json_t *answer)
 {
     struct lane_calibration *own = &lane->calibration;
     struct err err = {0};
-    const char *outcome = json_get_text(answer, "outcome"), *reason = json_get_text(answer, "reason");
+    const char *outcome = json_get_text(answer, "outcome"),
+               *reason = json_get_text(answer, "reason");
     const char *label = gpu_of(lane, own->place)->label;
     outcome = outcome ? outcome : "failed";
-    if (strcmp(outcome, "made") == 0 && !use_calibration(lane, json_get(answer, "calibration"), &err)) {
+    if (strcmp(outcome, "made") == 0 &&
+        !use_calibration(lane, json_get(answer, "calibration"), &err)) {
         outcome = "failed";
         reason = err.text;
     } else if (!reason && strcmp(outcome, "made") != 0) {
@@ -219,8 +233,8 @@ static void take_answer(struct lane *lane)
         return;
     }
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    bool good =
-        got == 0 && json_doc_parse("the calibration", text_get(&own->text), own->text.length, &doc, &(struct err){0});
+    bool good = got == 0 && json_doc_parse("the calibration", text_get(&own->text),
+                                           own->text.length, &doc, &(struct err){0});
     end_process(own);
     record(lane, good ? doc.root : NULL);
 }
@@ -237,7 +251,8 @@ static bool start(struct lane *lane, struct err *err)
     close(ends[1]);
     fcntl(own->fd, F_SETFL, O_NONBLOCK);
     errno = error;
-    return !error ? lane_on_input(lane, &own->answer, own->fd, take_answer) >= 0 || err_set(err, "cannot wait for it")
+    return !error ? lane_on_input(lane, &own->answer, own->fd, take_answer) >= 0 ||
+                        err_set(err, "cannot wait for it")
                   : err_sys(err, "start the process that calibrates it");
 }
 

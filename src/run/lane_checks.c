@@ -1,5 +1,5 @@
-/* Which checks of an attempt were made, and with what outcome. What speaks against it is noted as it is seen; the rest is
- * said at its end, from what guard, meters and log hold. */
+/* Which checks of an attempt were made, and with what outcome. What speaks against it is noted as
+ * it is seen; the rest is said at its end, from what guard, meters and log hold. */
 #include "run/lane_guard.h"
 
 #include "base/amount.h"
@@ -10,8 +10,8 @@
 
 static const double MIB = 1048576;
 
-/* Processes are listed about once a second: what is shorter lies between the list before it and the one after it, which are no further
- * apart than two lists within a longer one. */
+/* Processes are listed about once a second: what is shorter lies between the list before it and the
+ * one after it, which are no further apart than two lists within a longer one. */
 static const double BETWEEN_LISTS_S = 2;
 
 struct lane_checks {
@@ -33,7 +33,8 @@ static void reset(struct lane *lane)
 }
 
 /* The heavier outcome stays, and of two alike the first. */
-__attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum check check, enum check_outcome outcome,
+__attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum check check,
+                                                       enum check_outcome outcome,
                                                        const char *format, ...)
 {
     struct lane_checks *checks = checks_of(lane);
@@ -45,7 +46,8 @@ __attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum c
     checks->told[check] = true;
     free(result->text);
     va_start(args, format);
-    *result = (struct check_result){.check = check, .outcome = outcome, .text = mem_vprintf(format, args)};
+    *result = (struct check_result){
+        .check = check, .outcome = outcome, .text = mem_vprintf(format, args)};
     va_end(args);
 }
 
@@ -56,8 +58,10 @@ static void take_evidence(struct lane *lane, const struct lane_evidence_entry *e
         return;
     enum check check = kind->check;
     if (check == CHECK_PROCESSES_BEFORE || check == CHECK_PROCESSES_DURING)
-        check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE : CHECK_PROCESSES_DURING;
-    note(lane, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE, "%s", entry->text);
+        check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE
+                                                               : CHECK_PROCESSES_DURING;
+    note(lane, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE, "%s",
+         entry->text);
 }
 
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
@@ -67,8 +71,8 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
     EACH (item, findings->items, findings->count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
         if (kind && kind->check != CHECK_NONE && item->blocks)
-            note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check, CHECK_FAILED, "%s",
-                 item->text);
+            note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
+                 CHECK_FAILED, "%s", item->text);
         /* A leak, or a process that is not listed. */
         if (item->holds && !item->start_time)
             note(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", item->text);
@@ -78,7 +82,8 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
         struct reading power = gpu_readings_power_w(readings);
         text_addf(&text, "%s%s:", i ? "; " : "", guard->devices[i].label);
         if (readings->of[GPU_UTILISATION_PERCENT].valid)
-            text_addf(&text, " busy %.0f %% of the time,", readings->of[GPU_UTILISATION_PERCENT].value);
+            text_addf(&text, " busy %.0f %% of the time,",
+                      readings->of[GPU_UTILISATION_PERCENT].value);
         if (readings->of[GPU_MEMORY_USED_BYTES].valid)
             text_addf(&text, " %.0f MiB in use,", readings->of[GPU_MEMORY_USED_BYTES].value / MIB);
         if (power.valid)
@@ -100,7 +105,8 @@ static void of_processes(struct lane *lane)
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     for (size_t i = 0; i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
-        bool around = valid && duration_s < BETWEEN_LISTS_S && guard->edge_ns > 0 && device->users_ns >= guard->edge_ns;
+        bool around = valid && duration_s < BETWEEN_LISTS_S && guard->edge_ns > 0 &&
+                      device->users_ns >= guard->edge_ns;
         seen = seen && (device->looks > 0 || around);
         text_addf(&looks, "%s%s: ", i ? "; " : "", device->label);
         if (device->looks == 0 && around)
@@ -114,7 +120,8 @@ static void of_processes(struct lane *lane)
     if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome != CHECK_PASSED)
         note(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);
     note(lane, CHECK_PROCESSES_BEFORE, CHECK_PASSED, "no process of anybody else");
-    note(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&looks));
+    note(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s",
+         text_get(&looks));
     note(lane, CHECK_IDLE_BEFORE, CHECK_PASSED, "%s", checks->idle_text ? checks->idle_text : "");
 }
 
@@ -131,9 +138,10 @@ static void of_baseline(struct lane *lane)
         const struct idle_window *idle = &guard->devices[i].idle;
         proven = proven && idle->proven;
         text_addf(&text, "%s%s", i ? "; " : "", guard->devices[i].label);
-        AUTO_FREE char *power =
-            amount_format_with((struct reading){idle->power_w, true}, (struct reading){idle->half_width_w, true}, "W");
-        text_addf(&text, ": %s", idle->proven ? power : "its idle power was not measured, or was not even");
+        AUTO_FREE char *power = amount_format_with((struct reading){idle->power_w, true},
+                                                   (struct reading){idle->half_width_w, true}, "W");
+        text_addf(&text, ": %s",
+                  idle->proven ? power : "its idle power was not measured, or was not even");
     }
     note(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
@@ -148,7 +156,8 @@ static void of_memory(struct lane *lane)
         struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
         text_addf(&text, "%s%s: ", i ? "; " : "", device->label);
         if (device->back == POSTFLIGHT_BACK && after.valid)
-            text_addf(&text, "%.0f MiB in use %.1f s after the job was gone", after.value / MIB, device->back_s);
+            text_addf(&text, "%.0f MiB in use %.1f s after the job was gone", after.value / MIB,
+                      device->back_s);
         else if (device->back == POSTFLIGHT_HELD)
             text_add(&text, "what is in use belongs to other processes");
         else
@@ -164,7 +173,8 @@ static void of_throttling(struct lane *lane)
     AUTO_TEXT struct text text = {0};
     EACH (device, guard->devices, guard->count)
         if (!device->reasons_told)
-            text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "", device->label);
+            text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "",
+                      device->label);
     bool told = text.length == 0;
     if (told)
         text_add(&text, "not by heat, and not by the power supply");
@@ -173,8 +183,9 @@ static void of_throttling(struct lane *lane)
 
 static void of_gpus(struct lane *lane)
 {
-    static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_IDLE_BEFORE,
-                                        CHECK_BASELINE,         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
+    static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING,
+                                        CHECK_IDLE_BEFORE,      CHECK_BASELINE,
+                                        CHECK_THROTTLING,       CHECK_MEMORY_BACK};
     for (size_t i = 0; !guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
         note(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
     if (!guard_of(lane))
@@ -194,7 +205,8 @@ static void of_background(struct lane *lane)
     if (!lane->experiment->parallel)
         note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "there is no background");
     else if (!guard_of(lane))
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED, "it ran the whole time; no GPU is measured");
+        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             "it ran the whole time; no GPU is measured");
     else if (load->verdict == LOAD_SET)
         note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
              "the foreground started at a set time: no load is asked of the background");
@@ -211,8 +223,8 @@ static void of_background(struct lane *lane)
 
 static void of_machine(struct lane *lane, const json_t *energy)
 {
-    bool watched =
-        json_is_object(energy) && lane->runner->request->energy_meters && lane->runner->request->energy_meters->host;
+    bool watched = json_is_object(energy) && lane->runner->request->energy_meters &&
+                   lane->runner->request->energy_meters->host;
     double share;
     if (!watched)
         note(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");
@@ -220,7 +232,8 @@ static void of_machine(struct lane *lane, const json_t *energy)
         note(lane, CHECK_OTHER_CPU, CHECK_PASSED, "others used %.1f %% of the machine's CPU time",
              100 * (share > 0 ? share : 0));
     else
-        note(lane, CHECK_OTHER_CPU, CHECK_PASSED, "others used less than 5 %% of the machine's CPU time");
+        note(lane, CHECK_OTHER_CPU, CHECK_PASSED,
+             "others used less than 5 %% of the machine's CPU time");
 }
 
 static void of_sampling(struct lane *lane, const json_t *energy)
@@ -239,8 +252,8 @@ static void of_sampling(struct lane *lane, const json_t *energy)
         if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
             longest_s = number;
     }
-    note(lane, CHECK_SAMPLING, CHECK_PASSED, "%.1f %% of the time seen by each sensor, the longest gap %.2f s",
-         100 * least, longest_s);
+    note(lane, CHECK_SAMPLING, CHECK_PASSED,
+         "%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least, longest_s);
 }
 
 static void of_job(struct lane *lane)
@@ -285,16 +298,19 @@ static bool of_metrics(struct lane *lane)
     else if (wrong.length)
         note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "not finite: %s", text_get(&wrong));
     else if (found == 0)
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "not found in the log: %s", text_get(&missing));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "not found in the log: %s",
+             text_get(&missing));
     else
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED, "%zu of %zu found and finite, no range is known%s%s", found,
-             named, missing.length ? "; not found: " : "", text_get(&missing));
+        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
+             "%zu of %zu found and finite, no range is known%s%s", found, named,
+             missing.length ? "; not found: " : "", text_get(&missing));
     text_fini(&missing);
     text_fini(&wrong);
     return found > 0;
 }
 
-/* A check that was not made, and that nothing has told of yet, makes the row unverified: that is evidence too. */
+/* A check that was not made, and that nothing has told of yet, makes the row unverified: that is
+ * evidence too. */
 static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has)
 {
     bool unseen = false;
@@ -340,10 +356,12 @@ static json_t *end(struct lane *lane)
         const struct check_kind *kind = check_kind((enum check)i);
         if (!kind->required)
             continue;
-        AUTO_FREE char *remedied =
-            result->outcome == CHECK_NOT_MADE ? mem_printf("%s. %s", result->text, kind->remedy) : NULL;
-        json_t *item = json_pack("{s:s, s:s, s:o}", "check", kind->name, "outcome", check_outcome_name(result->outcome),
-                                 "text", json_text_or_null(remedied ? remedied : result->text));
+        AUTO_FREE char *remedied = result->outcome == CHECK_NOT_MADE
+                                       ? mem_printf("%s. %s", result->text, kind->remedy)
+                                       : NULL;
+        json_t *item = json_pack("{s:s, s:s, s:o}", "check", kind->name, "outcome",
+                                 check_outcome_name(result->outcome), "text",
+                                 json_text_or_null(remedied ? remedied : result->text));
         json_array_append_new(list, item);
     }
     return list;

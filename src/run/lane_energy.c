@@ -1,4 +1,5 @@
-/* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the job. */
+/* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the
+ * job. */
 #include "run/lane.h"
 
 #include "base/amount.h"
@@ -17,8 +18,8 @@ enum { EPOCHS_MAX = 10000 };
 /* Beyond this the time that nobody looked at is worth telling. */
 static const double COVERED_ENOUGH = 0.99;
 
-/* energy/gpu.csv and energy/cpu.csv of an attempt, a row a second and device, written as the readings come: what was written before a
- * crash stays. */
+/* energy/gpu.csv and energy/cpu.csv of an attempt, a row a second and device, written as the
+ * readings come: what was written before a crash stays. */
 enum { ENERGY_DOMAINS_MAX = 64 };
 
 struct energy_files {
@@ -117,8 +118,8 @@ static void prepare(struct lane *lane)
         energy_meters_prepare(lane->energy_meters);
 }
 
-/* Now and then a counter is read in step with its own updates, when the pauses are all alike: then every reading would
- * err to the same side (docs/explanation/uncertainty.md). */
+/* Now and then a counter is read in step with its own updates, when the pauses are all alike: then
+ * every reading would err to the same side (docs/explanation/uncertainty.md). */
 static uint64_t next_us(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
@@ -128,7 +129,8 @@ static uint64_t next_us(struct lane *lane)
 static void tell_reading(struct lane *lane, const char *sensor, struct reading reading)
 {
     if (reading.valid)
-        lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
+        lane_tell(lane, EVENT_METRIC,
+                  json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
 static void tick(struct lane *lane)
@@ -144,10 +146,11 @@ static void tick(struct lane *lane)
     lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     EACH_OF (item, told)
-        tell_reading(lane, item->sensor, energy_meters_now(lane->energy_meters, item->of, item->over));
+        tell_reading(lane, item->sensor,
+                     energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
-    /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
-     * told to the first who asks. */
+    /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and
+     * shares of the multiprocessors are told to the first who asks. */
     if (!lane->edged)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, look);
@@ -157,7 +160,8 @@ static void begin(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->energy_meters && lane->runner->request->energy_meters)
-        lane_evidence(lane, "cpu_unchecked", "the meters could not be started: nothing was watched");
+        lane_evidence(lane, "cpu_unchecked",
+                      "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
     lane->measured = true;
@@ -214,8 +218,8 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
     lane_evidence_at(lane, (struct lane_evidence_entry){
                                .kind = "sampling_gap",
                                .device = label,
-                               .text = mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0,
-                                                  gap->reason),
+                               .text = mem_printf("%s: nothing was read from %.1f s on: %s", label,
+                                                  at_s > 0 ? at_s : 0, gap->reason),
                                .from_s = {at_s > 0 ? at_s : 0, true},
                            });
 }
@@ -224,14 +228,17 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
 static bool is_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
-    return lane->measured && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
+    return lane->measured && t_ns >= attempt->start_ns &&
+           (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
-static void write_row(struct lane *lane, const char *name, const char *head, int *fd, struct text *row)
+static void write_row(struct lane *lane, const char *name, const char *head, int *fd,
+                      struct text *row)
 {
     struct err err;
     text_add_char(row, '\n');
-    if (open_file(lane->attempt.folder, name, head, fd, &err) && fs_write_all(*fd, text_get(row), row->length, &err))
+    if (open_file(lane->attempt.folder, name, head, fd, &err) &&
+        fs_write_all(*fd, text_get(row), row->length, &err))
         return;
     energy_of(lane)->files.failed = true;
     lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
@@ -253,12 +260,14 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
         if (gpu_reading_rows[i].column && form == GPU_REASONS)
             add_reasons(&row, of);
         else if (gpu_reading_rows[i].column)
-            add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value, of.valid});
+            add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value,
+                                               of.valid});
     }
     write_row(lane, "gpu.csv", head, &files->gpu, &row);
 }
 
-static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
+static void take_counter(struct lane *lane, size_t domain, const char *name,
+                         const struct counter_reading *reading)
 {
     struct energy_files *files = &energy_of(lane)->files;
     AUTO_TEXT struct text row = {0};
@@ -268,11 +277,14 @@ static void take_counter(struct lane *lane, size_t domain, const char *name, con
     if (!counter->begun)
         *counter = (struct energy_counter){true, *reading, *reading};
     double since_s = ns_to_s(reading->after_ns - counter->last.after_ns);
-    bool rises = reading->energy_mj >= counter->last.energy_mj && counter->last.energy_mj >= counter->first.energy_mj;
+    bool rises = reading->energy_mj >= counter->last.energy_mj &&
+                 counter->last.energy_mj >= counter->first.energy_mj;
     add_time(&row, reading->after_ns, lane->attempt.start_ns);
     csv_add_cell(&row, name);
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
-    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) / 1000 / since_s,
+    add_reading(&row, (struct reading){
+                          (double)(reading->energy_mj - counter->first.energy_mj) / 1000, rises});
+    add_reading(&row, (struct reading){(double)(reading->energy_mj - counter->last.energy_mj) /
+                                           1000 / since_s,
                                        rises && since_s > 0});
     counter->last = *reading;
     write_row(lane, "cpu.csv", cpu_head, &files->cpu, &row);
@@ -285,7 +297,8 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
         const char *kind, *text;
     } faults[] = {
         {WINDOW_BACKWARDS, "counter_backwards", "its energy counter went backwards"},
-        {WINDOW_JUMPED, "counter_jumped", "its energy counter rose by more than the device can draw"},
+        {WINDOW_JUMPED, "counter_jumped",
+         "its energy counter rose by more than the device can draw"},
         {WINDOW_STOOD, "counter_stood", "its energy counter stood still while power was drawn"},
     };
     const struct window_energy *window = &device->window;
@@ -293,18 +306,21 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
         if (window->flags & fault->flag)
             lane_evidence(lane, fault->kind, "%s: %s", device->name, fault->text);
     if (window->disagrees)
-        lane_evidence(lane, "energy_disagrees", "%s: its counter says %.1f J, the integral of its power %.1f J",
-                      device->name, window->energy_j.value, window->integral_j.value);
+        lane_evidence(lane, "energy_disagrees",
+                      "%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
+                      window->energy_j.value, window->integral_j.value);
     if (device->contradiction)
-        lane_evidence(lane, "calibration_contradicted", "%s: %s; the calibration was not used (SHA-256 %s)",
-                      device->name, device->contradiction, device->contradicted_sha256);
+        lane_evidence(lane, "calibration_contradicted",
+                      "%s: %s; the calibration was not used (SHA-256 %s)", device->name,
+                      device->contradiction, device->contradicted_sha256);
     if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
-        lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor", device->name,
-                      100 * window->covered_share);
+        lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor",
+                      device->name, 100 * window->covered_share);
 }
 
 /* An energy of the row, by the devices of which it is the sum. */
-static void tell_imprecise(struct lane *lane, const struct energy_meters_result *result, enum energy_meters_scope scope)
+static void tell_imprecise(struct lane *lane, const struct energy_meters_result *result,
+                           enum energy_meters_scope scope)
 {
     const struct window_energy *sum = &result->sums[scope].window;
     double most_percent = lane->runner->plan->guard.half_width_percent;
@@ -316,8 +332,9 @@ static void tell_imprecise(struct lane *lane, const struct energy_meters_result 
             (!widest || device->window.half_width_j.value > widest->window.half_width_j.value))
             widest = device;
     AUTO_FREE char *energy = amount_format_with(sum->energy_j, sum->half_width_j, "J");
-    lane_evidence(lane, "energy_imprecise", "%s: %s, where %.4g %% are useful; to know it better, %s",
-                  energy_meters_scope_name(scope), energy, most_percent, energy_meters_remedy(widest));
+    lane_evidence(
+        lane, "energy_imprecise", "%s: %s, where %.4g %% are useful; to know it better, %s",
+        energy_meters_scope_name(scope), energy, most_percent, energy_meters_remedy(widest));
 }
 
 static void tell_result(struct lane *lane, const struct energy_meters_result *result)
@@ -330,12 +347,14 @@ static void tell_result(struct lane *lane, const struct energy_meters_result *re
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
-        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s", text_get(&text));
+        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s",
+                      text_get(&text));
     if (result->host.clock_set_s != 0)
-        lane_say(lane,
-                 "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
-                 "match; durations, epochs and energies do not come from it",
-                 result->host.clock_set_s);
+        lane_say(
+            lane,
+            "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
+            "match; durations, epochs and energies do not come from it",
+            result->host.clock_set_s);
     text_fini(&text);
 }
 
@@ -346,8 +365,8 @@ static json_t *measure(struct lane *lane)
     struct energy_meters *energy_meters = lane->energy_meters;
     struct energy_meters_result result;
     size_t count = 0;
-    struct epoch *epochs =
-        epochs_cut(energy->marks, energy->mark_count, attempt->start_ns, attempt->end_ns, true, &count);
+    struct epoch *epochs = epochs_cut(energy->marks, energy->mark_count, attempt->start_ns,
+                                      attempt->end_ns, true, &count);
     if (count > EPOCHS_MAX) {
         lane_say(lane, "%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX);
         count = 0;
@@ -355,8 +374,8 @@ static json_t *measure(struct lane *lane)
     if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
         lane_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
                       energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
-    energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count, lane_step_marks(lane),
-                          &result);
+    energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count,
+                          lane_step_marks(lane), &result);
     tell_result(lane, &result);
     json_t *json = energy_meters_result_json(&result, epochs);
     energy_meters_result_fini(&result);

@@ -1,5 +1,6 @@
-/* What of the machine is to be as it was set while an attempt runs: the CPU frequency governor that the plan wants for an experiment,
- * asked of its keeper and awaited briefly; and the locks on the GPUs. */
+/* What of the machine is to be as it was set while an attempt runs: the CPU frequency governor that
+ * the plan wants for an experiment, asked of its keeper and awaited briefly; and the locks on the
+ * GPUs. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -15,7 +16,8 @@ enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 static void say_why(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
-    AUTO_FREE char *text = mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text);
+    AUTO_FREE char *text =
+        mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text);
     if (governor->why.text[0] && strcmp(governor->said, governor->why.text) != 0)
         lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
     memcpy(governor->said, governor->why.text, sizeof governor->said);
@@ -33,14 +35,16 @@ static void answered(struct lane *lane)
 
 static void too_late(struct lane *lane)
 {
-    err_set(&lane->runner->governor.why, "the kernel has not taken it within %d s", ANSWER_US / 1000000);
+    err_set(&lane->runner->governor.why, "the kernel has not taken it within %d s",
+            ANSWER_US / 1000000);
     answered(lane);
 }
 
 static void take_answer(struct lane *lane)
 {
     struct err err = {0};
-    enum governor_answer answer = governor_keeper_answer(lane->runner->request->governor->keeper, &err);
+    enum governor_answer answer =
+        governor_keeper_answer(lane->runner->request->governor->keeper, &err);
     if (answer == GOVERNOR_PENDING)
         return;
     if (answer == GOVERNOR_FAILED)
@@ -74,7 +78,8 @@ static void look(struct lane *lane)
     struct governor_change change = {0};
     if (governor->wanted && means->why->text[0])
         governor->why = *means->why;
-    else if (governor->wanted && governor_plan(means->sysroot, governor->wanted, false, &change, &governor->why) &&
+    else if (governor->wanted &&
+             governor_plan(means->sysroot, governor->wanted, false, &change, &governor->why) &&
              change.count > 0)
         err_set(&governor->why, "nothing could be started that gives back what was before");
     governor_change_fini(&change);
@@ -90,7 +95,8 @@ void phase_governor(struct lane *lane)
         lane_after(lane, PENDING_US, phase_governor);
         return;
     }
-    bool known = runner_same_governor(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
+    bool known = runner_same_governor(governor->wanted, lane->experiment->governor) &&
+                 !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
         lane_next(lane);
         return;
@@ -107,7 +113,8 @@ static void tell_not_set(struct lane *lane)
 {
     const struct runner_governor *governor = &lane->runner->governor;
     if (governor->wanted && governor->why.text[0])
-        lane_evidence(lane, "governor_not_set", "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
+        lane_evidence(lane, "governor_not_set",
+                      "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
                       governor->why.text);
 }
 
@@ -116,11 +123,12 @@ static json_t *check_governor(struct lane *lane)
     const struct runner_governor *governor = &lane->runner->governor;
     char now[GOVERNOR_NAME_MAX];
     if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
-        !governor_read(lane->runner->request->governor->sysroot, now, NULL) || strcmp(now, governor->wanted) == 0)
+        !governor_read(lane->runner->request->governor->sysroot, now, NULL) ||
+        strcmp(now, governor->wanted) == 0)
         return NULL;
     lane_evidence(lane, "governor_changed",
-                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s", governor->wanted,
-                  now);
+                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
+                  governor->wanted, now);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* The guard of a lane: who has its GPUs (told apart once for each process, by number and start time); its life, its rounds of questions, and what it
- * writes down. */
+/* The guard of a lane: who has its GPUs (told apart once for each process, by number and start
+ * time); its life, its rounds of questions, and what it writes down. */
 #include "run/lane_guard.h"
 
 #include "base/mem.h"
@@ -10,7 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than that. */
+/* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than
+ * that. */
 static const double RECOVERY_S = 0.2;
 
 static const struct census_roots machine = {"/proc", "/dev"};
@@ -42,8 +43,8 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
     bool ours = is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
-    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a number of another pid
-     * namespace is nobody's here. */
+    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a
+     * number of another pid namespace is nobody's here. */
     if (!ours && (who_is_going(roots_of(lane)->proc, pid) ||
                   !who_may_have_gpu(roots_of(lane)->proc, roots_of(lane)->dev, pid))) {
         who_fini(&who);
@@ -97,7 +98,8 @@ void guard_users_describe(struct lane *lane)
         set_texts(guard, &guard->devices[i]);
 }
 
-static void keep_users(struct lane *lane, struct guard_device *device, const struct gpu_users *users)
+static void keep_users(struct lane *lane, struct guard_device *device,
+                       const struct gpu_users *users)
 {
     int proc = open(roots_of(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     device->users = mem_resize(device->users, users->count + 1U, sizeof *device->users);
@@ -135,8 +137,8 @@ void guard_users_know(struct lane_guard *guard)
         }
 }
 
-/* The drivers' lists are trusted in that only where they named a process of the job's by a number that /proc knows: in a container they may be
- * empty, or of another pid namespace. */
+/* The drivers' lists are trusted in that only where they named a process of the job's by a number
+ * that /proc knows: in a container they may be empty, or of another pid namespace. */
 bool guard_only_open(const struct lane *lane, int32_t pid)
 {
     const struct lane_guard *guard = guard_of(lane);
@@ -172,9 +174,11 @@ void guard_users_end_leftovers(struct lane *lane)
     if (!leftovers_find(state, roots_of(lane), &leftovers, NULL))
         return;
     for (size_t i = 0; i < leftovers.count; i++)
-        if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftovers.items[i].process->uid == geteuid() &&
+        if (leftovers.items[i].kind == LEFTOVER_TAGGED &&
+            leftovers.items[i].process->uid == geteuid() &&
             leftover_kill(roots_of(lane), &leftovers.items[i]))
-            lane_say(lane, "ended pid %d (%s), which a dead run had left", (int)leftovers.items[i].process->stat.pid,
+            lane_say(lane, "ended pid %d (%s), which a dead run had left",
+                     (int)leftovers.items[i].process->stat.pid,
                      leftovers.items[i].process->stat.comm);
     leftovers_fini(&leftovers);
 }
@@ -265,8 +269,10 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
     *out = (struct guard_look){
         .device = device->label,
         .vendor = device->vendor,
-        .t_ns = fresh && device->sample.t_ns > device->users_ns ? device->sample.t_ns : device->users_ns,
-        .first_ns = fresh && device->sample.t_ns < device->users_ns ? device->sample.t_ns : device->users_ns,
+        .t_ns = fresh && device->sample.t_ns > device->users_ns ? device->sample.t_ns
+                                                                : device->users_ns,
+        .first_ns = fresh && device->sample.t_ns < device->users_ns ? device->sample.t_ns
+                                                                    : device->users_ns,
         .readings = fresh ? &device->sample.readings : NULL,
         .listed = device->listed && device->users_ns >= asked_ns,
         .users = device->users,
@@ -327,7 +333,8 @@ void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step)
     lane_after(lane, us, ask_now);
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns,
+                       const struct gpu_users *users)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
@@ -385,14 +392,15 @@ json_t *guard_device_json(const struct guard_device *device)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     const struct reading *of = readings->of;
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device->label, "memory_bytes",
-                     bytes_json(of[GPU_MEMORY_USED_BYTES].valid, of[GPU_MEMORY_USED_BYTES].value), "empty_bytes",
-                     bytes_json(device->known.empty_bytes.valid, device->known.empty_bytes.value), "power_w",
-                     json_reading_or_null(gpu_readings_power_w(readings)), "utilisation_percent",
-                     json_reading_or_null(of[GPU_UTILISATION_PERCENT]), "temperature_c",
-                     json_reading_or_null(of[GPU_TEMPERATURE_C]), "sm_clock_mhz",
-                     json_reading_or_null(of[GPU_SM_CLOCK_MHZ]), "memory_clock_mhz",
-                     json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "device", device->label, "memory_bytes",
+        bytes_json(of[GPU_MEMORY_USED_BYTES].valid, of[GPU_MEMORY_USED_BYTES].value), "empty_bytes",
+        bytes_json(device->known.empty_bytes.valid, device->known.empty_bytes.value), "power_w",
+        json_reading_or_null(gpu_readings_power_w(readings)), "utilisation_percent",
+        json_reading_or_null(of[GPU_UTILISATION_PERCENT]), "temperature_c",
+        json_reading_or_null(of[GPU_TEMPERATURE_C]), "sm_clock_mhz",
+        json_reading_or_null(of[GPU_SM_CLOCK_MHZ]), "memory_clock_mhz",
+        json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
 }
 
 const struct observer guard_observer = {

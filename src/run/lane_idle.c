@@ -1,5 +1,6 @@
-/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an attempt drew beyond that. And the pause between
- * trainings: as long as the settings say, or until the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
+/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an
+ * attempt drew beyond that. And the pause between trainings: as long as the settings say, or until
+ * the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
 #include "run/lane_guard.h"
 
 #include "base/amount.h"
@@ -19,8 +20,8 @@ static double window_s(const struct lane *lane)
     return lane->runner->plan->guard.preflight.baseline_s * lane->runner->time_scale;
 }
 
-static struct reading power_of(const struct lane *lane, const char *label, int64_t from_ns, int64_t to_ns,
-                               struct reading *half_width_w)
+static struct reading power_of(const struct lane *lane, const char *label, int64_t from_ns,
+                               int64_t to_ns, struct reading *half_width_w)
 {
     struct energy_meters_result result;
     struct reading power = {0};
@@ -28,11 +29,12 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
     energy_meters_measure(lane->energy_meters, from_ns, to_ns, NULL, 0, NULL, &result);
     *half_width_w = (struct reading){0};
     EACH (figures, result.devices, result.device_count) {
-        if (figures->scope != ENERGY_GPU || strcmp(figures->name, label) != 0 || !figures->window.energy_j.valid)
+        if (figures->scope != ENERGY_GPU || strcmp(figures->name, label) != 0 ||
+            !figures->window.energy_j.valid)
             continue;
         power = (struct reading){figures->window.energy_j.value / seconds, true};
-        *half_width_w =
-            (struct reading){figures->window.half_width_j.value / seconds, figures->window.half_width_j.valid};
+        *half_width_w = (struct reading){figures->window.half_width_j.value / seconds,
+                                         figures->window.half_width_j.valid};
     }
     energy_meters_result_fini(&result);
     return power;
@@ -41,7 +43,8 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 static void measure(const struct lane *lane, struct guard_device *device)
 {
     const struct lane_guard *guard = guard_of(lane);
-    int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns, middle_ns = from_ns + (to_ns - from_ns) / 2;
+    int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns,
+            middle_ns = from_ns + (to_ns - from_ns) / 2;
     struct reading half_width, ignored;
     struct reading whole = power_of(lane, device->label, from_ns, to_ns, &half_width);
     struct reading first = power_of(lane, device->label, from_ns, middle_ns, &ignored);
@@ -113,9 +116,10 @@ json_t *guard_idle_json(const struct idle_window *window)
 {
     if (window->seconds <= 0)
         return json_null();
-    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "proven", window->proven, "seconds", json_finite(window->seconds),
-                     "power_w", json_finite(window->power_w), "half_width_w", json_finite(window->half_width_w),
-                     "drift_w", json_finite(window->drift_w));
+    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "proven", window->proven, "seconds",
+                     json_finite(window->seconds), "power_w", json_finite(window->power_w),
+                     "half_width_w", json_finite(window->half_width_w), "drift_w",
+                     json_finite(window->drift_w));
 }
 
 static const json_t *of_device(const json_t *list, const char *label)
@@ -144,30 +148,34 @@ void guard_former_take(struct lane *lane, const json_t *energy)
         struct former_device *device = &former->devices[i];
         *device = (struct former_device){.before = guard->devices[i].idle};
         device->energy_j.valid = json_get_number(json, "joules", &device->energy_j.value);
-        device->half_width_j.valid = json_get_number(json, "half_width_j", &device->half_width_j.value);
+        device->half_width_j.valid =
+            json_get_number(json, "half_width_j", &device->half_width_j.value);
     }
 }
 
-/* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures moving. */
+/* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures
+ * moving. */
 static const double UNUSED_BYTES = 16.0 * 1048576;
 
-/* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel between two looks. */
-static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy, const json_t *memory,
-                      struct text *text)
+/* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel
+ * between two looks. */
+static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy,
+                      const json_t *memory, struct text *text)
 {
     const struct former_device *former = &guard->former.devices[i];
     const char *label = guard->devices[i].label;
     const json_t *used = of_device(json_object_get(memory, "gpus"), label);
     double peak_bytes, busy_percent;
-    if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) || peak_bytes >= UNUSED_BYTES ||
-        json_object_get(used, "counted") ||
-        !json_get_number(of_device(json_object_get(energy, "devices"), label), "utilisation_max_percent",
-                         &busy_percent) ||
+    if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) ||
+        peak_bytes >= UNUSED_BYTES || json_object_get(used, "counted") ||
+        !json_get_number(of_device(json_object_get(energy, "devices"), label),
+                         "utilisation_max_percent", &busy_percent) ||
         busy_percent > 0)
         return false;
-    text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label, peak_bytes / 1048576);
-    struct idle_net net =
-        idle_net_of(&former->before, &former->before, former->energy_j, former->half_width_j, guard->former.duration_s);
+    text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label,
+              peak_bytes / 1048576);
+    struct idle_net net = idle_net_of(&former->before, &former->before, former->energy_j,
+                                      former->half_width_j, guard->former.duration_s);
     if (!net.energy_j.valid || !net.half_width_j.valid)
         return true;
     AUTO_FREE char *above = amount_format_with(net.energy_j, net.half_width_j, "J");
@@ -179,8 +187,8 @@ void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_
 {
     const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
-    if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED || lane->experiment->parallel ||
-        lane->attempt.plan->rules.cpu_only)
+    if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED ||
+        lane->experiment->parallel || lane->attempt.plan->rules.cpu_only)
         return;
     for (size_t i = 0; i < guard->count; i++)
         if (!is_unused(guard, i, energy, memory, &text))
@@ -195,20 +203,24 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
     json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++) {
         const struct former_device *device = &former->devices[i];
-        struct idle_net net = idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
-                                          device->half_width_j, former->duration_s);
-        json_t *json =
-            json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label, "net_of_bare_idle_j",
-                      json_reading_or_null(net.energy_j), "half_width_j", json_reading_or_null(net.half_width_j),
-                      "before", guard_idle_json(&device->before), "after", guard_idle_json(&guard->devices[i].idle));
+        struct idle_net net =
+            idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
+                        device->half_width_j, former->duration_s);
+        json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label,
+                                 "net_of_bare_idle_j", json_reading_or_null(net.energy_j),
+                                 "half_width_j", json_reading_or_null(net.half_width_j), "before",
+                                 guard_idle_json(&device->before), "after",
+                                 guard_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
         *any = *any || net.energy_j.valid;
         sum = (struct reading){sum.value + net.energy_j.value, sum.valid && net.energy_j.valid};
-        variance = (struct reading){variance.value + net.half_width_j.value * net.half_width_j.value,
-                                    variance.valid && net.half_width_j.valid};
+        variance =
+            (struct reading){variance.value + net.half_width_j.value * net.half_width_j.value,
+                             variance.valid && net.half_width_j.valid};
     }
-    return json_pack("{s:s, s:o, s:o, s:o}", "phase", "net", "net_of_bare_idle_j", json_reading_or_null(sum),
-                     "half_width_j", json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}),
+    return json_pack("{s:s, s:o, s:o, s:o}", "phase", "net", "net_of_bare_idle_j",
+                     json_reading_or_null(sum), "half_width_j",
+                     json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}),
                      "devices", devices);
 }
 
@@ -265,7 +277,8 @@ static void close_judge(struct lane *lane)
         struct guard_look look;
         guard_look_of(device, guard->asked_ns, &look);
         preflight_look(settings, &device->known, &look, &findings);
-        device->idle.proven = findings.count == 0 && device->idle.seconds > 0 && idle_is_even(&device->idle);
+        device->idle.proven =
+            findings.count == 0 && device->idle.seconds > 0 && idle_is_even(&device->idle);
         guard_findings_fini(&findings);
     }
     guard_idle_settle_former(lane);
@@ -310,32 +323,37 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
     json_t *devices = json_array();
     EACH (device, guard->devices, guard->count)
         json_array_append_new(devices, guard_device_json(device));
-    AUTO_FREE char *text = mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
-                                      settled ? "until the GPUs were idle and cool"
-                                              : "the longest pause, and the GPUs are still not idle and cool",
-                                      saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
-    json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "adaptive",
-                             "settled", settled, "planned_s", json_finite(planned_s), "took_s", json_finite(took_s),
-                             "saved_s", json_finite(saved_s), "devices", devices, "text", json_string(text));
-    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data, lane,
-                       lane_next);
+    AUTO_FREE char *text =
+        mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
+                   settled ? "until the GPUs were idle and cool"
+                           : "the longest pause, and the GPUs are still not idle and cool",
+                   saved_s < 0 ? -saved_s : saved_s, saved_s < 0 ? "more" : "less", planned_s);
+    json_t *data = json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o*}", "phase", "cooldown",
+                             "mode", "adaptive", "settled", settled, "planned_s",
+                             json_finite(planned_s), "took_s", json_finite(took_s), "saved_s",
+                             json_finite(saved_s), "devices", devices, "text", json_string(text));
+    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt,
+                       data, lane, lane_next);
 }
 
 /* For displays alone. */
 static void tell_use(struct lane *lane)
 {
     const struct guard_former *former = &guard_of(lane)->former;
-    struct reading busy = energy_meters_now(lane->energy_meters, GPU_UTILISATION_PERCENT, ENERGY_MEAN);
+    struct reading busy =
+        energy_meters_now(lane->energy_meters, GPU_UTILISATION_PERCENT, ENERGY_MEAN);
     if (busy.valid)
         runner_tell(lane->runner, EVENT_METRIC, former->experiment, former->attempt,
-                    json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value", json_finite(busy.value)));
+                    json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value",
+                              json_finite(busy.value)));
 }
 
 /* Adds "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
 static bool add_use(const struct lane *lane, const struct guard_device *device, struct text *out)
 {
     const struct gpu_readings *readings = &device->sample.readings;
-    struct reading busy = readings->of[GPU_UTILISATION_PERCENT], celsius = readings->of[GPU_TEMPERATURE_C],
+    struct reading busy = readings->of[GPU_UTILISATION_PERCENT],
+                   celsius = readings->of[GPU_TEMPERATURE_C],
                    power_w = gpu_readings_power_w(readings);
     AUTO_TEXT struct text facts = {0};
     if (busy.valid)
@@ -344,7 +362,8 @@ static bool add_use(const struct lane *lane, const struct guard_device *device, 
         text_addf(&facts, ", %.0f W", power_w.value);
     if (celsius.valid)
         text_addf(&facts, ", %.0f °C", celsius.value);
-    text_addf(out, "%s (%s)", device->label, facts.length ? text_get(&facts) + strlen(", ") : "no readings");
+    text_addf(out, "%s (%s)", device->label,
+              facts.length ? text_get(&facts) + strlen(", ") : "no readings");
     return busy.valid && busy.value > lane->runner->plan->guard.preflight.utilisation_percent;
 }
 
@@ -361,10 +380,12 @@ static void say_fixed_pause(struct lane *lane)
         text_add(&uses, i ? ", " : "");
         busy = add_use(lane, &guard->devices[i], &uses) || busy;
     }
-    text_addf(&text, busy ? "pause of %g s: other programs use %s" : "pause of %g s: nothing trains on %s", planned_s,
-              text_get(&uses));
-    json_t *data = json_pack("{s:s, s:s, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "fixed", "planned_s",
-                             json_finite(planned_s), "devices", devices, "text", json_string(text_get(&text)));
+    text_addf(&text,
+              busy ? "pause of %g s: other programs use %s" : "pause of %g s: nothing trains on %s",
+              planned_s, text_get(&uses));
+    json_t *data =
+        json_pack("{s:s, s:s, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "fixed", "planned_s",
+                  json_finite(planned_s), "devices", devices, "text", json_string(text_get(&text)));
     runner_record(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data);
 }
 
@@ -377,7 +398,8 @@ static void wait_fixed_pause(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale;
-    double left_us = (guard->planned_s * scale - window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
+    double left_us =
+        (guard->planned_s * scale - window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
     double next_us = (guard->said ? TICK_US : USE_SETTLED_US) * scale;
     if (left_us > next_us)
         guard_ask_later(lane, (uint64_t)next_us, fixed_pause_looked);
@@ -398,11 +420,13 @@ static void fixed_pause_looked(struct lane *lane)
 static void pause_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    double scale = lane->runner->time_scale, took_s = guard_since_s(guard->begun_ns) + window_s(lane);
+    double scale = lane->runner->time_scale,
+           took_s = guard_since_s(guard->begun_ns) + window_s(lane);
     bool settled = all_settled(guard);
     tell_use(lane);
-    enum cooldown_state state = cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
-                                                guard_blind(guard), scale);
+    enum cooldown_state state =
+        cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
+                        guard_blind(guard), scale);
     if (state == COOLDOWN_GOES_ON)
         guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_looked);
     else

@@ -22,7 +22,8 @@ void lane_job_sources_fini(struct lane *lane)
 
 static void on_metric(void *context, const char *name, double number)
 {
-    lane_tell(context, EVENT_METRIC, json_pack("{s:s, s:o}", "name", name, "value", json_from_reading(number)));
+    lane_tell(context, EVENT_METRIC,
+              json_pack("{s:s, s:o}", "name", name, "value", json_from_reading(number)));
 }
 
 static void tell_bars(struct lane *lane)
@@ -35,10 +36,11 @@ static void tell_bars(struct lane *lane)
     json_t *list = json_array();
     for (size_t i = 0; i < bars->count; i++) {
         struct reading total = bars->items[i].total;
-        json_t *bar = json_pack("{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name), "first",
-                                json_string(bars->first[i]), "done", json_finite(bars->items[i].done), "total",
-                                total.valid ? json_finite(total.value) : json_null(), "restarts",
-                                (json_int_t)bars->restarts[i], "latest", i == bars->latest);
+        json_t *bar = json_pack(
+            "{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name), "first",
+            json_string(bars->first[i]), "done", json_finite(bars->items[i].done), "total",
+            total.valid ? json_finite(total.value) : json_null(), "restarts",
+            (json_int_t)bars->restarts[i], "latest", i == bars->latest);
         json_array_append_new(list, bar);
     }
     lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
@@ -54,7 +56,8 @@ void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struc
     struct err err = *cause;
     AUTO_FREE char *name = attempt_log_name(attempt);
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
-    /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
+    /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping
+     * already. */
     if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
         free(lane->attempt.detail);
         lane->attempt.detail = mem_strdup(err.text);
@@ -92,7 +95,8 @@ static void command_ended(struct lane *lane)
     if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
         lane_tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
     if (attempt->exit.init_stopped)
-        lane_evidence(lane, "runner_stopped", "the job's init was stopped for a while: its times may be wrong by that");
+        lane_evidence(lane, "runner_stopped",
+                      "the job's init was stopped for a while: its times may be wrong by that");
     lane_stop(lane, STOP_EXITED);
 }
 
@@ -110,8 +114,8 @@ static void time_out(struct lane *lane)
         return;
     /* It may have ended in time, and this process have been stopped. */
     attempt_take_exit(attempt);
-    bool in_time = attempt->exit.ended &&
-                   (double)(attempt->end_ns - attempt->start_ns) < lane->experiment->timeout_s * (double)NS_PER_S;
+    bool in_time = attempt->exit.ended && (double)(attempt->end_ns - attempt->start_ns) <
+                                              lane->experiment->timeout_s * (double)NS_PER_S;
     if (in_time)
         command_ended(lane);
     else
@@ -125,12 +129,13 @@ static void check_limits(struct lane *lane)
         lane_stop(lane, STOP_LIMIT);
 }
 
-/* Nothing of the command was executed yet: what was not to be had is the machine's, but for what the settings make private
- * where it cannot be. */
+/* Nothing of the command was executed yet: what was not to be had is the machine's, but for what
+ * the settings make private where it cannot be. */
 static void could_not_start(struct lane *lane, const struct err *err)
 {
     const struct limits *limits = &lane->runner->plan->limits;
-    bool wished = (limits->own.shm || limits->own.ipc || limits->own.tmp) && !err_is_shortage(err->code);
+    bool wished =
+        (limits->own.shm || limits->own.ipc || limits->own.tmp) && !err_is_shortage(err->code);
     free(lane->attempt.detail);
     lane->attempt.detail = mem_printf("cannot start: %s", err->text);
     lane_stop(lane, wished ? STOP_NOT_STARTED : STOP_MACHINE);
@@ -159,7 +164,8 @@ static void report_memory_limit(struct lane *lane)
         return;
     runner->memory_limit_said = true;
     lane_say(lane,
-             "the memory limit of %.6g MiB cannot be held here: jobs have no cgroup with a memory controller; they "
+             "the memory limit of %.6g MiB cannot be held here: jobs have no cgroup with a memory "
+             "controller; they "
              "run without it",
              (double)asked / (double)(1 << 20));
 }
@@ -172,7 +178,8 @@ static void say_cpus(struct lane *lane)
     if (job_cpus(lane->attempt.job, &code) != JOB_CPUS_REFUSED || runner->cpus_said)
         return;
     runner->cpus_said = true;
-    lane_say(lane, "the job cannot be kept on its slot's processors (%s); it runs on all", strerror(code));
+    lane_say(lane, "the job cannot be kept on its slot's processors (%s); it runs on all",
+             strerror(code));
 }
 
 /* Without a pid namespace the session has said it. */
@@ -184,7 +191,8 @@ static void say_records(struct lane *lane)
         return;
     runner->records_said = true;
     lane_say(lane,
-             "the run's folder cannot be made read-only for its jobs (%s): one experiment may write to the "
+             "the run's folder cannot be made read-only for its jobs (%s): one experiment may "
+             "write to the "
              "results of another",
              strerror(job_records_errno(job)));
 }
@@ -202,7 +210,8 @@ void phase_gate(struct lane *lane)
     say_cpus(lane);
     say_records(lane);
     OBSERVE(lane, ready);
-    if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
+    if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take,
+                           lane, &err) ||
         !watch_job(lane, &err)) {
         could_not_start(lane, &err);
         return;
@@ -214,7 +223,8 @@ void phase_running(struct lane *lane)
 {
     runner_tick_soon(lane->runner);
     OBSERVE(lane, begin);
-    lane_record(lane, EVENT_ATTEMPT_STARTED, json_pack("{s:I}", "start_ns", (json_int_t)lane->attempt.start_ns), NULL);
+    lane_record(lane, EVENT_ATTEMPT_STARTED,
+                json_pack("{s:I}", "start_ns", (json_int_t)lane->attempt.start_ns), NULL);
     OBSERVE(lane, started);
 }
 
@@ -253,7 +263,8 @@ void phase_birth(struct lane *lane)
     struct runner *runner = lane->runner;
     struct err err = {0};
     OBSERVE(lane, prepare);
-    if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
+    if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir,
+                           &err)) {
         could_not_start(lane, &err);
         return;
     }
@@ -261,7 +272,8 @@ void phase_birth(struct lane *lane)
 }
 
 const struct observer limits_observer = {.tick = check_limits};
-const struct observer output_observer = {.size = sizeof(uint64_t), .begin = begin_output, .tick = tell_bars};
+const struct observer output_observer = {
+    .size = sizeof(uint64_t), .begin = begin_output, .tick = tell_bars};
 
 /* ---- Its end. */
 
@@ -285,16 +297,18 @@ static void record_members(struct lane *lane, const struct attempt *attempt)
     if (attempt->leftover_count > 0 && attempt->loop == 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
         lane_evidence(lane, "leftover_processes",
-                      "the command ended and left %zu process%s, ended by " TARE_NAME ": %s", attempt->leftover_count,
-                      attempt->leftover_count == 1 ? "" : "es", names);
+                      "the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
+                      attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names);
     }
     if (attempt->survivor_count > 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-        lane_evidence(lane, "unkillable", "still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names);
+        lane_evidence(lane, "unkillable", "still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S,
+                      names);
         lane_break_unkillable(lane, attempt);
     }
     if (attempt->unproven)
-        lane_evidence(lane, "not_proven", "no process of the job is seen, but its cgroup cannot be removed");
+        lane_evidence(lane, "not_proven",
+                      "no process of the job is seen, but its cgroup cannot be removed");
 }
 
 /* Of another lane's job, whose tag cannot be read. */
@@ -302,14 +316,16 @@ static bool is_of_another_lane(void *context, pid_t pid)
 {
     const struct lane *lane = context;
     EACH (other, lane->runner->lanes, lane->runner->lane_count) {
-        if (other != lane && ((other->attempt.job && job_has_member(other->attempt.job, pid)) ||
-                              (other->background.loop.job && job_has_member(other->background.loop.job, pid))))
+        if (other != lane &&
+            ((other->attempt.job && job_has_member(other->attempt.job, pid)) ||
+             (other->background.loop.job && job_has_member(other->background.loop.job, pid))))
             return true;
     }
     return false;
 }
 
-/* Who has a GPU open and can be told from what the job left: another lane's, or one that only reads sensors (a monitor). */
+/* Who has a GPU open and can be told from what the job left: another lane's, or one that only reads
+ * sensors (a monitor). */
 static bool is_explained(void *context, pid_t pid)
 {
     return is_of_another_lane(context, pid) || guard_only_open(context, pid);
@@ -325,7 +341,8 @@ static void record_aftermath(struct lane *lane)
     AUTO_FREE char *changes = attempt_log_changes(attempt);
     if (changes)
         lane_evidence(lane, "log_changed", "%s", changes);
-    if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 || !attempt->gate_open)
+    if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 ||
+        !attempt->gate_open)
         return;
     struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
     if (lane_background_was_born(lane))
@@ -336,8 +353,9 @@ static void record_aftermath(struct lane *lane)
         lane_evidence(lane, "gpu_held", "%s", holders);
     /* A clock that is set meanwhile only makes it see less, or more, of this user's. */
     int64_t now_ns = clock_realtime_ns();
-    AUTO_FREE char *left = aftermath_left_outside(request->change_user ? request->uid : geteuid(),
-                                                  now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
+    AUTO_FREE char *left =
+        aftermath_left_outside(request->change_user ? request->uid : geteuid(),
+                               now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
     if (left)
         lane_evidence(lane, "left_outside", "%s", left);
 }
@@ -356,29 +374,33 @@ static void say_log(struct lane *lane)
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
         if (result->is_ambiguous) {
-            lane_say(
-                lane,
-                "metric '%s' is unknown: '%s' at log line %llu is one of several numbers that could be meant; write "
-                "a pattern for it into log_patterns of the registry",
-                result->name, result->text, (unsigned long long)result->line);
+            lane_say(lane,
+                     "metric '%s' is unknown: '%s' at log line %llu is one of several numbers that "
+                     "could be meant; write "
+                     "a pattern for it into log_patterns of the registry",
+                     result->name, result->text, (unsigned long long)result->line);
             continue;
         }
         if (result->matches > 0) {
-            lane_say(lane, "metric '%s' matched '%s', which is no number", result->name, result->text);
+            lane_say(lane, "metric '%s' matched '%s', which is no number", result->name,
+                     result->text);
             continue;
         }
         /* The key "metric" tells listeners that show the metrics themselves. */
-        AUTO_FREE char *text =
-            mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name);
+        AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log",
+                                          lane->experiment->id, result->name);
         lane_tell(lane, EVENT_NOTE, json_pack("{s:s, s:s}", "text", text, "metric", result->name));
     }
     lane_marks_doubt(lane);
     const struct joblog_totals totals = joblog_totals(attempt->log);
     if (totals.is_utf16)
-        lane_say(lane, "the log is UTF-16, in which no pattern matches: let the training print UTF-8 "
-                       "(PYTHONIOENCODING=utf-8)");
+        lane_say(lane,
+                 "the log is UTF-16, in which no pattern matches: let the training print UTF-8 "
+                 "(PYTHONIOENCODING=utf-8)");
     if (totals.cut_lines)
-        lane_say(lane, "%llu lines of the log are longer than %d KiB: only their beginning was searched for metrics",
+        lane_say(lane,
+                 "%llu lines of the log are longer than %d KiB: only their beginning was searched "
+                 "for metrics",
                  (unsigned long long)totals.cut_lines, JOBLOG_LINE_MAX >> 10);
     if (totals.capped)
         lane_say(lane, "the log reached its cap; what came behind was matched but not kept");
@@ -416,7 +438,8 @@ static void proven(struct lane *lane, double seconds)
 /* Of both jobs of a parallel experiment it is one proof. */
 static void prove(struct lane *lane)
 {
-    bool foreground = attempt_prove(&lane->attempt), background = attempt_prove(&lane->background.loop);
+    bool foreground = attempt_prove(&lane->attempt),
+         background = attempt_prove(&lane->background.loop);
     int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
     if ((foreground && background) || took_ns > PROOF_MAX_NS) {
         proven(lane, ns_to_s(took_ns));
@@ -440,7 +463,8 @@ void phase_proving(struct lane *lane)
 static void grace(struct lane *lane)
 {
     bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
-    bool foreground = attempt_is_quiet(&lane->attempt), background = attempt_is_quiet(&lane->background.loop);
+    bool foreground = attempt_is_quiet(&lane->attempt),
+         background = attempt_is_quiet(&lane->background.loop);
     if (over || (foreground && background)) {
         lane_enter(lane, PHASE_PROVING);
         return;
@@ -467,7 +491,8 @@ static void end_job(struct lane *lane)
         job_signal(attempt->job, SIGTERM);
     if (beside)
         job_signal(background->job, SIGTERM);
-    lane->grace_end_ns = clock_monotonic_ns() + (int64_t)(lane->runner->plan->timing.stop_grace_s * (double)NS_PER_S);
+    lane->grace_end_ns = clock_monotonic_ns() +
+                         (int64_t)(lane->runner->plan->timing.stop_grace_s * (double)NS_PER_S);
     lane->poll_us = GRACE_POLL_US;
     grace(lane);
 }
@@ -481,8 +506,8 @@ void phase_stopping(struct lane *lane)
     }
     step_cancel(&lane->timeout);
     lane_edge(lane);
-    lane_record(lane, EVENT_ATTEMPT_STOPPING, json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)),
-                end_job);
+    lane_record(lane, EVENT_ATTEMPT_STOPPING,
+                json_pack("{s:s}", "reason", stop_reason_name(lane->attempt.reason)), end_job);
 }
 
 void phase_stopping_event(struct lane *lane, enum lane_event event)

@@ -1,17 +1,24 @@
-/* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs alone, until its load
- * has held, then beside the foreground. */
+/* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs
+ * alone, until its load has held, then beside the foreground. */
 
 #include "base/mem.h"
 #include "run/lane.h"
 
 #include <string.h>
 
-enum { LOOK_US = 1000000, LOOK_LEAST_US = 20000, MEMBERS_MAX = 1024, ANSWER_US = 10000, LOOKS_FEW = 3 };
+enum {
+    LOOK_US = 1000000,
+    LOOK_LEAST_US = 20000,
+    MEMBERS_MAX = 1024,
+    ANSWER_US = 10000,
+    LOOKS_FEW = 3
+};
 
 /* How long the readings at the end of the time alone are waited for. */
 static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
 
-/* Less than this is no load: a percent of the multiprocessors' time; and memory where only the board's can be seen. */
+/* Less than this is no load: a percent of the multiprocessors' time; and memory where only the
+ * board's can be seen. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
 
 void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
@@ -29,8 +36,8 @@ void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
     watch->missed = !loaded;
 }
 
-enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times, int64_t begun_ns,
-                              int64_t now_ns)
+enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times,
+                              int64_t begun_ns, int64_t now_ns)
 {
     int64_t ran_ns = now_ns - begun_ns;
     if (ran_ns < times->wait_ns)
@@ -68,14 +75,16 @@ static struct load_times start_times(const struct lane *lane)
     const struct parallel_timing *timing = &lane->runner->plan->parallel;
     struct reading after_s = lane->experiment->start_after_s;
     if (after_s.valid)
-        return (struct load_times){
-            .wait_ns = scaled_ns(lane, after_s.value), .limit_ns = scaled_ns(lane, after_s.value), .set = true};
+        return (struct load_times){.wait_ns = scaled_ns(lane, after_s.value),
+                                   .limit_ns = scaled_ns(lane, after_s.value),
+                                   .set = true};
     return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
                                .hold_ns = scaled_ns(lane, timing->hold_s),
                                .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
-/* At least twice while the load holds, and never in step with what the sensors do (as lane_energy.c). */
+/* At least twice while the load holds, and never in step with what the sensors do (as
+ * lane_energy.c). */
 static uint64_t next_us(struct lane *lane)
 {
     struct load_times times = start_times(lane);
@@ -151,7 +160,8 @@ static enum load_role role_of(struct lane *lane, pid_t pid)
     return role;
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns,
+                       const struct gpu_users *users)
 {
     struct lane_load *load = load_of(lane);
     double percent[3] = {0}, memory_bytes[3] = {0};
@@ -178,10 +188,11 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
         colocated_trace_add(&gpu->trace, &look);
     }
     gpu->listed = users->told;
-    gpu->loaded = memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
+    gpu->loaded =
+        memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
     if (load->beside && load->by_process && shares && users->told)
-        colocated_take(&gpu->shares, t_ns, gpu->power_w.valid ? gpu->power_w.value : 1, percent[LOAD_FOREGROUND],
-                       percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
+        colocated_take(&gpu->shares, t_ns, gpu->power_w.valid ? gpu->power_w.value : 1,
+                       percent[LOAD_FOREGROUND], percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
 }
 
 struct gpu_memory_told lane_load_told(struct lane *lane)
@@ -190,7 +201,8 @@ struct gpu_memory_told lane_load_told(struct lane *lane)
     struct gpu_memory_told most = {0};
     EACH (gpu, load->gpus, load->gpu_count) {
         if (gpu->background_peak_bytes > most.bytes)
-            most = (struct gpu_memory_told){gpu->background_peak_bytes, lane_memory_total(lane, gpu->label)};
+            most = (struct gpu_memory_told){gpu->background_peak_bytes,
+                                            lane_memory_total(lane, gpu->label)};
         gpu->background_peak_bytes = 0;
     }
     return most;
@@ -209,7 +221,8 @@ static bool look(struct lane_load *load, bool *loaded)
     bool told = false;
     *loaded = false;
     EACH (gpu, load->gpus, load->gpu_count) {
-        bool board = gpu->memory_bytes.valid && gpu->memory_before_bytes.valid && gpu->utilisation_percent.valid;
+        bool board = gpu->memory_bytes.valid && gpu->memory_before_bytes.valid &&
+                     gpu->utilisation_percent.valid;
         if (load->by_process ? gpu->listed : board && !load->beside) {
             told = true;
             *loaded = *loaded || (load->by_process ? gpu->loaded : board_is_loaded(gpu));
@@ -249,15 +262,17 @@ static void measure_alone(struct lane *lane)
                                    .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
                                    .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
                                    .has_end = true};
-    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, NULL, &result);
+    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices,
+                          COLOCATED_SLICES, NULL, &result);
     const struct window_energy *window = &result.sums[ENERGY_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
     double seconds = ns_to_s(length_ns);
     for (int i = 0; i < COLOCATED_SLICES; i++)
-        power_w[i] = result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
+        power_w[i] =
+            result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
     if (load->has_alone)
-        colocated_alone(window->energy_j.value, window->half_width_j.value, seconds, power_w, COLOCATED_SLICES,
-                        &load->alone);
+        colocated_alone(window->energy_j.value, window->half_width_j.value, seconds, power_w,
+                        COLOCATED_SLICES, &load->alone);
     energy_meters_result_fini(&result);
 }
 
@@ -292,9 +307,10 @@ static void decide(struct lane *lane)
     }
     load->alone_end_ns = now_ns;
     if (load->verdict == LOAD_NONE)
-        lane_evidence(lane, "background_no_load",
-                      "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
-                      ns_to_s(times.hold_ns), ns_to_s(now_ns - load->begun_ns));
+        lane_evidence(
+            lane, "background_no_load",
+            "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
+            ns_to_s(times.hold_ns), ns_to_s(now_ns - load->begun_ns));
     end_alone(lane);
 }
 
@@ -317,7 +333,8 @@ static void look_again(struct lane *lane)
         return;
     }
     if (look(load, &loaded))
-        load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(), loaded);
+        load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(),
+                  loaded);
     order_look(lane);
     if (load->beside)
         arm(lane, next_us(lane));

@@ -31,8 +31,9 @@ static void prepare(struct lane *lane)
 static json_t *mark_json(const struct mark *mark)
 {
     return json_pack("{s:s, s:o*, s:s, s:I, s:s}", "name", mark->name, "label",
-                     mark->label[0] ? json_string(mark->label) : json_null(), "at", mark->is_end ? "end" : "start",
-                     "t_ns", (json_int_t)mark->t_ns, "source", mark_source_name(mark->source));
+                     mark->label[0] ? json_string(mark->label) : json_null(), "at",
+                     mark->is_end ? "end" : "start", "t_ns", (json_int_t)mark->t_ns, "source",
+                     mark_source_name(mark->source));
 }
 
 static void record(struct lane *lane)
@@ -64,10 +65,11 @@ void lane_marks_take(void *context, const struct mark *mark)
     if (task_status != MARK_LIMITED || attempt->marks_limit_said)
         return;
     attempt->marks_limit_said = true;
-    lane_say(lane,
-             "too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
-             "left out and counted",
-             MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
+    lane_say(
+        lane,
+        "too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
+        "left out and counted",
+        MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
 }
 
 static void read_fifo(struct lane *lane)
@@ -92,8 +94,8 @@ void lane_marks_end(struct lane *lane)
     struct attempt *attempt = &lane->attempt;
     step_cancel(&marks_of(lane)->fifo);
     int64_t now_ns = clock_monotonic_ns();
-    /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job whose gate never opened
-     * has marked nothing. */
+    /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job
+     * whose gate never opened has marked nothing. */
     bool all = !attempt->fifo || !attempt->gate_open;
     for (int i = 0; !all && i < DRAIN_READS_MAX; i++)
         all = mark_fifo_read(attempt->fifo, now_ns, lane_marks_take, lane);

@@ -1,5 +1,5 @@
-/* Before an attempt: are the lane's GPUs free, empty, idle and cool? By the policy of the settings that is waited for, asked for, or
- * only written down; then the idle GPUs are measured. */
+/* Before an attempt: are the lane's GPUs free, empty, idle and cool? By the policy of the settings
+ * that is waited for, asked for, or only written down; then the idle GPUs are measured. */
 #include "run/lane_guard.h"
 
 #include "base/mem.h"
@@ -37,7 +37,8 @@ static json_t *findings_json(const struct guard_findings *findings)
 {
     json_t *list = json_array();
     EACH (item, findings->items, findings->count)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "kind", item->kind, "text", item->text));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s}", "kind", item->kind, "text", item->text));
     return list;
 }
 
@@ -80,17 +81,20 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
     for (size_t i = 0; wanted && i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
         const char *why = device->unavailable || device->deaf ? "it does not answer"
-                          : device->idle.seconds <= 0         ? "its power was not measured while it was free"
-                                                              : "its power was not even while it was free";
+                          : device->idle.seconds <= 0
+                              ? "its power was not measured while it was free"
+                              : "its power was not even while it was free";
         if (!device->idle.proven)
             guard_findings_add(out, (struct guard_finding){
                                         .kind = "baseline_unknown",
-                                        .text = mem_printf("%s: its idle power is not known: %s", device->label, why)});
+                                        .text = mem_printf("%s: its idle power is not known: %s",
+                                                           device->label, why)});
     }
 }
 
 /* What was found goes to the journal, then next. attempt: 0: none is begun. */
-static void record(struct lane *lane, const struct guard_findings *findings, int64_t attempt, lane_step *next)
+static void record(struct lane *lane, const struct guard_findings *findings, int64_t attempt,
+                   lane_step *next)
 {
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
@@ -101,11 +105,13 @@ static void record(struct lane *lane, const struct guard_findings *findings, int
         json_array_append_new(devices, json);
     }
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
-    json_t *data = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear, "waited_s",
-                             json_finite(guard->waited_s), "findings", findings_json(findings), "devices", devices,
-                             "text", text ? json_string(text) : json_null());
+    json_t *data =
+        json_pack("{s:s, s:b, s:o, s:o, s:o, s:o*}", "phase", "preflight", "clear", clear,
+                  "waited_s", json_finite(guard->waited_s), "findings", findings_json(findings),
+                  "devices", devices, "text", text ? json_string(text) : json_null());
     guard->at_work = false;
-    runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, attempt, data, lane, next);
+    runner_record_then(lane->runner, EVENT_GUARD, (int64_t)lane->experiment->number, attempt, data,
+                       lane, next);
 }
 
 /* The attempt follows. */
@@ -121,7 +127,8 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     for (size_t i = 0; clear && i < guard->count; i++)
         keep_coolest(&guard->devices[i], guard->asked_ns);
     guard_users_know(guard);
-    int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
+    int64_t before =
+        store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
     record(lane, findings, before + 1, lane_next);
 }
 
@@ -137,8 +144,8 @@ static void after_idle(struct lane *lane)
         even = even && (idle->seconds <= 0 || idle_is_even(idle));
         idle->proven = clear && idle->seconds > 0 && idle_is_even(idle);
     }
-    bool again =
-        !clear || (!even && guard_since_s(guard->begun_ns) - guard->waited_s < IDLE_TRIES_S * lane->runner->time_scale);
+    bool again = !clear || (!even && guard_since_s(guard->begun_ns) - guard->waited_s <
+                                         IDLE_TRIES_S * lane->runner->time_scale);
     if (again) {
         guard_findings_fini(&findings);
         ask_again(lane);
@@ -181,10 +188,11 @@ static void stop(struct lane *lane, double waited_s)
     AUTO_FREE char *text = guard_holders_text(&findings);
     clock_format_duration(waited_s, waited);
     lane->retired = true;
-    lane->lost = settings_of(lane)->policy == PREFLIGHT_WAIT ? mem_printf("after a wait of %s, %s", waited, text)
-                                                             : mem_strdup(text);
-    err_set(&runner->refused, "%s is not begun: %s; afterwards go on with --resume %s", lane->experiment->id,
-            lane->lost, runner->typed_dir);
+    lane->lost = settings_of(lane)->policy == PREFLIGHT_WAIT
+                     ? mem_printf("after a wait of %s, %s", waited, text)
+                     : mem_strdup(text);
+    err_set(&runner->refused, "%s is not begun: %s; afterwards go on with --resume %s",
+            lane->experiment->id, lane->lost, runner->typed_dir);
     EACH (item, runner->lanes, runner->lane_count)
         others = others || !item->retired;
     if (others)
@@ -220,7 +228,8 @@ static void looked(struct lane *lane)
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
         stop(lane, waited_s);
-    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) && guard_idle_begin(lane, after_idle)) {
+    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) &&
+               guard_idle_begin(lane, after_idle)) {
         /* goes on when the window has been measured */
     } else {
         guard_idle_settle_former(lane);

@@ -1,4 +1,5 @@
-/* What stood still or was missing while an attempt ran: processes of its job, this program, the machine, the guardian. */
+/* What stood still or was missing while an attempt ran: processes of its job, this program, the
+ * machine, the guardian. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -19,7 +20,8 @@ struct lane_stops {
 LANE_STATE(stops_of, struct lane_stops, stopped_observer)
 
 struct lane_sleep {
-    int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
+    /* the last look for a suspend, and how long the machine had slept since boot */
+    int64_t awake_ns, asleep_ns;
 };
 
 LANE_STATE(sleep_of, struct lane_sleep, sleep_observer)
@@ -33,8 +35,8 @@ void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
         lane_evidence(lane, "job_stopped", "%s was stopped", who);
 }
 
-/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
- * processes. */
+/* Processes below the command's own, and the background's, are seen only by looking: once a second,
+ * less often in a job with very many processes. */
 static void look_for_stopped(struct lane *lane)
 {
     int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();
@@ -45,8 +47,8 @@ static void look_for_stopped(struct lane *lane)
         return;
     for (size_t i = 0; i < 2 && !stops->told; i++)
         if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
-            AUTO_FREE char *who =
-                mem_printf("%s%s (pid %d)", i ? "the background's " : "", member.command, (int)member.pid);
+            AUTO_FREE char *who = mem_printf("%s%s (pid %d)", i ? "the background's " : "",
+                                             member.command, (int)member.pid);
             lane_tell_stopped(lane, who, 0);
         }
     stops->look_ns = now_ns + LOOK_SHARE * (clock_thread_cpu_ns() - used_ns);
@@ -65,8 +67,10 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
         from_ns = attempt->start_ns;
     if (end_ns <= from_ns)
         return;
-    lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns), lane_since_start(lane, end_ns),
-                       "this program was stopped, or got no processor, for up to %.1f s", ns_to_s(to_ns - from_ns));
+    lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns),
+                       lane_since_start(lane, end_ns),
+                       "this program was stopped, or got no processor, for up to %.1f s",
+                       ns_to_s(to_ns - from_ns));
 }
 
 static void begin(struct lane *lane)
@@ -74,7 +78,8 @@ static void begin(struct lane *lane)
     *stops_of(lane) = (struct lane_stops){0};
 }
 
-const struct observer stopped_observer = {.size = sizeof(struct lane_stops), .begin = begin, .tick = look_for_stopped};
+const struct observer stopped_observer = {
+    .size = sizeof(struct lane_stops), .begin = begin, .tick = look_for_stopped};
 
 /* How long the machine has slept since boot. */
 static int64_t asleep_now_ns(void)
@@ -105,10 +110,12 @@ static void started(struct lane *lane)
 static void look_for_sleep(struct lane *lane)
 {
     struct lane_sleep *sleep = sleep_of(lane);
-    int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(), more = asleep - sleep->asleep_ns;
+    int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(),
+            more = asleep - sleep->asleep_ns;
     if (more > ASLEEP_NS)
-        lane_evidence_span(lane, "suspend", lane_since_start(lane, sleep->awake_ns), lane_since_start(lane, now_ns),
-                           "the machine slept for %.1f s", ns_to_s(more));
+        lane_evidence_span(lane, "suspend", lane_since_start(lane, sleep->awake_ns),
+                           lane_since_start(lane, now_ns), "the machine slept for %.1f s",
+                           ns_to_s(more));
     sleep->asleep_ns = asleep;
     sleep->awake_ns = now_ns;
 }

@@ -1,5 +1,5 @@
-/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
- * again. */
+/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and
+ * whether they are empty again. */
 #include "measure/memory_curve.h"
 #include "run/lane_guard.h"
 
@@ -17,7 +17,8 @@ static json_t *pids_json(const int32_t *pids, size_t count)
 }
 
 /* device: NULL: the text says it. */
-static void tell_findings(struct lane *lane, const struct guard_findings *findings, const char *device, int64_t from_ns)
+static void tell_findings(struct lane *lane, const struct guard_findings *findings,
+                          const char *device, int64_t from_ns)
 {
     EACH (finding, findings->items, findings->count)
         lane_evidence_at(lane, (struct lane_evidence_entry){
@@ -38,7 +39,8 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
                     device->sample.t_ns > 0 ? &device->sample.readings : NULL);
         device->listed = device->seen_off = false;
         device->looks = 0;
-        device->reasons_told = device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
+        device->reasons_told =
+            device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
         device->former_bytes = device->before_bytes = (struct reading){0};
     }
     guard->ran_one = true;
@@ -65,15 +67,19 @@ static void started(struct lane *lane)
         begin_watching(lane, lane->attempt.start_ns);
     guard->alone = false;
     guard->running = true;
-    tell_findings(lane, &guard->pending, NULL, guard->pending_ns); /* what was found before it began */
+    /* what was found before it began */
+    tell_findings(lane, &guard->pending, NULL, guard->pending_ns);
     guard_findings_fini(&guard->pending);
 }
 
-/* Between the end of the command and its being noticed a sample may be taken, when its memory is free already: then the one before tells. */
+/* Between the end of the command and its being noticed a sample may be taken, when its memory is
+ * free already: then the one before tells. */
 static void keep_before(struct guard_device *device)
 {
-    struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES], former = device->former_bytes;
-    device->before_bytes = former.valid && (!last.valid || former.value > last.value) ? former : last;
+    struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES],
+                   former = device->former_bytes;
+    device->before_bytes =
+        former.valid && (!last.valid || former.value > last.value) ? former : last;
 }
 
 static void edge(struct lane *lane)
@@ -105,7 +111,8 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
     if (lane->attempt.start_ns == 0)
         watch_fini(watch);
     EACH (span, watch->spans, watch->count) {
-        char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times) : mem_strdup(span->text);
+        char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times)
+                                     : mem_strdup(span->text);
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = span->kind,
                                    .device = device->label,
@@ -132,19 +139,22 @@ static json_t *back_json(const struct guard_device *device)
     json_object_set_new(json, "seconds", json_finite(device->back_s));
     json_object_set_new(json, "before_bytes", bytes_json(before.valid, before.value));
     json_object_set_new(json, "after_bytes", bytes_json(after.valid, after.value));
-    json_object_set_new(json, "freed_bytes", bytes_json(before.valid && after.valid, before.value - after.value));
+    json_object_set_new(json, "freed_bytes",
+                        bytes_json(before.valid && after.valid, before.value - after.value));
     return json;
 }
 
 /* As the study prints its cleanup. */
 static void add_cleanup(struct text *text, const struct guard_device *device)
 {
-    struct reading before = device->before_bytes, after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+    struct reading before = device->before_bytes,
+                   after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
     if (!before.valid || !after.valid)
         return;
     double freed = before.value - after.value;
-    text_addf(text, "%s%s memory: %.0f MiB before, %.0f MiB after, %.0f MiB freed", text->length ? "; " : "",
-              device->label, before.value / 1048576, after.value / 1048576, freed > 0 ? freed / 1048576 : 0);
+    text_addf(text, "%s%s memory: %.0f MiB before, %.0f MiB after, %.0f MiB freed",
+              text->length ? "; " : "", device->label, before.value / 1048576,
+              after.value / 1048576, freed > 0 ? freed / 1048576 : 0);
 }
 
 static void tell_postflight(struct lane *lane)
@@ -170,12 +180,14 @@ static void judge(struct lane *lane, struct guard_device *device, struct guard_f
     struct guard_look look;
     device->back_s = guard_since_s(guard->begun_ns);
     guard_look_of(device, guard->asked_ns, &look);
-    device->back = postflight_judge(&plan->guard.preflight, &device->known, &look, &times, device->back_s,
-                                    lane->runner->time_scale, findings);
+    device->back = postflight_judge(&plan->guard.preflight, &device->known, &look, &times,
+                                    device->back_s, lane->runner->time_scale, findings);
     /* Nobody waits for one that does not answer. */
-    if (device->back == POSTFLIGHT_WAIT && (device->deaf || device->unavailable || lane->runner->kill_now))
+    if (device->back == POSTFLIGHT_WAIT &&
+        (device->deaf || device->unavailable || lane->runner->kill_now))
         device->back = POSTFLIGHT_UNKNOWN;
-    device->quarantined = device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
+    device->quarantined =
+        device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
 }
 
 static void look(struct lane *lane)
@@ -224,7 +236,8 @@ bool lane_guard_refuses(struct lane *lane)
         if (!guard->devices[i].quarantined)
             continue;
         err_set(&err,
-                "%s did not give its memory back, and no process holds it: nothing more is run on it; reset it "
+                "%s did not give its memory back, and no process holds it: nothing more is run on "
+                "it; reset it "
                 "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
                 guard->devices[i].label, lane->runner->typed_dir);
         /* Other lanes have other GPUs. */
@@ -238,4 +251,5 @@ bool lane_guard_refuses(struct lane *lane)
     return false;
 }
 
-const struct observer watch_observer = {.alone = alone, .started = started, .edge = edge, .end = end};
+const struct observer watch_observer = {
+    .alone = alone, .started = started, .edge = edge, .end = end};

@@ -1,5 +1,6 @@
-/* Accounting shared by all lanes: whose the processors' energy was and how long each lane worked (nothing where there
- * is one); when others are in the way of an attempt, by memory, disks and processors; and the guardian of all jobs. */
+/* Accounting shared by all lanes: whose the processors' energy was and how long each lane worked
+ * (nothing where there is one); when others are in the way of an attempt, by memory, disks and
+ * processors; and the guardian of all jobs. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -79,10 +80,10 @@ static json_t *end(struct lane *lane)
         return NULL;
     edge(runner);
     int64_t share_mj = lanes_part_mj(lane) - tally_of(lane)->share_from_mj;
-    json_t *json =
-        json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true, "scope", energy_meters_scope_name(ENERGY_PACKAGE),
-                  "by", "CPU time", "attributed_mj", (json_int_t)share_mj, "total_mj",
-                  (json_int_t)(runner->split.total_mj - tally_of(lane)->total_from_mj));
+    json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true, "scope",
+                             energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
+                             "attributed_mj", (json_int_t)share_mj, "total_mj",
+                             (json_int_t)(runner->split.total_mj - tally_of(lane)->total_from_mj));
     tally_of(lane)->attributed_mj += share_mj;
     json_object_set_new(energy, "cpu_package_share", runner->split.whole ? json : json_null());
     if (!runner->split.whole)
@@ -96,12 +97,13 @@ static json_t *lane_json(const struct lane *lane, double seconds)
     lane_add_number(lane, json);
     const struct lane_tally *tally = tally_of(lane);
     bool split = lane->runner->split.begun && lane->runner->split.whole;
-    json_object_update_new(json, json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o}", "attempts", (json_int_t)tally->attempts,
-                                           "busy_s", json_finite(tally->busy_s), "busy_share",
-                                           seconds > 0 ? json_finite(tally->busy_s / seconds) : json_null(), "waited_s",
-                                           json_finite(lane->waited_s), "lost",
-                                           lane->lost ? json_string(lane->lost) : json_null(), "cpu_package_mj",
-                                           split ? json_integer(tally->attributed_mj) : json_null()));
+    json_object_update_new(
+        json, json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o}", "attempts", (json_int_t)tally->attempts,
+                        "busy_s", json_finite(tally->busy_s), "busy_share",
+                        seconds > 0 ? json_finite(tally->busy_s / seconds) : json_null(),
+                        "waited_s", json_finite(lane->waited_s), "lost",
+                        lane->lost ? json_string(lane->lost) : json_null(), "cpu_package_mj",
+                        split ? json_integer(tally->attributed_mj) : json_null()));
     return json;
 }
 
@@ -114,10 +116,11 @@ static json_t *split_json(struct runner *runner)
     int64_t attributed_mj = 0;
     EACH (lane, runner->lanes, runner->lane_count)
         attributed_mj += tally_of(lane)->attributed_mj;
-    /* Unattributed: with what a job used between the attempts that have figures: it adds up to the total. */
+    /* Unattributed: with what a job used between the attempts that have figures: it adds up to the
+     * total. */
     return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time", "total_mj",
-                     (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj, "unattributed_mj",
-                     (json_int_t)(split->total_mj - attributed_mj));
+                     (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj,
+                     "unattributed_mj", (json_int_t)(split->total_mj - attributed_mj));
 }
 
 json_t *lanes_json(struct runner *runner)
@@ -129,25 +132,30 @@ json_t *lanes_json(struct runner *runner)
     json_t *split = split_json(runner); /* before the lanes: their parts are of the same moment */
     EACH (lane, runner->lanes, runner->lane_count)
         json_array_append_new(lanes, lane_json(lane, seconds));
-    return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split, "lanes", lanes);
+    return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split,
+                     "lanes", lanes);
 }
 
-const struct observer split_observer = {.size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};
+const struct observer split_observer = {
+    .size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};
 
 /* ---- Pressure. */
 
-/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is everyday. */
+/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is
+ * everyday. */
 static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
 enum { NAMED_MAX = 8 };
 
-/* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
+/* Of an attempt's time in which every program stood still for want of it, or some waited for
+ * memory. */
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
 
-/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
- * for a moment. */
+/* A shorter attempt is judged by what these shares of a second are: the start of every program
+ * waits for the disk for a moment. */
 static const double PRESSURE_LEAST_S = 1;
 
-/* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those that have an experiment in work. */
+/* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those
+ * that have an experiment in work. */
 static void tell_others(struct lane *lane, const char *kind, struct text *text, double duration_s)
 {
     json_t *numbers = json_array();
@@ -170,24 +178,27 @@ static void tell_others(struct lane *lane, const char *kind, struct text *text, 
 
 static void tell_host(struct lane *lane, const struct host_window *host)
 {
-    struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
+    struct reading some = host->pressure[HOST_MEMORY].some_share,
+                   full = host->pressure[HOST_MEMORY].full_share;
     struct reading io = host->pressure[HOST_IO].full_share;
     double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
-    bool memory =
-        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
+    bool memory = (full.valid && part * full.value > FULL_MEMORY_SHARE) ||
+                  (some.valid && part * some.value > SOME_MEMORY_SHARE);
     bool disk = io.valid && part * io.value > FULL_IO_SHARE;
     enum host_delay delay = host_window_delay(host);
     if ((!memory && !disk) || delay == HOST_PUNCTUAL)
         return;
     if (delay == HOST_DELAY_UNKNOWN) {
-        lane_evidence(
-            lane, "cpu_unchecked",
-            "programs waited for memory or disks; whether the job did was not checked: it has no cgroup v2 of "
-            "its own with pressure files");
+        lane_evidence(lane, "cpu_unchecked",
+                      "programs waited for memory or disks; whether the job did was not checked: "
+                      "it has no cgroup v2 of "
+                      "its own with pressure files");
         return;
     }
     struct text text = {0};
-    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
+    text_addf(&text,
+              "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f "
+              "%% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
     tell_others(lane, "host_pressure", &text, host->duration_s);
 }
@@ -195,18 +206,18 @@ static void tell_host(struct lane *lane, const struct host_window *host)
 static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
 {
     struct reading waited = host->pressure[HOST_CPU].some_share;
-    if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
-        !host->jobs_cpu_s.valid || host->jobs_cpu_s.value <= 0)
+    if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid ||
+        !cpu_s.valid || !host->jobs_cpu_s.valid || host->jobs_cpu_s.value <= 0)
         return;
     double others_share = host->jobs_share.value * (1 - cpu_s.value / host->jobs_cpu_s.value);
     if (waited.value < WAITED_SHARE || others_share < OTHERS_SHARE)
         return;
     struct text text = {0};
-    text_addf(
-        &text,
-        "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
-        "machine's CPU time",
-        100 * waited.value, 100 * others_share);
+    text_addf(&text,
+              "programs waited for a processor %.0f %% of the time, and the run's other "
+              "experiments used %.0f %% of the "
+              "machine's CPU time",
+              100 * waited.value, 100 * others_share);
     tell_others(lane, "cpu_contended", &text, host->duration_s);
 }
 
@@ -226,11 +237,13 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
     bool begun = start_ns != 0;
     if (begun && since_ns < start_ns)
         since_ns = start_ns;
-    AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_span(lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
-                       "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                       "(%s) would have ended the job",
-                       ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
+    AUTO_FREE char *layers =
+        lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
+    lane_evidence_span(
+        lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
+        "no guardian for up to %.1f s: had this program been killed then, only other layers "
+        "(%s) would have ended the job",
+        ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
 }
 
 static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -247,15 +260,17 @@ void runner_watch_guardian(struct runner *runner)
     struct guardian *guardian = runner->request->guardian;
     runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
     if (guardian && guardian_fd(guardian) >= 0)
-        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
+        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN,
+                        on_guardian, runner);
 }
 
 void runner_check_guardian(struct runner *runner)
 {
     struct err err = {0};
     int64_t since_ns;
-    enum guardian_state state =
-        runner->request->guardian ? guardian_check(runner->request->guardian, &since_ns, &err) : GUARDIAN_THERE;
+    enum guardian_state state = runner->request->guardian
+                                    ? guardian_check(runner->request->guardian, &since_ns, &err)
+                                    : GUARDIAN_THERE;
     if (state == GUARDIAN_THERE)
         return;
     runner_watch_guardian(runner);
@@ -271,7 +286,8 @@ void runner_check_guardian(struct runner *runner)
             lane_unguarded(lane, since_ns);
 }
 
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and the run goes on. */
+/* Without guardian or state folder the other layers and the journal still hold: that is said, and
+ * the run goes on. */
 void lane_job_watch(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;

@@ -50,7 +50,8 @@ static json_t *cpu_json(void)
     /* On arm64 there is no name, only numbers. */
     if (json_is_null(model))
         model = value_or_null(text_get(&info), "CPU part");
-    return json_pack("{s:o, s:o}", "model", model, "count", count > 0 ? json_integer(count) : json_null());
+    return json_pack("{s:o, s:o}", "model", model, "count",
+                     count > 0 ? json_integer(count) : json_null());
 }
 
 static json_t *memory_json(void)
@@ -71,9 +72,10 @@ static json_t *gpus_json(void)
     json_t *json = json_array();
     gpu_devices_read("", &devices, NULL);
     EACH (item, devices.items, devices.count) {
-        json_t *gpu = json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(item->bus), "model",
-                                json_filled_or_null(item->model), "uuid", json_filled_or_null(item->uuid), "firmware",
-                                json_filled_or_null(item->firmware));
+        json_t *gpu =
+            json_pack("{s:o, s:o, s:o, s:o}", "bus", json_filled_or_null(item->bus), "model",
+                      json_filled_or_null(item->model), "uuid", json_filled_or_null(item->uuid),
+                      "firmware", json_filled_or_null(item->firmware));
         json_array_append_new(json, gpu);
     }
     gpu_devices_fini(&devices);
@@ -106,10 +108,12 @@ static json_t *driver_json(const struct gpu_vendor *vendor)
 static json_t *containment_json(const struct containment *containment)
 {
     AUTO_FREE char *layers = containment_describe(containment);
-    return json_pack("{s:o*, s:b, s:o*, s:o*}", "layers", json_string(layers), "kernel_backed",
-                     containment_kernel_backed(containment), "no_pidns",
-                     containment->pidns_reason ? json_string(containment->pidns_reason) : json_null(), "no_cgroup",
-                     containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
+    return json_pack(
+        "{s:o*, s:b, s:o*, s:o*}", "layers", json_string(layers), "kernel_backed",
+        containment_kernel_backed(containment), "no_pidns",
+        containment->pidns_reason ? json_string(containment->pidns_reason) : json_null(),
+        "no_cgroup",
+        containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
 }
 
 /* ---- From what state of which repository the jobs run. */
@@ -121,8 +125,8 @@ struct gathering {
     json_t *found;
 };
 
-/* json_true, json_false, or null where git does not say. Of submodules only the commit counts: what is in them is not looked into,
- * as they have configurations of their own. */
+/* json_true, json_false, or null where git does not say. Of submodules only the commit counts: what
+ * is in them is not looked into, as they have configurations of their own. */
 static json_t *dirty_json(struct git *git, const char *path)
 {
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
@@ -141,9 +145,10 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     git_init(gathering->containment, gathering->environment, &git);
     bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit);
     size_t length = strcspn(text_get(&commit), "\n");
-    return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path", json_string(job->cwd), "commit",
-                     known && length ? json_stringn(text_get(&commit), length) : json_null(), "dirty",
-                     known ? dirty_json(&git, job->cwd) : json_null());
+    return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path",
+                     json_string(job->cwd), "commit",
+                     known && length ? json_stringn(text_get(&commit), length) : json_null(),
+                     "dirty", known ? dirty_json(&git, job->cwd) : json_null());
 }
 
 static void add_repository(void *context, const struct plan_job *job)
@@ -155,14 +160,16 @@ static void add_repository(void *context, const struct plan_job *job)
     json_array_append_new(gathering->found, repository_json(gathering, job));
 }
 
-/* [{name, path, commit, dirty}] of every repository of the plan, in its order. commit and dirty (a tracked file, or the commit of a
- * submodule, differs) are null where git does not say: no repository, no git, too slow, or a folder of another user's. git and
- * interpreters are found and run with this environment, each as a job of its own; no program that a repository's own
+/* [{name, path, commit, dirty}] of every repository of the plan, in its order. commit and dirty (a
+ * tracked file, or the commit of a submodule, differs) are null where git does not say: no
+ * repository, no git, too slow, or a folder of another user's. git and interpreters are found and
+ * run with this environment, each as a job of its own; no program that a repository's own
  * configuration names is started. */
 static json_t *repositories_json(const struct plan *plan, const struct containment *containment,
                                  const struct strv *environment)
 {
-    struct gathering gathering = {.containment = containment, .environment = environment, .found = json_array()};
+    struct gathering gathering = {
+        .containment = containment, .environment = environment, .found = json_array()};
     plan_each_job(plan, add_repository, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
@@ -170,12 +177,14 @@ static json_t *repositories_json(const struct plan *plan, const struct containme
 
 /* ---- The whole. */
 
-json_t *machine_software(const struct plan *plan, const struct containment *containment, const struct strv *environment)
+json_t *machine_software(const struct plan *plan, const struct containment *containment,
+                         const struct strv *environment)
 {
     json_t *json = json_object();
     for (size_t i = 0; gpu_vendors[i]; i++)
         json_object_set_new(json, gpu_vendors[i]->driver_key, driver_json(gpu_vendors[i]));
-    json_object_set_new(json, "interpreters", fingerprint_interpreters_json(plan, containment, environment));
+    json_object_set_new(json, "interpreters",
+                        fingerprint_interpreters_json(plan, containment, environment));
     json_object_set_new(json, "code", fingerprint_code_json(plan, environment));
     return json;
 }
@@ -192,13 +201,15 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     uname(&host);
     clock_format_iso(clock_realtime_ns(), time);
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_t *json =
-        json_pack("{s:s, s:o, s:s, s:o*, s:o*, s:s, s:s, s:o, s:o}", "time", time, "zone", json_from_zone(&zone),
-                  "version", TARE_VERSION, "host", json_string(host.nodename), "boot_id",
-                  boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(), "kernel", host.release,
-                  "architecture", host.machine, "cpu", cpu_json(), "memory_bytes", memory_json());
+    json_t *json = json_pack("{s:s, s:o, s:s, s:o*, s:o*, s:s, s:s, s:o, s:o}", "time", time,
+                             "zone", json_from_zone(&zone), "version", TARE_VERSION, "host",
+                             json_string(host.nodename), "boot_id",
+                             boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(),
+                             "kernel", host.release, "architecture", host.machine, "cpu",
+                             cpu_json(), "memory_bytes", memory_json());
     json_object_update(json, (json_t *)facts->software);
-    json_object_set_new(json, "session", facts->session > 0 ? json_integer(facts->session) : json_null());
+    json_object_set_new(json, "session",
+                        facts->session > 0 ? json_integer(facts->session) : json_null());
     json_object_set_new(json, "gpus", gpus_json());
     json_object_set_new(json, "calibrations", calibrations_json(facts->energy_meters));
     json_object_set_new(json, "containment", containment_json(containment));

@@ -1,5 +1,5 @@
-/* What the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there are none, in time), and
- * a warning before it runs out. */
+/* What the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch
+ * (where there are none, in time), and a warning before it runs out. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -22,20 +22,25 @@ static const double NEAR_PEAK = 0.9;
 static const char main_mark[] = "epoch";
 
 struct memory_gpu {
-    const char *label;              /* of the energy_meters */
-    const char *uuid;               /* NULL: not known */
-    bool by_process;                /* the driver names the job's processes: the figures are the job's own */
-    double own_bytes;               /* now; without by_process all that is in use, less what was before the job */
-    double before_bytes;            /* in use when it was last read before the job; below 0: it never was */
+    const char *label; /* of the energy_meters */
+    const char *uuid;  /* NULL: not known */
+    /* the driver names the job's processes: the figures are the job's own */
+    bool by_process;
+    /* now; without by_process all that is in use, less what was before the job */
+    double own_bytes;
+    /* in use when it was last read before the job; below 0: it never was */
+    double before_bytes;
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
-    double looked_bytes;            /* the most that such a look saw beyond what was before the job, and when */
+    /* the most that such a look saw beyond what was before the job, and when */
+    double looked_bytes;
     int64_t looked_ns;
     struct memory_curve curve;
     struct counted counted;
     double sampled_peak; /* of curve */
-    double load_percent; /* sum of the job's shares of the multiprocessors, in so many looks near that: */
+    /* sum of the job's shares of the multiprocessors, in so many looks near that: */
+    double load_percent;
     size_t load_looks;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
@@ -53,8 +58,9 @@ struct lane_memory {
     struct memory_curve host;
     char mark[MARK_NAME_MAX + 1]; /* whose epochs are looked at: the first that came, or "epoch" */
     bool open;                    /* an epoch of it */
-    int64_t number;               /* of the last epoch that began, as its label says; -1: it says none */
-    size_t ended;                 /* epochs */
+    /* of the last epoch that began, as its label says; -1: it says none */
+    int64_t number;
+    size_t ended; /* epochs */
 };
 
 LANE_STATE(memory_of, struct lane_memory, memory_observer)
@@ -82,7 +88,8 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
     if (memory->gpu_count == GPUS_MAX)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
-    *gpu = (struct memory_gpu){.label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
+    *gpu = (struct memory_gpu){
+        .label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
     gpu->pair_before_bytes = -1;
     counted_begin(&gpu->counted);
     growth_windows_begin(&gpu->windows, window_s(lane));
@@ -195,7 +202,8 @@ static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
 {
     int64_t now_ns = clock_monotonic_ns();
     if (memory_of(lane)->on && lane->attempt.ledger && gpu->uuid)
-        counted_look(&gpu->counted, lane->attempt.ledger, gpu->uuid, now_ns, since_start_s(lane, now_ns));
+        counted_look(&gpu->counted, lane->attempt.ledger, gpu->uuid, now_ns,
+                     since_start_s(lane, now_ns));
 }
 
 static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
@@ -230,14 +238,15 @@ static void add_pair(struct lane *lane, struct memory_gpu *gpu, const struct gpu
         take_pair(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
 }
 
-/* Between two samples. Whose it was the driver does not tell so often: all that is more than before the job is the job's, where nothing
- * of this program runs beside it. */
+/* Between two samples. Whose it was the driver does not tell so often: all that is more than before
+ * the job is the job's, where nothing of this program runs beside it. */
 static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
 {
     double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
     gpu->every_ms = sample->memory_every_ms;
-    if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 || !is_within(lane, sample->memory_peak_ns) ||
-        lane->experiment->parallel || own_bytes <= gpu->looked_bytes)
+    if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 ||
+        !is_within(lane, sample->memory_peak_ns) || lane->experiment->parallel ||
+        own_bytes <= gpu->looked_bytes)
         return;
     gpu->looked_bytes = own_bytes;
     gpu->looked_ns = sample->memory_peak_ns;
@@ -248,7 +257,8 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     const struct gpu_readings *readings = &sample->readings;
     int64_t t_ns = sample->t_ns;
     struct memory_gpu *gpu = find_gpu(lane, label);
-    struct reading used = readings->of[GPU_MEMORY_USED_BYTES], total = readings->of[GPU_MEMORY_TOTAL_BYTES];
+    struct reading used = readings->of[GPU_MEMORY_USED_BYTES],
+                   total = readings->of[GPU_MEMORY_TOTAL_BYTES];
     if (!gpu || !used.valid)
         return;
     look_at_books(lane, gpu);
@@ -283,7 +293,8 @@ static bool is_backgrounds(const struct lane *lane, pid_t pid)
     return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns,
+                       const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
     double own_bytes = 0, own_percent = 0, pair_bytes = 0;
@@ -303,7 +314,8 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns, const
         own_percent += own && user->sm_percent.valid ? user->sm_percent.value : 0;
         shares = shares && (!own || user->sm_percent.valid);
     }
-    /* Where the driver numbers processes otherwise than we do (containers), none is ever known again. */
+    /* Where the driver numbers processes otherwise than we do (containers), none is ever known
+     * again. */
     if (known && !gpu->by_process) {
         gpu->by_process = true;
         gpu->curve = (struct memory_curve){0};
@@ -347,7 +359,8 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
     add_size(&text, growth.last_bytes);
     text_addf(&text, " in %s %lld, of ", memory->mark, (long long)last);
     add_size(&text, limit);
-    text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark, (long long)last + (long long)left);
+    text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark,
+              (long long)last + (long long)left);
     lane_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
@@ -379,7 +392,8 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return;
-    if (!memory->mark[0] || (strcmp(mark->name, main_mark) == 0 && strcmp(memory->mark, main_mark) != 0)) {
+    if (!memory->mark[0] ||
+        (strcmp(mark->name, main_mark) == 0 && strcmp(memory->mark, main_mark) != 0)) {
         strcpy(memory->mark, mark->name);
         memory->open = false;
         memory->ended = 0;
@@ -438,8 +452,8 @@ static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
-    return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows, "bytes_per_epoch",
-                     (json_int_t)growth.bytes_per_epoch);
+    return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows,
+                     "bytes_per_epoch", (json_int_t)growth.bytes_per_epoch);
 }
 
 static json_t *growth_in_time_json(const struct lane *lane, const struct memory_gpu *gpu)
@@ -454,17 +468,19 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
 
 static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0, gpu->load_looks > 0};
+    struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0,
+                           gpu->load_looks > 0};
     json_t *pair = gpu->pair_peak_bytes > 0 ? bytes_json(true, gpu->pair_peak_bytes) : NULL;
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device", gpu->label, "of",
-                     gpu->by_process ? "job" : "device", "total_bytes",
-                     bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
-                     bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
-                     bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
-                     (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve", memory_curve_json(&gpu->curve),
-                     "load_at_peak_percent", json_reading_or_null(load), "counted",
-                     gpu->counted.any ? counted_json(&gpu->counted) : NULL, "pair_peak_bytes", pair, "growth",
-                     growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device", gpu->label,
+        "of", gpu->by_process ? "job" : "device", "total_bytes",
+        bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
+        bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
+        bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
+        (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve",
+        memory_curve_json(&gpu->curve), "load_at_peak_percent", json_reading_or_null(load),
+        "counted", gpu->counted.any ? counted_json(&gpu->counted) : NULL, "pair_peak_bytes", pair,
+        "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
 static json_t *end(struct lane *lane)

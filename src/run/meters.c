@@ -1,4 +1,5 @@
-/* The meters of a session in the runner's loop: what they tell goes to the observers of their lane. */
+/* The meters of a session in the runner's loop: what they tell goes to the observers of their
+ * lane. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -19,7 +20,8 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     OBSERVE(lane, sample, label, sample);
 }
 
-static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
+static void on_counter(void *data, size_t domain, const char *name,
+                       const struct counter_reading *reading)
 {
     OBSERVE((struct lane *)data, counter, domain, name, reading);
 }
@@ -52,7 +54,8 @@ static void look_for_loss(struct lane *lane)
     if (!lane->lost || lane->retired)
         return;
     lane->retired = true;
-    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, runner->typed_dir);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost,
+            runner->typed_dir);
     runner_say(runner, "%s; the other slots go on", lane->lost);
     lane_event(lane, LANE_LOST);
 }
@@ -84,7 +87,8 @@ static void start(struct lane *lane, const struct energy_meters_options *options
     int code = 0;
     lane->energy_meters = energy_meters_new(options, &listener, &err);
     if (lane->energy_meters)
-        code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters), dispatch);
+        code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
+                             dispatch);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);
     if (!lane->energy_meters || code < 0) {

@@ -12,11 +12,12 @@
 
 enum { LONGEST_REF = 4096, LONGEST_PACKED = 16 << 20, SHA1_DIGITS = 40, SHA256_DIGITS = 64 };
 
-struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
-                       char *detail, char *mend, const struct strv *models)
+struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state,
+                       const char *name, char *detail, char *mend, const struct strv *models)
 {
     struct need *need = &MEM_ADD(out->items, out->count);
-    *need = (struct need){.kind = kind, .state = state, .name = mem_strdup(name), .detail = detail, .mend = mend};
+    *need = (struct need){
+        .kind = kind, .state = state, .name = mem_strdup(name), .detail = detail, .mend = mend};
     if (models)
         strv_add_all(&need->models, models);
     return need;
@@ -30,8 +31,8 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
     return models->count == 0;
 }
 
-/* The repository's folder as a person types it: relative where the registry says so and it is still to be made (a relative
- * one is looked for in the working folder too). */
+/* The repository's folder as a person types it: relative where the registry says so and it is still
+ * to be made (a relative one is looked for in the working folder too). */
 static bool is_relative(const struct repo *repo)
 {
     const char *given = repo->path_given;
@@ -48,7 +49,8 @@ static char *typed_path(const struct repo *repo, const char *path)
 {
     size_t length = strlen(repo->path);
     bool below = strncmp(path, repo->path, length) == 0 && (path[length] == '/' || !path[length]);
-    return is_relative(repo) && below ? mem_printf("%s%s", repo->path_given, path + length) : mem_strdup(path);
+    return is_relative(repo) && below ? mem_printf("%s%s", repo->path_given, path + length)
+                                      : mem_strdup(path);
 }
 
 /* "git clone ... && git ... checkout ...", as it can be pasted. */
@@ -76,7 +78,8 @@ static char *environment_command(const struct repo *repo)
     if (repo->venv) {
         bool below = repo->venv[0] != '/' && repo->venv[0] != '~';
         AUTO_FREE char *folder = typed_folder(repo);
-        AUTO_FREE char *venv = below ? mem_printf("%s/%s", folder, repo->venv) : mem_strdup(repo->venv);
+        AUTO_FREE char *venv =
+            below ? mem_printf("%s/%s", folder, repo->venv) : mem_strdup(repo->venv);
         text_add(&out, "python3 -m venv ");
         shell_words_quote_path(venv, &out);
     } else if (repo->conda_env) {
@@ -93,8 +96,12 @@ static bool kind_of(const struct problem *problem, enum need_kind *kind)
     static const struct {
         const char *key;
         enum need_kind kind;
-    } keys[] = {{"path", NEED_FOLDER},        {"train_script", NEED_SCRIPT}, {"command_prefix", NEED_PROGRAM},
-                {"python", NEED_INTERPRETER}, {"venv", NEED_INTERPRETER},    {"conda_env", NEED_INTERPRETER}};
+    } keys[] = {{"path", NEED_FOLDER},
+                {"train_script", NEED_SCRIPT},
+                {"command_prefix", NEED_PROGRAM},
+                {"python", NEED_INTERPRETER},
+                {"venv", NEED_INTERPRETER},
+                {"conda_env", NEED_INTERPRETER}};
     const char *last = problem->path ? strrchr(problem->path, '.') : NULL;
     for (size_t i = 0; last && i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(last + 1, keys[i].key) != 0)
@@ -133,24 +140,26 @@ static bool has_interpreter(const struct repo *repo)
     return repo->python || repo->venv || repo->conda_env;
 }
 
-static void add_missing(const struct repo *repo, const struct command *command, const struct problems *problems,
-                        struct repo_needs *out)
+static void add_missing(const struct repo *repo, const struct command *command,
+                        const struct problems *problems, struct repo_needs *out)
 {
     EACH (item, problems->items, problems->count) {
         enum need_kind kind;
         if (!kind_of(item, &kind))
             continue;
         const char *script = command->head.items[command->head.count - 1];
-        const char *name = kind == NEED_FOLDER        ? repo->path
-                           : kind == NEED_SCRIPT      ? script
-                           : kind == NEED_INTERPRETER ? command->head.items[repo->command_prefix.count]
-                                                      : command->head.items[0];
+        const char *name = kind == NEED_FOLDER   ? repo->path
+                           : kind == NEED_SCRIPT ? script
+                           : kind == NEED_INTERPRETER
+                               ? command->head.items[repo->command_prefix.count]
+                               : command->head.items[0];
         char *mend = kind == NEED_FOLDER        ? clone_command(repo)
                      : kind == NEED_INTERPRETER ? environment_command(repo)
                                                 : NULL;
         char *detail = kind != NEED_FOLDER ? detail_of(repo, item, name)
-                       : is_relative(repo) ? mem_strdup("neither beside the registry nor in the working folder")
-                                           : mem_strdup("not there");
+                       : is_relative(repo)
+                           ? mem_strdup("neither beside the registry nor in the working folder")
+                           : mem_strdup("not there");
         AUTO_FREE char *typed = typed_path(repo, name);
         needs_add(out, kind, NEED_MISSING, typed, detail, mend, NULL);
     }
@@ -174,17 +183,20 @@ static bool read_file(const char *folder, const char *name, size_t limit, struct
 /* Lines "COMMIT REF"; others are comments. */
 static char *find_packed(const char *text, const char *ref)
 {
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    for (const char *line = text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         const char *blank = line + strspn(line, "0123456789abcdef");
         size_t length = strcspn(line, "\n");
         size_t name = strlen(ref);
-        if (*blank == ' ' && (size_t)(blank + 1 - line) + name == length && strncmp(blank + 1, ref, name) == 0)
+        if (*blank == ' ' && (size_t)(blank + 1 - line) + name == length &&
+            strncmp(blank + 1, ref, name) == 0)
             return commit_of(line);
     }
     return NULL;
 }
 
-/* The commit of the clone in this folder, as its files tell it. The caller frees it; NULL: no clone, or it cannot be told. */
+/* The commit of the clone in this folder, as its files tell it. The caller frees it; NULL: no
+ * clone, or it cannot be told. */
 static char *find_commit(const char *folder)
 {
     static const char pointer[] = "ref: ";
@@ -199,17 +211,20 @@ static char *find_commit(const char *folder)
         return NULL;
     if (read_file(folder, ref, LONGEST_REF, &loose))
         return commit_of(text_get(&loose));
-    return read_file(folder, "packed-refs", LONGEST_PACKED, &packed) ? find_packed(text_get(&packed), ref) : NULL;
+    return read_file(folder, "packed-refs", LONGEST_PACKED, &packed)
+               ? find_packed(text_get(&packed), ref)
+               : NULL;
 }
 
-/* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...": it could not be looked
- * at); the caller frees it. */
+/* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...":
+ * it could not be looked at); the caller frees it. */
 static char *what_is_wrong(const char *path)
 {
     struct stat at;
     if (stat(path, &at) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? mem_strdup("not there")
-                                                   : mem_printf("cannot be seen: %s", strerror(errno));
+        return errno == ENOENT || errno == ENOTDIR
+                   ? mem_strdup("not there")
+                   : mem_printf("cannot be seen: %s", strerror(errno));
     if (!S_ISDIR(at.st_mode))
         return S_ISREG(at.st_mode) && at.st_size == 0 ? mem_strdup("the file is empty") : NULL;
     AUTO_DIR DIR *folder = fs_list(AT_FDCWD, path);
@@ -279,7 +294,8 @@ static void look_at_commit(const struct repo *repo, struct repo_needs *out)
     text_fini(&mend);
 }
 
-static void add_there(const struct repo *repo, const struct command *command, struct repo_needs *out)
+static void add_there(const struct repo *repo, const struct command *command,
+                      struct repo_needs *out)
 {
     if (repo->path_exists)
         needs_add(out, NEED_FOLDER, NEED_THERE, repo->path, NULL, NULL, NULL);
@@ -288,11 +304,12 @@ static void add_there(const struct repo *repo, const struct command *command, st
     if (!is_missing(out, NEED_SCRIPT) && fs_is_file(script))
         needs_add(out, NEED_SCRIPT, NEED_THERE, script, NULL, NULL, NULL);
     if (has_interpreter(repo) && !is_missing(out, NEED_INTERPRETER))
-        needs_add(out, NEED_INTERPRETER, NEED_THERE, command->head.items[repo->command_prefix.count], NULL, NULL, NULL);
+        needs_add(out, NEED_INTERPRETER, NEED_THERE,
+                  command->head.items[repo->command_prefix.count], NULL, NULL, NULL);
 }
 
-static void look_at_data(const struct repo *repo, const struct plan_options *options, struct needs *needs,
-                         struct repo_needs *out)
+static void look_at_data(const struct repo *repo, const struct plan_options *options,
+                         struct needs *needs, struct repo_needs *out)
 {
     EACH (row, repo->data, repo->data_count) {
         if (!needs_concerns(out, &row->models))
@@ -301,9 +318,11 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
         AUTO_FREE char *typed = typed_path(repo, path);
         AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
         char *wrong = what_is_wrong(path);
-        enum need_state state = !wrong ? NEED_THERE : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN : NEED_MISSING;
-        needs_add(out, NEED_DATA, state, row->path, wrong, wrong && row->get ? mem_strdup(row->get) : NULL,
-                  &row->models);
+        enum need_state state = !wrong                             ? NEED_THERE
+                                : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN
+                                                                   : NEED_MISSING;
+        needs_add(out, NEED_DATA, state, row->path, wrong,
+                  wrong && row->get ? mem_strdup(row->get) : NULL, &row->models);
         if (wrong)
             add_disk(needs, future, row->size_bytes);
     }
@@ -324,8 +343,9 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
     AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
     if (!repo->path_exists)
         add_disk(needs, future, repo->source.size_bytes);
-    AUTO_FREE char *python = has_interpreter(repo) ? mem_strdup(command.head.items[repo->command_prefix.count])
-                                                   : fs_find_executable("python3", options->cwd, options->path);
+    AUTO_FREE char *python = has_interpreter(repo)
+                                 ? mem_strdup(command.head.items[repo->command_prefix.count])
+                                 : fs_find_executable("python3", options->cwd, options->path);
     needs_add_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
     look_at_data(repo, options, needs, out);
 }
@@ -380,10 +400,11 @@ void needs_fini(struct needs *needs)
 
 const char *need_kind_name(enum need_kind kind)
 {
-    static const char *const names[] = {[NEED_FOLDER] = "folder",           [NEED_COMMIT] = "commit",
-                                        [NEED_SCRIPT] = "script",           [NEED_PROGRAM] = "program",
-                                        [NEED_INTERPRETER] = "interpreter", [NEED_MODULE] = "module",
-                                        [NEED_PYTHON] = "python",           [NEED_DATA] = "data"};
+    static const char *const names[] = {
+        [NEED_FOLDER] = "folder",           [NEED_COMMIT] = "commit",
+        [NEED_SCRIPT] = "script",           [NEED_PROGRAM] = "program",
+        [NEED_INTERPRETER] = "interpreter", [NEED_MODULE] = "module",
+        [NEED_PYTHON] = "python",           [NEED_DATA] = "data"};
     return names[kind];
 }
 

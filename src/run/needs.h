@@ -1,11 +1,21 @@
-/* needs: what a repository and its models need of this machine (folder, script, interpreter, Python modules, data, room on
- * the disk), what of it is there, and how to mend what is not. Nothing is fetched, and nothing of the repository is run. */
+/* needs: what a repository and its models need of this machine (folder, script, interpreter, Python
+ * modules, data, room on the disk), what of it is there, and how to mend what is not. Nothing is
+ * fetched, and nothing of the repository is run. */
 #ifndef TARE_RUN_NEEDS_H
 #define TARE_RUN_NEEDS_H
 
 #include "plan/plan.h"
 
-enum need_kind { NEED_FOLDER, NEED_COMMIT, NEED_SCRIPT, NEED_PROGRAM, NEED_INTERPRETER, NEED_PYTHON, NEED_MODULE, NEED_DATA };
+enum need_kind {
+    NEED_FOLDER,
+    NEED_COMMIT,
+    NEED_SCRIPT,
+    NEED_PROGRAM,
+    NEED_INTERPRETER,
+    NEED_PYTHON,
+    NEED_MODULE,
+    NEED_DATA
+};
 
 enum need_state {
     NEED_THERE,
@@ -18,11 +28,12 @@ enum need_state {
 struct need {
     enum need_kind kind;
     enum need_state state;
-    char *name;   /* a path, a module */
-    char *detail; /* what is wrong, or a module's version; NULL: nothing to say */
-    char *mend;   /* a command, or words; NULL: none comes to mind */
+    char *name;         /* a path, a module */
+    char *detail;       /* what is wrong, or a module's version; NULL: nothing to say */
+    char *mend;         /* a command, or words; NULL: none comes to mind */
     struct strv models; /* that need it; none: all that were asked for */
-    const char *wanted, *get; /* of a module and of Python: the version, how it is got; the registry's, may be NULL */
+    /* of a module and of Python: the version, how it is got; the registry's, may be NULL */
+    const char *wanted, *get;
 };
 
 struct repo_needs {
@@ -37,7 +48,7 @@ struct repo_needs {
 /* One file system that what is missing would go to. */
 struct disk_need {
     dev_t device;
-    char *path; /* a folder on it that is there */
+    char *path;           /* a folder on it that is there */
     uint64_t fetch_bytes; /* of what is missing and has a size in the registry */
     uint64_t free_bytes;
 };
@@ -71,13 +82,14 @@ const char *need_state_name(enum need_state state); /* "there", "missing", "wron
 /* Of needs itself. */
 
 /* Takes detail and mend; copies name and models (NULL: all). Valid until the next one is added. */
-struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
-                       char *detail, char *mend, const struct strv *models);
+struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state,
+                       const char *name, char *detail, char *mend, const struct strv *models);
 
 /* True when one of these models (none: all) was asked for. */
 bool needs_concerns(const struct repo_needs *needs, const struct strv *models);
 
-/* A need for each module, and for the interpreter's version: unknown until it is asked. python NULL: there is none. (needs_modules.c) */
+/* A need for each module, and for the interpreter's version: unknown until it is asked. python
+ * NULL: there is none. (needs_modules.c) */
 void needs_add_modules(const struct repo *repo, const struct command *command, const char *python,
                        struct repo_needs *out);
 

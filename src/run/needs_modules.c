@@ -1,6 +1,7 @@
-/* Python modules, found by importing them: whether "import torch" works is what a training wants to know, and that
- * depends on libraries that no list of packages tells. Each interpreter is started once for all repositories that use it in
- * the same environment, and several interpreters import beside each other. */
+/* Python modules, found by importing them: whether "import torch" works is what a training wants to
+ * know, and that depends on libraries that no list of packages tells. Each interpreter is started
+ * once for all repositories that use it in the same environment, and several interpreters import
+ * beside each other. */
 #include "base/utf8.h"
 #include "run/needs.h"
 
@@ -17,11 +18,12 @@
 
 enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT_ONCE = 4 };
 
-/* Fixed; its arguments are names and version specifiers that the registry's reader has checked. It imports nothing from
- * the working folder, and what modules print does not mix with the answer. A word is "NAME" or "NAME SPECIFIER"; "=" is
- * the interpreter itself. The version is that of the distribution that the module belongs to (PyYAML's for yaml); where
- * there is none, or several with different ones, what the module says. Specifiers are compared by `packaging`, else by
- * pip's copy of it; without both, a version is "unchecked". */
+/* Fixed; its arguments are names and version specifiers that the registry's reader has checked. It
+ * imports nothing from the working folder, and what modules print does not mix with the answer. A
+ * word is "NAME" or "NAME SPECIFIER"; "=" is the interpreter itself. The version is that of the
+ * distribution that the module belongs to (PyYAML's for yaml); where there is none, or several with
+ * different ones, what the module says. Specifiers are compared by `packaging`, else by pip's copy
+ * of it; without both, a version is "unchecked". */
 static const char question[] =
     "import sys\n"
     "sys.path[:] = [p for p in sys.path if p]\n"
@@ -44,14 +46,16 @@ static const char question[] =
     "        return '.'.join(map(str, sys.version_info[:3])) + level\n"
     "    module = __import__(name)\n"
     "    known = want and distribution(name)\n"
-    "    return str(known or getattr(sys.modules.get(name), '__version__', '') or getattr(module, '__version__', ''))\n"
+    "    return str(known or getattr(sys.modules.get(name), '__version__', '') or getattr(module, "
+    "'__version__', ''))\n"
     "def compare(version, want):\n"
     "    try:\n"
     "        try:\n"
     "            from packaging.specifiers import SpecifierSet\n"
     "        except ImportError:\n"
     "            from pip._vendor.packaging.specifiers import SpecifierSet\n"
-    "        return 'yes ' if SpecifierSet(want).contains(version, prereleases=True) else 'other '\n"
+    "        return 'yes ' if SpecifierSet(want).contains(version, prereleases=True) else 'other "
+    "'\n"
     "    except Exception:\n"
     "        return 'unchecked '\n"
     "for word in sys.argv[1:]:\n"
@@ -79,7 +83,8 @@ struct interpreter {
     struct strv words; /* of `question` */
     struct answer *answers;
     struct answer version; /* its own */
-    double limit_s;        /* for all its starts together: each repository that uses it adds ASK_TIMEOUT_S */
+    /* for all its starts together: each repository that uses it adds ASK_TIMEOUT_S */
+    double limit_s;
 };
 
 struct interpreters {
@@ -88,7 +93,8 @@ struct interpreters {
     atomic_size_t next;
 };
 
-/* Links followed, so that an environment to which several repositories link is one; NULL: not there. */
+/* Links followed, so that an environment to which several repositories link is one; NULL: not
+ * there. */
 static char *real_path(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -115,7 +121,8 @@ static void set_path(struct strv *env, const struct strv *prepend)
 }
 
 /* As the training would have it, without a GPU: looking must not disturb who measures there. */
-static void make_environment(const struct repo *repo, const struct command *command, struct strv *env)
+static void make_environment(const struct repo *repo, const struct command *command,
+                             struct strv *env)
 {
     for (char **entry = environ; *entry; entry++)
         if (strchr(*entry, '='))
@@ -133,8 +140,8 @@ static void make_environment(const struct repo *repo, const struct command *comm
     strv_env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 }
 
-static void add_need(const struct registry_modules *row, enum need_kind kind, const char *name, const char *wanted,
-                     struct repo_needs *out)
+static void add_need(const struct registry_modules *row, enum need_kind kind, const char *name,
+                     const char *wanted, struct repo_needs *out)
 {
     struct need *need = needs_add(out, kind, NEED_UNKNOWN, name, NULL, NULL, &row->models);
     need->get = row->get;
@@ -170,7 +177,8 @@ static bool same_list(const struct strv *one, const struct strv *other)
     return same;
 }
 
-static struct interpreter *find_interpreter(struct interpreters *all, const struct repo_needs *needs)
+static struct interpreter *find_interpreter(struct interpreters *all,
+                                            const struct repo_needs *needs)
 {
     EACH (item, all->items, all->count)
         if (strcmp(item->python, needs->python) == 0 && same_list(item->env, &needs->env))
@@ -220,7 +228,8 @@ static void collect(struct needs *needs, struct interpreters *all)
         entry->answers = mem_array(entry->words.count + 1, sizeof *entry->answers);
 }
 
-/* The next line of the answer, which is whatever a module made of it: printable, not too long. False: it is over. */
+/* The next line of the answer, which is whatever a module made of it: printable, not too long.
+ * False: it is over. */
 static bool next_line(const char **at, char line[LONGEST_DETAIL + 16])
 {
     const char *end = strchr(*at, '\n');
@@ -261,9 +270,10 @@ static bool take_answer(const char **at, struct answer *out)
     return true;
 }
 
-/* One start, for the words from first on. Gives how many got an answer; the one behind them is that at which it stuck.
- * False: it did not even say its version. */
-static bool start(struct interpreter *interpreter, size_t first, size_t count, double timeout_s, size_t *answered)
+/* One start, for the words from first on. Gives how many got an answer; the one behind them is that
+ * at which it stuck. False: it did not even say its version. */
+static bool start(struct interpreter *interpreter, size_t first, size_t count, double timeout_s,
+                  size_t *answered)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, interpreter->python);
@@ -292,8 +302,8 @@ static bool start(struct interpreter *interpreter, size_t first, size_t count, d
     return true;
 }
 
-/* Beside the modules of another repository an import may fail that works by itself. That there is no such module is no
- * matter of these. */
+/* Beside the modules of another repository an import may fail that works by itself. That there is
+ * no such module is no matter of these. */
 static bool may_work_alone(const struct interpreter *interpreter, const struct answer *answer)
 {
     static const char absent[] = "ModuleNotFoundError:";
@@ -307,7 +317,8 @@ static double left_s(const struct interpreter *interpreter, int64_t began_ns)
     return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
 }
 
-/* A module that ends the interpreter, or on which it sticks, leaves those behind it to another start. */
+/* A module that ends the interpreter, or on which it sticks, leaves those behind it to another
+ * start. */
 static void ask(struct interpreter *interpreter)
 {
     int64_t began_ns = clock_monotonic_ns();
@@ -359,11 +370,12 @@ static void settle(struct need *need, const struct answer *answer)
 {
     need->state = answer->state;
     if (answer->state == NEED_VERSION)
-        need->detail = mem_printf("%s %s is there, %s is wanted", need->name, answer->text, need->wanted);
+        need->detail =
+            mem_printf("%s %s is there, %s is wanted", need->name, answer->text, need->wanted);
     else if (answer->unchecked)
-        need->detail = *answer->text
-                           ? mem_printf("version not checked: %s is there, %s is wanted", answer->text, need->wanted)
-                           : mem_printf("version not known, %s is wanted", need->wanted);
+        need->detail = *answer->text ? mem_printf("version not checked: %s is there, %s is wanted",
+                                                  answer->text, need->wanted)
+                                     : mem_printf("version not known, %s is wanted", need->wanted);
     else
         need->detail = *answer->text ? mem_strdup(answer->text) : NULL;
     need->mend = need->state == NEED_THERE || !need->get ? NULL : mem_strdup(need->get);
@@ -371,7 +383,8 @@ static void settle(struct need *need, const struct answer *answer)
 
 static void settle_repo(struct interpreters *all, struct repo_needs *repo)
 {
-    struct answer none = {.state = NEED_UNKNOWN, .text = mem_strdup("there is no interpreter to ask")};
+    struct answer none = {.state = NEED_UNKNOWN,
+                          .text = mem_strdup("there is no interpreter to ask")};
     const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
     EACH (need, repo->items, repo->count) {
         if (!is_asked(need))

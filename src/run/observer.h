@@ -1,11 +1,12 @@
-/* observer: what watches an attempt: a sensor, a check, a limit. Each is one file and one row in observers.c; each slot may be NULL,
- * and is called for all of them in the order of the rows. Private to run/. */
+/* observer: what watches an attempt: a sensor, a check, a limit. Each is one file and one row in
+ * observers.c; each slot may be NULL, and is called for all of them in the order of the rows.
+ * Private to run/. */
 #ifndef TARE_RUN_OBSERVER_H
 #define TARE_RUN_OBSERVER_H
 
-#include "measure/guard/evidence.h"
-#include "measure/energy_meters.h"
 #include "gpu_memory/oom/growth.h"
+#include "measure/energy_meters.h"
+#include "measure/guard/evidence.h"
 
 struct lane;
 
@@ -13,7 +14,8 @@ struct lane;
 struct lane_evidence_entry {
     const char *kind, *device; /* device: NULL: none */
     char *text;
-    json_t *experiments, *pids;  /* numbers of experiments of other lanes, of processes on a GPU; NULL: none */
+    /* numbers of experiments of other lanes, of processes on a GPU; NULL: none */
+    json_t *experiments, *pids;
     struct reading from_s, to_s; /* from the attempt's start */
 };
 
@@ -23,7 +25,8 @@ struct observer {
 
     /* The lane's life. */
     void (*init)(struct lane *lane);
-    void (*meters)(struct lane *lane, const struct energy_meters_options *options); /* they were started; never without the energy_meters */
+    /* they were started; never without the energy_meters */
+    void (*meters)(struct lane *lane, const struct energy_meters_options *options);
     void (*fini)(struct lane *lane);
 
     /* An attempt, from its preflight to its record. */
@@ -36,28 +39,34 @@ struct observer {
     void (*tick)(struct lane *lane);    /* about once a second, whatever the lane does */
     void (*look)(struct lane *lane);    /* about once a second while it is measured */
     void (*mark)(struct lane *lane, const struct mark *mark);
-    void (*stop)(struct lane *lane);    /* it is being stopped */
-    void (*edge)(struct lane *lane);    /* its command has ended, and it is measured */
-    void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry); /* is about to be recorded */
-    void (*measured)(struct lane *lane, const struct energy_meters_result *result);       /* the whole of it */
-    json_t *(*end)(struct lane *lane);                /* adds to what is recorded (lane->ended, so far); NULL: nothing */
-    void (*over)(struct lane *lane);                  /* it was recorded */
+    void (*stop)(struct lane *lane); /* it is being stopped */
+    void (*edge)(struct lane *lane); /* its command has ended, and it is measured */
+    /* is about to be recorded */
+    void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry);
+    /* the whole of it */
+    void (*measured)(struct lane *lane, const struct energy_meters_result *result);
+    /* adds to what is recorded (lane->ended, so far); NULL: nothing */
+    json_t *(*end)(struct lane *lane);
+    void (*over)(struct lane *lane); /* it was recorded */
 
     /* What the lane's meters tell, an attempt or none. */
     void (*gap)(struct lane *lane, const char *label, const struct meter_gap *gap);
     void (*sample)(struct lane *lane, const char *label, const struct gpu_sample *sample);
-    void (*counter)(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading);
-    void (*users)(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+    void (*counter)(struct lane *lane, size_t domain, const char *name,
+                    const struct counter_reading *reading);
+    void (*users)(struct lane *lane, const char *label, int64_t t_ns,
+                  const struct gpu_users *users);
     void (*unavailable)(struct lane *lane, const char *label); /* that meter was given up */
     void (*answered)(struct lane *lane);                       /* something of that was told */
 };
 
 /* The rows (observers.c), NULL-terminated. */
 extern const struct observer *const observers[];
-extern const struct observer stopped_observer, marks_observer, background_observer, limits_observer, output_observer, governor_observer, locks_observer,
-    checkpoints_observer, load_observer, shares_observer, energy_observer, pressure_observer, sleep_observer, split_observer, memory_observer,
-    guard_observer, watch_observer, hang_observer, budget_observer, gpu_memory_observer, snapshot_observer, checks_observer,
-    study_files_observer;
+extern const struct observer stopped_observer, marks_observer, background_observer, limits_observer,
+    output_observer, governor_observer, locks_observer, checkpoints_observer, load_observer,
+    shares_observer, energy_observer, pressure_observer, sleep_observer, split_observer,
+    memory_observer, guard_observer, watch_observer, hang_observer, budget_observer,
+    gpu_memory_observer, snapshot_observer, checks_observer, study_files_observer;
 
 /* Calls a slot of all observers of a lane, with what it takes: OBSERVE(lane, mark, mark) */
 #define OBSERVE(lane, slot, ...)                                                    \
@@ -67,12 +76,13 @@ extern const struct observer stopped_observer, marks_observer, background_observ
                 (*one_)->slot((lane)__VA_OPT__(, ) __VA_ARGS__);                    \
     } while (0)
 
-/* What an observer keeps of a lane: LANE_STATE(stops_of, struct lane_stops, stopped_observer) makes stops_of(lane) give that. */
+/* What an observer keeps of a lane: LANE_STATE(stops_of, struct lane_stops, stopped_observer) makes
+ * stops_of(lane) give that. */
 void *lane_state(const struct lane *lane, const struct observer *observer);
-#define LANE_STATE(function, type, observer)                  \
-    static type *function(const struct lane *lane)            \
-    {                                                         \
-        return lane_state(lane, &(observer));                 \
+#define LANE_STATE(function, type, observer)       \
+    static type *function(const struct lane *lane) \
+    {                                              \
+        return lane_state(lane, &(observer));      \
     }
 
 /* What one of them knows, and others ask for. */
@@ -80,8 +90,8 @@ void *lane_state(const struct lane *lane, const struct observer *observer);
 /* memory.c: what that GPU has; 0: not known. */
 double lane_memory_total(const struct lane *lane, const char *label);
 
-/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of
- * the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
+/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others
+ * than the job had of the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
 struct growth lane_memory_growth(const struct lane *lane);
 double lane_memory_others_share(const struct lane *lane);
 
@@ -89,16 +99,19 @@ double lane_memory_others_share(const struct lane *lane);
 struct step_marks;
 struct step_marks *lane_step_marks(const struct lane *lane);
 
-/* lane_stalls.c: a process of the job was stopped (for_ns: 0: nobody counted), which is evidence; how long the machine has slept since boot. */
+/* lane_stalls.c: a process of the job was stopped (for_ns: 0: nobody counted), which is evidence;
+ * how long the machine has slept since boot. */
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns);
 int64_t lane_asleep_ns(const struct lane *lane);
 
-/* gpu_memory.c: the most that the driver told of a job's own processes on one GPU, and what that GPU has; 0: nothing, or not known.
- * Evidence, where a limit was not held or what was counted is not all. */
+/* gpu_memory.c: the most that the driver told of a job's own processes on one GPU, and what that
+ * GPU has; 0: nothing, or not known. Evidence, where a limit was not held or what was counted is
+ * not all. */
 struct attempt;
 struct gpu_memory_told {
     double bytes, total_bytes;
 };
-void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told);
+void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
+                      const struct gpu_memory_told *told);
 
 #endif

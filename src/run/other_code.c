@@ -24,7 +24,8 @@ static json_t *read_machines(int dir)
     struct err err = {0};
     json_t *machines = json_object();
     for (int number = 0; number < MACHINES_MAX; number++) {
-        AUTO_FREE char *name = number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
+        AUTO_FREE char *name =
+            number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
         AUTO_TEXT struct text text = {0};
         AUTO(json_doc_fini) struct json_doc doc = {0};
         if (!fs_read_at(dir, name, MACHINE_BYTES, &text, &err) ||
@@ -51,7 +52,8 @@ static bool has_evidence(const struct result *result, const char *text)
     return false;
 }
 
-void other_code_find(int dir, const struct results *results, const json_t *now, struct other_code *out)
+void other_code_find(int dir, const struct results *results, const json_t *now,
+                     struct other_code *out)
 {
     *out = (struct other_code){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
@@ -60,8 +62,9 @@ void other_code_find(int dir, const struct results *results, const json_t *now, 
         const struct result *result = &results->items[i];
         AUTO_FREE char *session = mem_printf("%lld", (long long)result->session);
         const json_t *before = json_object_get(machines, session);
-        char *text =
-            has_ended(result) && before ? fingerprint_difference(&results->plan.experiments[i], before, now) : NULL;
+        char *text = has_ended(result) && before
+                         ? fingerprint_difference(&results->plan.experiments[i], before, now)
+                         : NULL;
         if (!text)
             continue;
         out->items[i] = (struct other_code_item){text, result->attempt, has_evidence(result, text)};
@@ -70,8 +73,8 @@ void other_code_find(int dir, const struct results *results, const json_t *now, 
     json_decref(machines);
 }
 
-void other_code_find_later(const struct results *results, int64_t session, const json_t *began, const json_t *now,
-                           struct other_code *out)
+void other_code_find_later(const struct results *results, int64_t session, const json_t *began,
+                           const json_t *now, struct other_code *out)
 {
     *out = (struct other_code){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
@@ -95,6 +98,7 @@ char *other_code_say(const struct other_code *code)
     EACH (item, code->items, code->size)
         if (item->text)
             strv_add_once(&texts, item->text);
-    return mem_printf("%zu result%s unverified: other code (%s%s)", code->count, code->count == 1 ? " is" : "s are",
-                      texts.count ? texts.items[0] : "", texts.count > 1 ? "; ..." : "");
+    return mem_printf("%zu result%s unverified: other code (%s%s)", code->count,
+                      code->count == 1 ? " is" : "s are", texts.count ? texts.items[0] : "",
+                      texts.count > 1 ? "; ..." : "");
 }

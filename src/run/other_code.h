@@ -22,12 +22,13 @@ struct other_code {
 /* dir: the run's folder, open, with machine.json of the newest session and machine.<n>.json of
  * those before. now: machine_software. Results of sessions that did not record their code are left
  * out. */
-void other_code_find(int dir, const struct results *results, const json_t *now, struct other_code *out);
+void other_code_find(int dir, const struct results *results, const json_t *now,
+                     struct other_code *out);
 
 /* The same of results of this session, whose code was changed while it lasted: those that ended
  * after the change. now: {"code": ...} at its end. */
-void other_code_find_later(const struct results *results, int64_t session, const json_t *began, const json_t *now,
-                           struct other_code *out);
+void other_code_find_later(const struct results *results, int64_t session, const json_t *began,
+                           const json_t *now, struct other_code *out);
 void other_code_fini(struct other_code *code);
 
 /* "3 results are unverified: other code (train.py changed)"; fresh. */

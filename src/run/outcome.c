@@ -36,7 +36,8 @@ static void begin_reason(struct text *why)
         text_add(why, "; ");
 }
 
-static void say_exec_failure(const struct plan_job *job, const struct job_exit *exit, struct text *why)
+static void say_exec_failure(const struct plan_job *job, const struct job_exit *exit,
+                             struct text *why)
 {
     const char *program = job->argv.count > 0 ? job->argv.items[0] : "the command";
     text_addf(why, "cannot run %s: %s", program, strerror(exit->exec_errno));
@@ -56,7 +57,8 @@ static void say_kill(const struct outcome_facts *facts, struct text *why)
     else if (limited)
         text_add(why, ": probably by the memory limit");
     else if (facts->machine_kills > 0)
-        text_add(why, ": probably by the kernel, which ended processes for want of memory meanwhile");
+        text_add(why,
+                 ": probably by the kernel, which ended processes for want of memory meanwhile");
     else
         text_add(why, ": " TARE_NAME " did not send it; out of memory?");
 }
@@ -133,7 +135,8 @@ static bool say_patterns(const struct outcome_facts *facts, struct text *why)
             if (is_traceback(facts, result))
                 text_addf(why, "traceback at log line %llu: %s", line, facts->words->text);
             else
-                text_addf(why, "log line %llu matches the error pattern '%s': %s", line, result->name, result->text);
+                text_addf(why, "log line %llu matches the error pattern '%s': %s", line,
+                          result->name, result->text);
         } else if (result->role == JOBLOG_SUCCESS && result->matches == 0) {
             begin_reason(why);
             text_addf(why, "no log line matches the success pattern '%s'", result->name);
@@ -142,7 +145,8 @@ static bool say_patterns(const struct outcome_facts *facts, struct text *why)
     return told;
 }
 
-/* What ran out says more than the last words of whoever started the training: "Training command failed with exit code 0". */
+/* What ran out says more than the last words of whoever started the training: "Training command
+ * failed with exit code 0". */
 static bool say_shortage(const struct outcome_facts *facts, struct text *why)
 {
     const struct joblog_result *sign = failure_sign_shown(facts);
@@ -165,7 +169,8 @@ static void say_words(const struct outcome_facts *facts, struct text *why)
 }
 
 /* Names of the metrics without a match; false: those that matched are enough. */
-static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *facts, struct text *names)
+static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *facts,
+                         struct text *names)
 {
     size_t found = 0, missing = 0;
     EACH (result, facts->results, facts->result_count) {
@@ -178,7 +183,8 @@ static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *fac
     return missing > 0 && (rule == METRICS_REQUIRED || (rule == METRICS_ANY && found == 0));
 }
 
-enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts, struct text *why)
+enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts,
+                                  struct text *why)
 {
     const struct success_rules *rules = &job->rules;
     const struct joblog_result *message = failure_shell_message(facts);
@@ -187,42 +193,47 @@ enum outcome_broken outcome_rules(const struct plan_job *job, const struct outco
     AUTO_TEXT struct text names = {0};
     if ((rules->fail_on & FAIL_ON_OOM_KILL) && kills > 0) {
         text_addf(why,
-                  "the kernel ended %llu of its processes for want of memory, though the command exited with %d: give "
+                  "the kernel ended %llu of its processes for want of memory, though the command "
+                  "exited with %d: give "
                   "it more "
                   "memory or fewer workers (\"fail_on\" of the registry)",
                   (unsigned long long)kills, exit->code);
         return BROKEN_OOM_KILL;
     }
     if ((rules->fail_on & FAIL_ON_SHELL_MESSAGE) && message) {
-        text_addf(
-            why,
-            "a shell says at log line %llu that a signal ended a program, though the command exited with %d: %s; begin "
-            "the script with '#!/bin/bash' and 'set -e -o pipefail', so that its exit code tells (\"fail_on\" of the "
-            "registry)",
-            (unsigned long long)message->line, exit->code, message->text);
+        text_addf(why,
+                  "a shell says at log line %llu that a signal ended a program, though the command "
+                  "exited with %d: %s; begin "
+                  "the script with '#!/bin/bash' and 'set -e -o pipefail', so that its exit code "
+                  "tells (\"fail_on\" of the "
+                  "registry)",
+                  (unsigned long long)message->line, exit->code, message->text);
         return BROKEN_SHELL_MESSAGE;
     }
     if ((rules->fail_on & FAIL_ON_MEMBER_SIGNAL) && exit->orphans > 0) {
         const char *name = sigabbrev_np(exit->orphan_signal);
-        text_addf(
-            why,
-            "signal %d (SIG%s) ended %s that the job had left in the background, though the command exited with %d: "
-            "let the script wait for what it starts (\"fail_on\" of the registry)",
-            exit->orphan_signal, name ? name : "?", exit->orphans == 1 ? "a process" : "processes", exit->code);
+        text_addf(why,
+                  "signal %d (SIG%s) ended %s that the job had left in the background, though the "
+                  "command exited with %d: "
+                  "let the script wait for what it starts (\"fail_on\" of the registry)",
+                  exit->orphan_signal, name ? name : "?",
+                  exit->orphans == 1 ? "a process" : "processes", exit->code);
         return BROKEN_MEMBER_SIGNAL;
     }
     if (metrics_miss(rules->metrics, facts, &names)) {
         text_addf(why,
-                  "%s found in the log (%s), though the command exited with %d: see in the log whether it trained, and "
+                  "%s found in the log (%s), though the command exited with %d: see in the log "
+                  "whether it trained, and "
                   "correct log_patterns, or \"metrics\" of the registry if it prints none",
-                  rules->metrics == METRICS_ANY ? "no metric was" : "not every metric was", text_get(&names),
-                  exit->code);
+                  rules->metrics == METRICS_ANY ? "no metric was" : "not every metric was",
+                  text_get(&names), exit->code);
         return BROKEN_METRICS;
     }
     return BROKEN_NONE;
 }
 
-static void judge_exit(const struct plan_job *job, const struct outcome_facts *facts, struct text *why)
+static void judge_exit(const struct plan_job *job, const struct outcome_facts *facts,
+                       struct text *why)
 {
     if (facts->exit.exec_failed) {
         say_exec_failure(job, &facts->exit, why);
@@ -236,11 +247,13 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
     }
     if (say_patterns(facts, why))
         say_shortage(facts, why);
-    else if (why->length > 0 || !facts->exit.ended || outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
+    else if (why->length > 0 || !facts->exit.ended ||
+             outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
         say_words(facts, why);
 }
 
-/* What each other end of an attempt is, and what is told of it: its detail, or where there is none, or it is not asked for, these words. */
+/* What each other end of an attempt is, and what is told of it: its detail, or where there is none,
+ * or it is not asked for, these words. */
 static const struct {
     enum outcome outcome;
     bool detailed;
@@ -258,7 +271,8 @@ static const struct {
     [STOP_SKIPPED] = {OUTCOME_INTERRUPTED, false, "skipped on request: --resume runs it"},
 };
 
-enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error)
+enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts,
+                           char **error)
 {
     AUTO_TEXT struct text why = {0};
     enum outcome outcome = ends[facts->reason].outcome;

@@ -19,14 +19,21 @@ static size_t count_of(const char *text)
 
 size_t ranks_of_command(const struct strv *argv)
 {
-    static const char *const options[] = {
-        "--nproc_per_node", "--nproc-per-node", "--num_processes", "--num-processes", "--num_gpus", "-np", "-n", NULL};
+    static const char *const options[] = {"--nproc_per_node",
+                                          "--nproc-per-node",
+                                          "--num_processes",
+                                          "--num-processes",
+                                          "--num_gpus",
+                                          "-np",
+                                          "-n",
+                                          NULL};
     bool launched = false;
     for (size_t i = 0; i < argv->count && !text_ends_with(argv->items[i], ".py"); i++) {
         const char *word = argv->items[i];
         const char *slash = strrchr(word, '/');
-        launched = launched || strstr(slash ? slash + 1 : word, "mpi") || strcmp(word, "srun") == 0 ||
-                   text_ends_with(word, "/srun") || text_ends_with(word, "horovodrun");
+        launched = launched || strstr(slash ? slash + 1 : word, "mpi") ||
+                   strcmp(word, "srun") == 0 || text_ends_with(word, "/srun") ||
+                   text_ends_with(word, "horovodrun");
         for (size_t k = 0; options[k]; k++) {
             size_t length = strlen(options[k]);
             if (strncmp(word, options[k], length) != 0 || (options[k][1] != '-' && !launched))
@@ -48,8 +55,9 @@ struct line_span {
 static size_t number_length(const char *at, const char *end)
 {
     size_t length = 0;
-    while (at + length < end && (isdigit((unsigned char)at[length]) || (length && strchr(".eE", at[length])) ||
-                                 (length && (at[length] == '-' || at[length] == '+') && strchr("eE", at[length - 1]))))
+    while (at + length < end &&
+           (isdigit((unsigned char)at[length]) || (length && strchr(".eE", at[length])) ||
+            (length && (at[length] == '-' || at[length] == '+') && strchr("eE", at[length - 1]))))
         length++;
     return length;
 }
@@ -110,15 +118,18 @@ void ranks_note(struct lane *lane)
     AUTO_TEXT struct text tail = {0};
     const struct attempt *attempt = &lane->attempt;
     size_t ranks = ranks_of_command(&attempt->plan->argv);
-    if (ranks < 2 || !attempt->log || !aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
+    if (ranks < 2 || !attempt->log ||
+        !aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
         return;
     for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
         if (result->role == JOBLOG_METRIC && result->has_number &&
             ranks_disagree(text_get(&tail), tail.length, result->text))
             lane_say(lane,
-                     "%s: %zu processes were started, and lines near the end of the log differ in their values alone: "
-                     "that of the last line, %s, may be of another process than the first; print it in one process, "
+                     "%s: %zu processes were started, and lines near the end of the log differ in "
+                     "their values alone: "
+                     "that of the last line, %s, may be of another process than the first; print "
+                     "it in one process, "
                      "or label lines (torchrun --tee 3)",
                      result->name, ranks, result->text);
     }

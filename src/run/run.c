@@ -24,12 +24,15 @@
 
 #define RECOVER_TIMEOUT_S 10
 
-static bool end_old_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
-                        struct err *err)
+static bool end_old_job(struct runner *runner, size_t number, const struct store_attempt *attempt,
+                        const char *role, struct err *err)
 {
-    const struct store_job *job = strcmp(role, "background") == 0 ? &attempt->background : &attempt->job;
-    struct job_identity identity = {
-        .pid = (pid_t)job->pid, .start_time = job->start_time, .cgroup = job->cgroup, .tag = job->tag};
+    const struct store_job *job =
+        strcmp(role, "background") == 0 ? &attempt->background : &attempt->job;
+    struct job_identity identity = {.pid = (pid_t)job->pid,
+                                    .start_time = job->start_time,
+                                    .cgroup = job->cgroup,
+                                    .tag = job->tag};
     size_t killed = 0;
     enum experiment_state after;
     snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
@@ -40,15 +43,19 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     bool lives = identity.tag && strv_has(&live.tags, identity.tag);
     struct job_member unproven;
     if (!lives && !job_recover(&identity, &live.runners, RECOVER_TIMEOUT_S, &killed, err))
-        return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
+        return err_wrap(err, "%s: its job of an earlier session",
+                        runner->plan->experiments[number - 1].id);
     if (job_is_unproven(&identity, &unproven))
-        runner_say(runner, "pid %d (%s), which the journal names, was left alone: nothing proves that it is of the job",
+        runner_say(runner,
+                   "pid %d (%s), which the journal names, was left alone: nothing proves that it "
+                   "is of the job",
                    (int)unproven.pid, unproven.command);
     /* Where the way is at its end already, the processes were all that was left to settle_old. */
-    if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
+    if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN,
+                    &after))
         return true;
-    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors", "recovered",
-                             (json_int_t)killed, "seconds");
+    json_t *data = json_pack("{s:s, s:[], s:[], s:I, s:n}", "role", role, "leftovers", "survivors",
+                             "recovered", (json_int_t)killed, "seconds");
     runner_record(runner, EVENT_JOB_PROVEN, (int64_t)number, attempt->number, data);
     return true;
 }
@@ -56,8 +63,9 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
 static void close_attempt(struct runner *runner, size_t number, const struct store_attempt *attempt)
 {
     json_t *data = json_pack("{s:s, s:n, s:n, s:n, s:n, s:s, s:s, s:{}, s:n, s:n}", "outcome",
-                             outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code", "signal", "reason",
-                             "interrupted", "error", "the session died", "metrics", "log", "failure");
+                             outcome_name(OUTCOME_INTERRUPTED), "duration_s", "end_ns", "exit_code",
+                             "signal", "reason", "interrupted", "error", "the session died",
+                             "metrics", "log", "failure");
     runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
 }
 
@@ -78,15 +86,18 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
     const struct plan_experiment *planned = &runner->plan->experiments[number - 1];
     if (last->number == 0)
         return true;
-    if (last->job.born && !last->job.proven && !end_old_job(runner, number, last, "foreground", err))
+    if (last->job.born && !last->job.proven &&
+        !end_old_job(runner, number, last, "foreground", err))
         return false;
-    if (last->background.born && !last->background.proven && !end_old_job(runner, number, last, "background", err))
+    if (last->background.born && !last->background.proven &&
+        !end_old_job(runner, number, last, "background", err))
         return false;
     if (experiment->state == STATE_DONE)
         return true;
     const struct store_history *history = &experiment->history;
     bool over = history->failed > planned->max_retries || ladder_gave_up(history->ladder);
-    /* It was to be done again, and came to no attempt of its own: the last one is of the result that stands till then. */
+    /* It was to be done again, and came to no attempt of its own: the last one is of the result
+     * that stands till then. */
     if (last->outcome != OUTCOME_NONE && !history->last_ended)
         return true;
     if (last->outcome == OUTCOME_NONE)
@@ -98,8 +109,9 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
     return true;
 }
 
-/* What a session that died left behind is settled before a run goes on: its job is ended, its attempt is closed, an end that was reached but not
- * written is written. Waits for the journal. False: something of an earlier session cannot be ended, or the journal cannot be written. */
+/* What a session that died left behind is settled before a run goes on: its job is ended, its
+ * attempt is closed, an end that was reached but not written is written. Waits for the journal.
+ * False: something of an earlier session cannot be ended, or the journal cannot be written. */
 static bool recover(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
@@ -117,7 +129,8 @@ enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
 enum { TICK_ACCURACY_US = 100000 };
 
-/* A tick that comes later than that was not late by chance: this process was stopped, or got no processor. */
+/* A tick that comes later than that was not late by chance: this process was stopped, or got no
+ * processor. */
 static const int64_t STALL_NS = NS_PER_S;
 
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
@@ -142,7 +155,8 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
-    int code = sd_event_source_set_time_relative(source, soon ? RUNNER_TICK_US : RUNNER_CALM_TICK_US);
+    int code =
+        sd_event_source_set_time_relative(source, soon ? RUNNER_TICK_US : RUNNER_CALM_TICK_US);
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -178,8 +192,8 @@ static void ignore(int signal_number)
     (void)signal_number;
 }
 
-/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike
- * SIG_IGN no job inherits. */
+/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler,
+ * which unlike SIG_IGN no job inherits. */
 static void signals_block(struct signals *signals)
 {
     sigset_t set;
@@ -197,8 +211,10 @@ static int on_watched(sd_event_source *source, const struct signalfd_siginfo *in
     if (info->ssi_signo == SIGHUP)
         runner_say(context, "detached");
     else if (info->ssi_signo == SIGTSTP)
-        runner_say(context, "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
-                            "--resume goes on later; to leave it alone, start it in tmux or with nohup");
+        runner_say(
+            context,
+            "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
+            "--resume goes on later; to leave it alone, start it in tmux or with nohup");
     else
         runner_stop(context, (int)info->ssi_signo);
     return 0;
@@ -221,8 +237,8 @@ static int signals_watch(struct runner *runner)
     return code;
 }
 
-/* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed
- * the journal. */
+/* As it was; what came too late for the loop is dropped, so that it does not end the program before
+ * it has closed the journal. */
 static void signals_unblock(struct signals *signals)
 {
     sigset_t set;
@@ -244,11 +260,13 @@ static bool watch(struct runner *runner, struct err *err)
     int code = sd_event_new(&runner->loop);
     runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
     if (code >= 0)
-        code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN, on_store, runner);
+        code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN,
+                               on_store, runner);
     if (code >= 0)
-        code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC, RUNNER_TICK_US,
-                                          TICK_ACCURACY_US, on_tick, runner);
-    /* Before everything that waited while this process was stopped: what comes of it depends on when that was. */
+        code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC,
+                                          RUNNER_TICK_US, TICK_ACCURACY_US, on_tick, runner);
+    /* Before everything that waited while this process was stopped: what comes of it depends on
+     * when that was. */
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
@@ -266,7 +284,8 @@ static bool read_time_scale(const struct run_request *request, double *out, stru
     if (!time_scale_read(strv_env_get(request->environment, TIME_SCALE_VARIABLE), out, err))
         return false;
     for (size_t i = 0; energy_meters && i < energy_meters->gpu_count; i++)
-        if (!time_scale_permitted(*out, energy_meters->gpus[i].vendor->backend, energy_meters->gpus[i].library, err))
+        if (!time_scale_permitted(*out, energy_meters->gpus[i].vendor->backend,
+                                  energy_meters->gpus[i].library, err))
             return false;
     return true;
 }
@@ -282,12 +301,14 @@ static json_t *session_json(const struct run_request *request)
     bool has_start = process_start_time(getpid(), &start_time);
     bool has_boot = boot_id_read(boot_id, NULL);
     clock_zone_here(clock_realtime_ns(), &zone);
-    return json_pack("{s:I, s:o, s:o*, s:s?, s:s, s:o*, s:b, s:b, s:o, s:o*}", "pid", (json_int_t)getpid(),
-                     "start_time", has_start ? json_integer((json_int_t)start_time) : json_null(), "host",
-                     json_string(host.nodename), "boot_id", has_boot ? boot_id : NULL, "version", TARE_VERSION,
-                     "containment", json_string(containment), "kernel_backed",
-                     containment_kernel_backed(request->containment), "resumed", request->resumed, "zone",
-                     json_from_zone(&zone), "budget", request->budget ? run_budget_to_json(request->budget) : NULL);
+    return json_pack("{s:I, s:o, s:o*, s:s?, s:s, s:o*, s:b, s:b, s:o, s:o*}", "pid",
+                     (json_int_t)getpid(), "start_time",
+                     has_start ? json_integer((json_int_t)start_time) : json_null(), "host",
+                     json_string(host.nodename), "boot_id", has_boot ? boot_id : NULL, "version",
+                     TARE_VERSION, "containment", json_string(containment), "kernel_backed",
+                     containment_kernel_backed(request->containment), "resumed", request->resumed,
+                     "zone", json_from_zone(&zone), "budget",
+                     request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
 /* Takes what the lanes come to. */
@@ -302,7 +323,8 @@ static void end_session(struct runner *runner, json_t *pool)
     if (budget)
         json_object_set_new(data, "budget", budget);
     json_object_set_new(data, "outcome", json_string(outcome));
-    json_object_set_new(data, "error", runner->broken ? json_string(runner->err.text) : json_null());
+    json_object_set_new(data, "error",
+                        runner->broken ? json_string(runner->err.text) : json_null());
     if (json_is_object(pool))
         json_object_set(data, "pool", pool);
     json_decref(pool);
@@ -317,8 +339,9 @@ static void record_other_code(struct runner *runner, const struct other_code *co
         const struct other_code_item *item = &code->items[i];
         if (item->text && !item->recorded)
             runner_record(runner, EVENT_EVIDENCE, (int64_t)i + 1, item->attempt,
-                          json_pack("{s:s, s:o*, s:[], s:[], s:n, s:n, s:n}", "kind", OTHER_CODE_KIND, "text",
-                                    json_string(item->text), "experiments", "pids", "device", "from_s", "to_s"));
+                          json_pack("{s:s, s:o*, s:[], s:[], s:n, s:n, s:n}", "kind",
+                                    OTHER_CODE_KIND, "text", json_string(item->text), "experiments",
+                                    "pids", "device", "from_s", "to_s"));
     }
 }
 
@@ -333,14 +356,16 @@ static void check_code(struct runner *runner)
         AUTO(other_code_fini) struct other_code found = {0};
         json_t *now = json_pack("{s:O}", "code", code);
         if (results_from_store(runner->request->store, &results, &ignored))
-            other_code_find_later(&results, runner->session, runner->request->software, now, &found);
+            other_code_find_later(&results, runner->session, runner->request->software, now,
+                                  &found);
         record_other_code(runner, &found);
         json_decref(now);
     }
     json_decref(code);
 }
 
-/* What is to be done again is planned so, durably, before the first of it begins: whatever ends this session, the next knows. */
+/* What is to be done again is planned so, durably, before the first of it begins: whatever ends
+ * this session, the next knows. */
 static bool plan_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
@@ -353,15 +378,17 @@ static bool plan_again(struct runner *runner, struct err *err)
     return store_flush(runner->request->store, err);
 }
 
-/* The session from its first event to its last; runner->broken and signal_number say how it went. */
+/* The session from its first event to its last; runner->broken and signal_number say how it
+ * went. */
 static void live(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
     bool recovered = recover(runner, err);
+    /* before they may be planned again */
     if (recovered)
-        record_other_code(runner, runner->request->other_code); /* before they may be planned again */
+        record_other_code(runner, runner->request->other_code);
     if (!recovered || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner, NULL);
@@ -400,7 +427,8 @@ static void live(struct runner *runner, struct err *err)
 static void count_outcomes(const struct runner *runner, struct run_summary *out)
 {
     for (size_t number = 1; number <= runner->plan->count; number++) {
-        const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+        const struct store_experiment *experiment =
+            store_experiment(runner->request->store, number);
         bool done = experiment->state == STATE_DONE;
         if (done && experiment->outcome == OUTCOME_SUCCEEDED)
             out->succeeded++;
@@ -413,7 +441,8 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
-/* A lane has some twenty descriptors at most; the usual soft limit is for programs that use select. */
+/* A lane has some twenty descriptors at most; the usual soft limit is for programs that use
+ * select. */
 static void make_room(const struct run_request *request)
 {
     struct rlimit limit;
@@ -421,7 +450,8 @@ static void make_room(const struct run_request *request)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, and they run out, that is told where one is missing */
+    /* where it fails, and they run out, that is told where one is missing */
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool prepare(struct runner *runner, struct err *err)
@@ -436,7 +466,8 @@ static bool prepare(struct runner *runner, struct err *err)
 
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err)
 {
-    struct runner runner = {.request = request, .plan = store_plan(request->store), .time_scale = 1};
+    struct runner runner = {
+        .request = request, .plan = store_plan(request->store), .time_scale = 1};
     struct signals signals;
     runner.session = store_next_session(request->store);
     *out = (struct run_summary){.outcome = RUN_FINISHED};

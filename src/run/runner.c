@@ -1,5 +1,5 @@
-/* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the end. It knows of a lane its
- * phases alone. */
+/* What the lanes share: events on their way into the journal, and what follows each; what is left
+ * of the plan; the end. It knows of a lane its phases alone. */
 #include "run/runner.h"
 
 #include "base/mem.h"
@@ -59,8 +59,8 @@ struct record {
     enum phase from; /* of the lane, then */
 };
 
-static struct event make_event(const struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
-                               json_t *data)
+static struct event make_event(const struct runner *runner, enum event_type type,
+                               int64_t experiment, int64_t attempt, json_t *data)
 {
     return (struct event){
         .type = type,
@@ -92,7 +92,8 @@ static void recorded(void *context, bool ok, const struct err *err)
     }
     if (ok && record->event.data)
         listen(runner, &record->event);
-    /* The lane's next phase follows the one in which this was recorded, and no other that it has come to meanwhile. */
+    /* The lane's next phase follows the one in which this was recorded, and no other that it has
+     * come to meanwhile. */
     if (record->next && (record->next != lane_next || record->lane->phase == record->from))
         record->next(record->lane);
     event_fini(&record->event);
@@ -102,12 +103,13 @@ static void recorded(void *context, bool ok, const struct err *err)
 static struct record *record_new(struct runner *runner, struct lane *lane, lane_step *next)
 {
     struct record *record = mem_alloc(sizeof *record);
-    *record = (struct record){.runner = runner, .lane = lane, .next = next, .from = lane ? lane->phase : PHASE_NONE};
+    *record = (struct record){
+        .runner = runner, .lane = lane, .next = next, .from = lane ? lane->phase : PHASE_NONE};
     return record;
 }
 
-void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
-                        struct lane *lane, lane_step *next)
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment,
+                        int64_t attempt, json_t *data, struct lane *lane, lane_step *next)
 {
     if (runner->mute) {
         json_decref(data);
@@ -120,7 +122,8 @@ void runner_record_then(struct runner *runner, enum event_type type, int64_t exp
     store_add(runner->request->store, &record->event, recorded, record);
 }
 
-void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                   json_t *data)
 {
     runner_record_then(runner, type, experiment, attempt, data, NULL, NULL);
 }
@@ -128,7 +131,8 @@ void runner_record(struct runner *runner, enum event_type type, int64_t experime
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next)
 {
     if (!runner->mute)
-        store_write_results(runner->request->store, number, recorded, record_new(runner, lane, next));
+        store_write_results(runner->request->store, number, recorded,
+                            record_new(runner, lane, next));
     else if (next)
         next(lane);
 }
@@ -142,7 +146,8 @@ void runner_say(struct runner *runner, const char *format, ...)
     runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:o*}", "text", json_string(text)));
 }
 
-void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data)
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                 json_t *data)
 {
     struct event event = make_event(runner, type, experiment, attempt, data);
     listen(runner, &event);
@@ -157,7 +162,8 @@ bool runner_halted(const struct runner *runner)
 bool runner_experiment_ended(const struct runner *runner, size_t number)
 {
     const struct store_experiment *experiment = store_experiment(runner->request->store, number);
-    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED &&
+           !experiment->again;
 }
 
 static bool is_wanted(const struct runner *runner, size_t number)
@@ -209,7 +215,8 @@ static bool may_begin(const struct runner *runner, const struct plan_experiment 
     EACH (lane, runner->lanes, runner->lane_count) {
         const struct plan_experiment *other = lane->experiment;
         if (other && (experiment->exclusive || other->exclusive ||
-                      (runner->request->governor && !runner_same_governor(experiment->governor, other->governor))))
+                      (runner->request->governor &&
+                       !runner_same_governor(experiment->governor, other->governor))))
             return false;
     }
     return true;
@@ -268,7 +275,8 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
 {
     struct err err = *cause;
     size_t length = strlen(err.text);
-    bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
+    bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG ||
+                strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
              full ? "when there is space again" : "when that is fixed", runner->typed_dir);
     runner_break(runner, &err);
@@ -305,7 +313,8 @@ void runner_tick_soon(struct runner *runner)
         sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
 }
 
-/* ---- What the run's owner asks for from outside (results/store/live.h), by a file in the run's folder: so it works from any node that sees it. */
+/* ---- What the run's owner asks for from outside (results/store/live.h), by a file in the run's
+ * folder: so it works from any node that sees it. */
 
 enum { CONTROL_US = 1000000, CONTROL_ACCURACY_US = 250000 };
 
@@ -314,8 +323,8 @@ static void set_paused(struct runner *runner, bool paused)
     if (runner->paused == paused)
         return;
     runner->paused = paused;
-    const char *text =
-        paused ? "paused on request: nothing more begins until it is to continue" : "continues on request";
+    const char *text = paused ? "paused on request: nothing more begins until it is to continue"
+                              : "continues on request";
     runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:s, s:b}", "text", text, "paused", paused));
     if (!paused)
         runner_wake(runner);
@@ -328,8 +337,10 @@ static void skip(struct runner *runner, size_t number)
         struct lane *lane = &runner->lanes[i];
         if (lane->experiment && lane->experiment->number == number &&
             (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
-            json_t *text = json_sprintf("%s: skipped on request: --resume runs it", lane->experiment->id);
-            runner_tell(runner, EVENT_NOTE, (int64_t)number, lane->attempt.number, json_pack("{s:o}", "text", text));
+            json_t *text =
+                json_sprintf("%s: skipped on request: --resume runs it", lane->experiment->id);
+            runner_tell(runner, EVENT_NOTE, (int64_t)number, lane->attempt.number,
+                        json_pack("{s:o}", "text", text));
             lane_stop(lane, STOP_SKIPPED);
             return;
         }
@@ -359,6 +370,6 @@ static int on_control(sd_event_source *source, uint64_t us, void *context)
 
 int control_watch(struct runner *runner)
 {
-    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC, CONTROL_US,
-                                      CONTROL_ACCURACY_US, on_control, runner);
+    return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC,
+                                      CONTROL_US, CONTROL_ACCURACY_US, on_control, runner);
 }

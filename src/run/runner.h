@@ -1,4 +1,5 @@
-/* runner: what the lanes share: the loop, the journal, and whether the run is to go on. Private to run/. */
+/* runner: what the lanes share: the loop, the journal, and whether the run is to go on. Private to
+ * run/. */
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 
@@ -11,10 +12,12 @@
 struct lane;
 struct runner;
 
-/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
+/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only
+ * where the lane is in the same phase still. */
 typedef void lane_step(struct lane *lane);
 
-/* A step that comes with an event of the loop: after a while, or whenever a descriptor has something to be read. (lane.c) */
+/* A step that comes with an event of the loop: after a while, or whenever a descriptor has
+ * something to be read. (lane.c) */
 struct step_source {
     sd_event_source *source;
     lane_step *step;
@@ -34,9 +37,10 @@ struct runner_governor {
 
 /* What the run may use, and whether it has (budget.c). */
 struct runner_budget {
-    bool (*refuses)(struct runner *runner); /* what is left is not enough for another experiment; NULL: there is none yet */
+    /* what is left is not enough for another experiment; NULL: there is none yet */
+    bool (*refuses)(struct runner *runner);
     int64_t begun_ns;
-    double before_s;           /* of the sessions before this one */
+    double before_s;            /* of the sessions before this one */
     double unmeasured_before_s; /* attempts without energy, of those sessions */
     int64_t told_ns;
     double told_share;
@@ -54,16 +58,18 @@ struct runner {
     char *typed_dir;   /* the same as a person types it, behind --resume */
     struct lane *lanes;
     size_t lane_count;
-    size_t next;       /* place in the plan before which nothing is left to take */
-    bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
+    size_t next;        /* place in the plan before which nothing is left to take */
+    bool *taken;        /* for each experiment of the plan: a lane has it, or had it */
     bool paused;        /* on request: nothing more begins until it is to go on */
     bool stopped;       /* one has failed, and nothing is to begin after that */
     bool has_ended_one; /* an experiment of this session ended */
-    size_t refused_by;  /* number of the first experiment, which the others of the same script would fail like; 0: none */
+    /* number of the first experiment, which the others of the same script would fail like; 0:
+     * none */
+    size_t refused_by;
     struct err refused; /* why a lane takes nothing any more */
-    int signal_number; /* the first SIGINT or SIGTERM; 0: none */
-    bool kill_now;     /* a second one came */
-    bool broken;       /* err says why; nothing new is started */
+    int signal_number;  /* the first SIGINT or SIGTERM; 0: none */
+    bool kill_now;      /* a second one came */
+    bool broken;        /* err says why; nothing new is started */
     struct runner_governor governor;
     struct runner_budget budget;
     struct cpu_split split; /* of the packages' energy among the lanes */
@@ -72,28 +78,32 @@ struct runner {
     int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
     int64_t ticked_ns;      /* when the loop last had time for it */
     bool memory_limit_said; /* that it is not enforced */
-    bool records_said; /* that jobs can write to the run's folder, against what their layers promise */
-    bool cpus_said;    /* that a job runs on other processors than its lane's */
-    bool setuid_said;  /* why programs that become root do not work */
+    /* that jobs can write to the run's folder, against what their layers promise */
+    bool records_said;
+    bool cpus_said;        /* that a job runs on other processors than its lane's */
+    bool setuid_said;      /* why programs that become root do not work */
     bool checkpoints_said; /* that not all old checkpoints are watched */
-    bool fifo_said;    /* that there is no FIFO for marks */
-    bool mute;         /* the journal takes nothing any more: steps follow each other without it */
+    bool fifo_said;        /* that there is no FIFO for marks */
+    bool mute; /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };
 
-/* Journals the event; then tells the listener, then goes on with the lane's next step (may be NULL). experiment, attempt: 0: none. data becomes the
- * runner's; NULL: empty. */
-void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
-void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data,
-                        struct lane *lane, lane_step *next);
+/* Journals the event; then tells the listener, then goes on with the lane's next step (may be
+ * NULL). experiment, attempt: 0: none. data becomes the runner's; NULL: empty. */
+void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                   json_t *data);
+void runner_record_then(struct runner *runner, enum event_type type, int64_t experiment,
+                        int64_t attempt, json_t *data, struct lane *lane, lane_step *next);
 
 /* summary.csv and experiment.json, then the next step. */
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next);
 
 /* To the listener only. */
-void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt, json_t *data);
+void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                 json_t *data);
 /* EVENT_NOTE about the run. */
-void runner_say(struct runner *runner, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void runner_say(struct runner *runner, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 bool runner_same_governor(const char *a, const char *b); /* NULL: none is wanted */
 
@@ -106,9 +116,11 @@ enum { RUNNER_TICK_US = 1000000, RUNNER_CALM_TICK_US = 30 * RUNNER_TICK_US };
 /* A job runs from now on: it is looked after every second. */
 void runner_tick_soon(struct runner *runner);
 
-/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as evidence. (lanes.c) */
+/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as
+ * evidence. (lanes.c) */
 void runner_check_guardian(struct runner *runner);
-void runner_watch_guardian(struct runner *runner); /* from now on; where it cannot be, the tick finds it dead */
+/* from now on; where it cannot be, the tick finds it dead */
+void runner_watch_guardian(struct runner *runner);
 
 /* Nothing new is to be started: a signal came, the run is broken, or a budget is used up. */
 bool runner_halted(const struct runner *runner);
@@ -119,8 +131,8 @@ void runner_break(struct runner *runner, const struct err *err);
 /* The same for what could not be written, with how to go on. */
 void runner_break_disk(struct runner *runner, const struct err *cause);
 
-/* The next experiment that is to be run, or NULL. From then on it is the caller's. waits: there is one, and it may not
- * begin beside those that the other lanes have. */
+/* The next experiment that is to be run, or NULL. From then on it is the caller's. waits: there is
+ * one, and it may not begin beside those that the other lanes have. */
 const struct plan_experiment *runner_take(struct runner *runner, bool *waits);
 
 /* Whether any is left that no lane has. */
@@ -142,26 +154,28 @@ bool runner_is_left(const struct runner *runner, size_t number);
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
 
-/* What several lanes come to together (lanes.c): whose the processors' energy was, and how long each lane worked. */
+/* What several lanes come to together (lanes.c): whose the processors' energy was, and how long
+ * each lane worked. */
 void lanes_begin(struct runner *runner); /* the meters were started */
 
-/* The meters of what the request names (meters.c); where that cannot be, a note says so and the run goes on without. The lanes must be there. */
+/* The meters of what the request names (meters.c); where that cannot be, a note says so and the run
+ * goes on without. The lanes must be there. */
 void meters_start(struct runner *runner);
 void meters_stop(struct runner *runner);
 
 /* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
 json_t *lanes_json(struct runner *runner);
-int64_t lanes_part_mj(
-    const struct lane *lane); /* of the packages' energy that is divided: this lane's, since the session began */
+/* of the packages' energy that is divided: this lane's, since the session began */
+int64_t lanes_part_mj(const struct lane *lane);
 
 /* The budgets (budget.c). begin: the session's first event was recorded. */
 void budget_begin(struct runner *runner);
-void budget_check(struct runner *runner);         /* one that is used up halts the run */
+void budget_check(struct runner *runner);            /* one that is used up halts the run */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
-json_t *budget_json(struct runner *runner);       /* docs/reference/files.md; NULL: there is none */
+json_t *budget_json(struct runner *runner); /* docs/reference/files.md; NULL: there is none */
 
-/* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more, go on, skip an experiment, stop. As sd-event
- * says it. */
+/* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more,
+ * go on, skip an experiment, stop. As sd-event says it. */
 int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */

@@ -95,8 +95,9 @@ void channel_publish(struct channel *channel, struct text *text)
 {
     chunk_drop(channel->whole); /* what begins now is newer */
     channel->whole = NULL;
-    while (channel->next > channel->first && (channel->count == 0 || channel->next - channel->first == CHANNEL_KEPT ||
-                                              channel->bytes + text->length > CHANNEL_BYTES))
+    while (channel->next > channel->first &&
+           (channel->count == 0 || channel->next - channel->first == CHANNEL_KEPT ||
+            channel->bytes + text->length > CHANNEL_BYTES))
         forget_first(channel);
     if (channel->count == 0) {
         text_fini(text);
@@ -173,8 +174,8 @@ static struct chunk *first_chunk(struct channel *channel, struct text *first, ui
     return channel->whole;
 }
 
-struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection, struct text *first,
-                                    uint64_t version)
+struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection,
+                                    struct text *first, uint64_t version)
 {
     enum { BLOCK = 16384 };
     struct stream *stream = mem_alloc(sizeof *stream);
@@ -188,8 +189,8 @@ struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connecti
     channel->streams = stream;
     channel->count++;
     streams++;
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, stream, free_stream);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK, read_stream, stream, free_stream);
     if (!response)
         free_stream(stream);
     return response;

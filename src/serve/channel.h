@@ -1,5 +1,6 @@
-/* channel: what is new of one thing (a run, the overview), as texts that are made once and sent to all who watch it. Private to serve/.
- * Nothing is kept for a viewer but its place: one that lags by more than the channel keeps is dropped, and may come again. */
+/* channel: what is new of one thing (a run, the overview), as texts that are made once and sent to
+ * all who watch it. Private to serve/. Nothing is kept for a viewer but its place: one that lags by
+ * more than the channel keeps is dropped, and may come again. */
 #ifndef TARE_SERVE_CHANNEL_H
 #define TARE_SERVE_CHANNEL_H
 
@@ -31,13 +32,15 @@ struct channel {
 /* For all who watch; takes the text. Nothing is kept where nobody does. */
 void channel_publish(struct channel *channel, struct text *text);
 
-/* Whether there is a text of everything at that version, at most two seconds old: many viewers come at once when a server is started again. */
+/* Whether there is a text of everything at that version, at most two seconds old: many viewers come
+ * at once when a server is started again. */
 bool channel_has_whole(const struct channel *channel, uint64_t version);
 
-/* A response that begins with the text (taken) and goes on with what is published. version: what the text tells everything of; an empty one
- * stands for the text that there is. 0: it tells less. NULL: no memory. */
-struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection, struct text *first,
-                                    uint64_t version);
+/* A response that begins with the text (taken) and goes on with what is published. version: what
+ * the text tells everything of; an empty one stands for the text that there is. 0: it tells less.
+ * NULL: no memory. */
+struct MHD_Response *channel_stream(struct channel *channel, struct MHD_Connection *connection,
+                                    struct text *first, uint64_t version);
 
 /* Ends all streams of it; they are detached, and the channel may go. */
 void channel_end(struct channel *channel);

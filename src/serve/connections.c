@@ -32,7 +32,8 @@ static void close_oldest(struct connections *connections)
 
 static struct connection *add(struct connections *connections, struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *item = mem_alloc(sizeof *item);
     *item = (struct connection){.fd = info ? info->connect_fd : -1,
                                 .listed = true,
@@ -61,14 +62,17 @@ void connections_notify(void *context, struct MHD_Connection *connection, void *
 
 void connections_trust(struct connections *connections, struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (info && info->socket_context)
         unlist(connections, info->socket_context);
 }
 
 int64_t connections_close_late(struct connections *connections, int64_t now_ns)
 {
-    while (connections->oldest && now_ns - connections->oldest->accepted_ns >= CONNECTIONS_HEADER_NS)
+    while (connections->oldest &&
+           now_ns - connections->oldest->accepted_ns >= CONNECTIONS_HEADER_NS)
         close_oldest(connections);
-    return connections->oldest ? connections->oldest->accepted_ns + CONNECTIONS_HEADER_NS : INT64_MAX;
+    return connections->oldest ? connections->oldest->accepted_ns + CONNECTIONS_HEADER_NS
+                               : INT64_MAX;
 }

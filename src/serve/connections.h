@@ -1,6 +1,7 @@
-/* connections: limits the connections of clients that have not shown a valid token. Private to serve/.
- * Any user of the machine can connect to the port. A client must send a request with a valid token within
- * CONNECTIONS_HEADER_NS of connecting; when connections run out, the oldest without one is closed. */
+/* connections: limits the connections of clients that have not shown a valid token. Private to
+ * serve/. Any user of the machine can connect to the port. A client must send a request with a
+ * valid token within CONNECTIONS_HEADER_NS of connecting; when connections run out, the oldest
+ * without one is closed. */
 #ifndef TARE_SERVE_CONNECTIONS_H
 #define TARE_SERVE_CONNECTIONS_H
 
@@ -9,7 +10,8 @@
 #include <stdint.h>
 
 /* More are accepted only to close the oldest of those without a token; libmicrohttpd accepts no
- * further ones beyond CONNECTIONS_ACCEPTED, so this many are left for the closing to take effect. */
+ * further ones beyond CONNECTIONS_ACCEPTED, so this many are left for the closing to take
+ * effect. */
 enum { CONNECTIONS_MAX = 512, CONNECTIONS_ACCEPTED = CONNECTIONS_MAX + 64 };
 
 #define CONNECTIONS_HEADER_NS (5 * NS_PER_S)

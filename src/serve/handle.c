@@ -17,19 +17,22 @@
 
 enum { REPORT_BYTES = 256 << 20 };
 
-static const char page_policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'";
+static const char page_policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; "
+                                  "connect-src 'self'; img-src data:; base-uri 'none'; "
+                                  "form-action 'none'; frame-ancestors 'none'";
 
-/* report.html is a file of the run: whoever may write there chose what is in it. It runs in an origin of its own. */
+/* report.html is a file of the run: whoever may write there chose what is in it. It runs in an
+ * origin of its own. */
 static const char report_policy[] =
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-static const char *const types[] = {"text/plain; charset=utf-8", "text/html; charset=utf-8", "application/json"};
+static const char *const types[] = {"text/plain; charset=utf-8", "text/html; charset=utf-8",
+                                    "application/json"};
 
-static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response,
-                                     const char *type, const char *policy, const char *cache)
+static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned status,
+                                     struct MHD_Response *response, const char *type,
+                                     const char *policy, const char *cache)
 {
     const char *const headers[][2] = {{"Content-Type", type},
                                       {"Content-Security-Policy", policy},
@@ -53,9 +56,11 @@ static struct MHD_Response *body_response(struct text *body)
     return MHD_create_response_from_buffer(length, text_take(body), MHD_RESPMEM_MUST_FREE);
 }
 
-enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body)
+enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type,
+                      struct text *body)
 {
-    return send_response(connection, status, body_response(body), types[type], page_policy, "no-store");
+    return send_response(connection, status, body_response(body), types[type], page_policy,
+                         "no-store");
 }
 
 static enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned status, json_t *json)
@@ -67,7 +72,8 @@ static enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned st
     return reply(connection, status, REPLY_JSON, &body);
 }
 
-static enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status, const char *text)
+static enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status,
+                                   const char *text)
 {
     return reply_json(connection, status, json_pack("{s:o}", "error", json_text_or_null(text)));
 }
@@ -82,10 +88,11 @@ static enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connecti
     AUTO_FREE char *query = token ? mem_printf("&amp;token=%s", token) : mem_strdup("");
     AUTO_FREE char *script = mem_printf("%s%s", serve->script_tag, query);
     AUTO_FREE char *style = mem_printf("%s%s", serve->style_tag, query);
-    json_t *head = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME,
-                             "version", TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL,
-                             "token", token, "report_token", token ? of_report : NULL, "state", "under_way", "offsets",
-                             0, (json_int_t)clock_local_offset_s(clock_realtime_ns()), "way", "sessions");
+    json_t *head = json_pack(
+        "{s:s, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:[[i, I]], s:n, s:[]}", "program", TARE_NAME,
+        "version", TARE_VERSION, "language", serve->language, "run", run ? run->name : NULL,
+        "token", token, "report_token", token ? of_report : NULL, "state", "under_way", "offsets",
+        0, (json_int_t)clock_local_offset_s(clock_realtime_ns()), "way", "sessions");
     page_live_write(head, serve->language, script, style, &body);
     json_decref(head);
     return reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
@@ -116,8 +123,8 @@ static enum MHD_Result reply_asset(struct MHD_Connection *connection, enum route
     EACH (part, parts, count)
         text_add_bytes(&body, (*part)->bytes, (*part)->length);
     return send_response(connection, MHD_HTTP_OK, body_response(&body),
-                         style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8", page_policy,
-                         "private, max-age=86400, immutable");
+                         style ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8",
+                         page_policy, "private, max-age=86400, immutable");
 }
 
 static enum MHD_Result reply_report(struct MHD_Connection *connection, const struct serve_run *run)
@@ -129,7 +136,8 @@ static enum MHD_Result reply_report(struct MHD_Connection *connection, const str
     struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
     if (response)
         steal_fd(&fd);
-    return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], report_policy, "no-store");
+    return send_response(connection, MHD_HTTP_OK, response, types[REPLY_HTML], report_policy,
+                         "no-store");
 }
 
 struct call {
@@ -156,7 +164,8 @@ static enum MHD_Result refuse(const struct call *call, unsigned status, const ch
 
 static bool is_get(const struct call *call)
 {
-    return strcmp(call->method, MHD_HTTP_METHOD_GET) == 0 || strcmp(call->method, MHD_HTTP_METHOD_HEAD) == 0;
+    return strcmp(call->method, MHD_HTTP_METHOD_GET) == 0 ||
+           strcmp(call->method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
 static bool has_token(const struct call *call)
@@ -170,14 +179,16 @@ static bool has_token(const struct call *call)
     return !*call->serve->token || request_token_equal(argument(call, "token"), wanted);
 }
 
-static enum MHD_Result give_events(const struct call *call, struct channel *channel, struct text *first,
-                                   uint64_t version)
+static enum MHD_Result give_events(const struct call *call, struct channel *channel,
+                                   struct text *first, uint64_t version)
 {
     if (strcmp(call->method, MHD_HTTP_METHOD_HEAD) != 0) {
         struct MHD_Response *response = channel_stream(channel, call->connection, first, version);
+        /* nginx before it keeps nothing back */
         if (response)
-            MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx before it keeps nothing back */
-        return send_response(call->connection, MHD_HTTP_OK, response, "text/event-stream", page_policy, "no-store");
+            MHD_add_response_header(response, "X-Accel-Buffering", "no");
+        return send_response(call->connection, MHD_HTTP_OK, response, "text/event-stream",
+                             page_policy, "no-store");
     }
     text_clear(first);
     return reply(call->connection, MHD_HTTP_OK, REPLY_TEXT, first);
@@ -190,7 +201,8 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
     if (number > run->live.plan.count)
         return refuse(call, MHD_HTTP_NOT_FOUND, "the run has no such experiment");
     const char *id = run->live.plan.experiments[number - 1].id;
-    json_t *json = call->target.route == ROUTE_LOG ? page_log_json(run->dir, id) : page_experiment_json(run->dir, id);
+    json_t *json = call->target.route == ROUTE_LOG ? page_log_json(run->dir, id)
+                                                   : page_experiment_json(run->dir, id);
     json_set_count(json, "number", number);
     return reply_json(call->connection, MHD_HTTP_OK, json);
 }
@@ -198,7 +210,8 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
 static enum MHD_Result give_run_events(const struct call *call, struct serve_run *run)
 {
     struct text text = {0};
-    uint64_t version = run->live.version, since = request_since_parse(argument(call, "since"), run->nonce);
+    uint64_t version = run->live.version,
+             since = request_since_parse(argument(call, "since"), run->nonce);
     bool whole = since == 0 || since > version;
     if (!whole || !channel_has_whole(&run->channel, version))
         serve_run_event(run, since, &text);
@@ -216,8 +229,9 @@ static enum MHD_Result give_of_run(const struct call *call)
     case ROUTE_RUN:
         return reply_page(call->serve, call->connection, run);
     case ROUTE_RUN_JSON:
-        return reply_json(call->connection, MHD_HTTP_OK,
-                          live_run_json(&run->live, request_since_parse(argument(call, "since"), run->nonce)));
+        return reply_json(
+            call->connection, MHD_HTTP_OK,
+            live_run_json(&run->live, request_since_parse(argument(call, "since"), run->nonce)));
     case ROUTE_RUN_EVENTS:
         return give_run_events(call, run);
     case ROUTE_REPORT:
@@ -253,11 +267,13 @@ static enum MHD_Result give(const struct call *call)
 static enum MHD_Result answer(const struct call *call)
 {
     if (!request_host_is_local(header(call, "Host")))
-        return refuse(call, MHD_HTTP_FORBIDDEN, "the Host header is not localhost, 127.0.0.1 or [::1]");
+        return refuse(call, MHD_HTTP_FORBIDDEN,
+                      "the Host header is not localhost, 127.0.0.1 or [::1]");
     if (!has_token(call))
-        return refuse(call, MHD_HTTP_UNAUTHORIZED,
-                      "the token in the address is missing or wrong: open the address that '" TARE_NAME
-                      " serve' printed, or follow a link of its pages");
+        return refuse(
+            call, MHD_HTTP_UNAUTHORIZED,
+            "the token in the address is missing or wrong: open the address that '" TARE_NAME
+            " serve' printed, or follow a link of its pages");
     connections_trust(&call->serve->connections, call->connection);
     if (!is_get(call))
         return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
@@ -267,8 +283,9 @@ static enum MHD_Result answer(const struct call *call)
     return give(call);
 }
 
-enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
-                             const char *version, const char *upload, size_t *upload_size, void **state)
+enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *upload,
+                             size_t *upload_size, void **state)
 {
     static char seen;
     (void)version;
@@ -279,7 +296,9 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
     }
     if (*upload_size) /* no request has a body */
         return MHD_NO;
-    const struct call call = {
-        .serve = context, .connection = connection, .method = method, .target = request_target_parse(url)};
+    const struct call call = {.serve = context,
+                              .connection = connection,
+                              .method = method,
+                              .target = request_target_parse(url)};
     return answer(&call);
 }

@@ -42,7 +42,10 @@ static enum route route_below_run(const char *rest, struct request_target *out)
     static const struct {
         const char *path;
         enum route route;
-    } fixed[] = {{"", ROUTE_RUN}, {"/", ROUTE_RUN}, {"/events", ROUTE_RUN_EVENTS}, {"/report.html", ROUTE_REPORT}};
+    } fixed[] = {{"", ROUTE_RUN},
+                 {"/", ROUTE_RUN},
+                 {"/events", ROUTE_RUN_EVENTS},
+                 {"/report.html", ROUTE_REPORT}};
     const char *more;
     EACH_OF (item, fixed)
         if (strcmp(rest, item->path) == 0)

@@ -1,5 +1,6 @@
-/* request: what a request names, read from its path and headers. Private to serve/. All of it is bytes of strangers: each function takes
- * text and fills a struct, without looking at anything else. */
+/* request: what a request names, read from its path and headers. Private to serve/. All of it is
+ * bytes of strangers: each function takes text and fills a struct, without looking at anything
+ * else. */
 #ifndef TARE_SERVE_REQUEST_H
 #define TARE_SERVE_REQUEST_H
 
@@ -18,8 +19,10 @@ enum route {
     ROUTE_RUN_EVENTS, /* /run/NAME/events */
     ROUTE_RUN_JSON,   /* /api/run/NAME */
     ROUTE_REPORT,     /* /run/NAME/report.html */
-    ROUTE_EXPERIMENT, /* /run/NAME/experiment/N: what experiment.json says of it, its sensors' readings and its log's end */
-    ROUTE_LOG         /* /run/NAME/log/N: its log's end */
+    /* /run/NAME/experiment/N: what experiment.json says of it, its sensors' readings and its log's
+     * end */
+    ROUTE_EXPERIMENT,
+    ROUTE_LOG /* /run/NAME/log/N: its log's end */
 };
 
 struct request_target {
@@ -31,11 +34,12 @@ struct request_target {
 /* path: as libmicrohttpd gives it, without the query and with its escapes undone. */
 struct request_target request_target_parse(const char *path);
 
-/* Whether a Host header (NULL: missing) is localhost, 127.0.0.1 or [::1], with any port: a tunnel has another one than
- * the server. */
+/* Whether a Host header (NULL: missing) is localhost, 127.0.0.1 or [::1], with any port: a tunnel
+ * has another one than the server. */
 bool request_host_is_local(const char *host);
 
-/* "NONCE-VERSION", as the events' ids are: the version, where the nonce is this one; else 0. NULL: 0. */
+/* "NONCE-VERSION", as the events' ids are: the version, where the nonce is this one; else 0. NULL:
+ * 0. */
 uint64_t request_since_parse(const char *text, const char *nonce);
 
 /* Compares in a time that depends on the length of given alone. given may be NULL. */

@@ -1,4 +1,5 @@
-/* The runs that are shown: found in folders, read once for all viewers, and let go of when nobody looks at them. */
+/* The runs that are shown: found in folders, read once for all viewers, and let go of when nobody
+ * looks at them. */
 #include "serve/serve_private.h"
 
 #include "base/cleanup.h"
@@ -13,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a folder with more the newest by name are shown; so many are held open beside those under way. */
+/* Of a folder with more the newest by name are shown; so many are held open beside those under
+ * way. */
 enum { RUNS_MAX = 500, OPEN_MAX = 32 };
 
 static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
@@ -53,7 +55,8 @@ static void remove_run(struct serve_runs *runs, size_t at)
 static bool is_same_folder(int a, int b)
 {
     struct stat one, other;
-    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
 }
 
 /* dir: the run's folder, which is duplicated where the run is a new one. */
@@ -74,8 +77,11 @@ static void add_run(struct serve_runs *runs, int dir, const char *path, bool nam
         return;
     }
     struct serve_run *run = mem_alloc(sizeof *run);
-    *run = (struct serve_run){
-        .dir = steal_fd(&own), .path = mem_strdup(path), .name = mem_strdup(last), .named = named, .found = true};
+    *run = (struct serve_run){.dir = steal_fd(&own),
+                              .path = mem_strdup(path),
+                              .name = mem_strdup(last),
+                              .named = named,
+                              .found = true};
     for (size_t n = 2; name_taken(runs, run->name); n++) {
         free(run->name);
         run->name = mem_printf("%s~%zu", last, n);
@@ -88,7 +94,8 @@ static void add_run(struct serve_runs *runs, int dir, const char *path, bool nam
 static bool has_events(int folder)
 {
     struct stat st;
-    return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st.st_mode);
 }
 
 static void scan_folder(struct serve_runs *runs, const char *path)
@@ -100,7 +107,8 @@ static void scan_folder(struct serve_runs *runs, const char *path)
             strv_add(&names, entry->d_name);
     strv_sort(&names);
     for (size_t i = names.count; i-- > 0;) { /* the newest first */
-        AUTO_CLOSE int folder = openat(dirfd(list), names.items[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        AUTO_CLOSE int folder =
+            openat(dirfd(list), names.items[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
         if (has_events(folder))
             add_run(runs, folder, run, false);
@@ -138,8 +146,8 @@ static json_t *energy_json(const struct live_run *live)
         measured += row->energy.gpu_j.valid;
         joules += row->energy.gpu_j.valid ? row->energy.gpu_j.value : 0;
     }
-    return json_pack("{s:o, s:I, s:I}", "gpu_j", measured ? json_finite(joules) : json_null(), "measured",
-                     (json_int_t)measured, "ended", (json_int_t)ended);
+    return json_pack("{s:o, s:I, s:I}", "gpu_j", measured ? json_finite(joules) : json_null(),
+                     "measured", (json_int_t)measured, "ended", (json_int_t)ended);
 }
 
 static json_t *power_json(const struct live_run *live)
@@ -172,8 +180,8 @@ static json_t *summary_of(const struct serve_run *run)
 {
     const struct live_run *live = &run->live;
     json_t *all = live_run_json(live, UINT64_MAX), *out = json_object();
-    static const char *const keys[] = {"name",    "state", "outcome", "paused", "session", "session_started_ms",
-                                       "live_ms", "counts"};
+    static const char *const keys[] = {
+        "name", "state", "outcome", "paused", "session", "session_started_ms", "live_ms", "counts"};
     json_object_set_new(out, "run", json_string(run->name));
     EACH_OF (key, keys)
         json_object_set(out, *key, json_object_get(all, *key));
@@ -202,15 +210,16 @@ static void fail_run(struct serve_runs *runs, struct serve_run *run, const struc
     close_run(run);
     run->readable = false;
     AUTO_FREE char *line = utf8_line(err->text);
-    set_summary(
-        runs, run,
-        json_pack("{s:s, s:s, s:o}", "run", run->name, "state", "unreadable", "error", json_text_or_null(line)));
+    set_summary(runs, run,
+                json_pack("{s:s, s:s, s:o}", "run", run->name, "state", "unreadable", "error",
+                          json_text_or_null(line)));
 }
 
 static struct timespec events_changed(const struct serve_run *run)
 {
     struct stat st;
-    return fstatat(run->dir, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mtim : (struct timespec){0};
+    return fstatat(run->dir, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mtim
+                                                                            : (struct timespec){0};
 }
 
 static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
@@ -234,7 +243,8 @@ static int64_t now_ms(void)
     return clock_realtime_ns() / NS_PER_MS;
 }
 
-/* Of the points [[s, value]] those that were not published before, but for two seconds: readings come out of order within one. */
+/* Of the points [[s, value]] those that were not published before, but for two seconds: readings
+ * come out of order within one. */
 static json_t *new_points(const json_t *points, double since_s, double *last_s)
 {
     json_t *out = json_array(), *point;
@@ -262,8 +272,8 @@ static void thin_points(json_t *json, double since_s, double *last_s)
             json_object_set_new(metrics, name, new_points(points, since_s, last_s));
         json_object_set_new(slot, "points",
                             json_pack("{s:o, s:o}", "power_w",
-                                      new_points(json_object_get(all, "power_w"), since_s, last_s), "metrics",
-                                      metrics));
+                                      new_points(json_object_get(all, "power_w"), since_s, last_s),
+                                      "metrics", metrics));
     }
 }
 
@@ -278,7 +288,8 @@ static json_t *event_json(const struct serve_run *run, uint64_t since)
 
 static void print_event(const struct serve_run *run, json_t *json, struct text *out)
 {
-    text_addf(out, "id: %s-%llu\nevent: run\ndata: ", run->nonce, (unsigned long long)run->live.version);
+    text_addf(out, "id: %s-%llu\nevent: run\ndata: ", run->nonce,
+              (unsigned long long)run->live.version);
     json_print(json, out);
     text_add(out, "\n\n");
     json_decref(json);
@@ -325,7 +336,8 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
 
 static bool is_kept_open(const struct serve_run *run)
 {
-    return run->channel.count || run->live.state == LIVE_UNDER_WAY || run->live.state == LIVE_ELSEWHERE ||
+    return run->channel.count || run->live.state == LIVE_UNDER_WAY ||
+           run->live.state == LIVE_ELSEWHERE ||
            clock_monotonic_ns() - run->wanted_ns < UNWATCHED_NS;
 }
 
@@ -426,7 +438,8 @@ static json_t *rows_json(const struct serve_runs *runs, uint64_t since)
     EACH (item, runs->items, runs->count) {
         const struct serve_run *run = *item;
         if (!run->summary && since == 0)
-            json_array_append_new(rows, json_pack("{s:s, s:s}", "run", run->name, "state", "reading"));
+            json_array_append_new(rows,
+                                  json_pack("{s:s, s:s}", "run", run->name, "state", "reading"));
         else if (run->summary && run->summary_version > since)
             json_array_append(rows, run->summary);
     }
@@ -442,9 +455,9 @@ json_t *serve_runs_json(struct serve_runs *runs)
 
 void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 {
-    json_auto_t *json =
-        json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs", rows_json(runs, since), "gone", runs->gone,
-                  "left_out", (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
+    json_auto_t *json = json_pack("{s:b, s:o, s:O, s:I, s:I}", "full", since == 0, "runs",
+                                  rows_json(runs, since), "gone", runs->gone, "left_out",
+                                  (json_int_t)runs->left_out, "now_ms", (json_int_t)now_ms());
     text_add(out, "event: runs\ndata: ");
     json_print(json, out);
     text_add(out, "\n\n");
@@ -452,7 +465,8 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 
 void serve_runs_init(struct serve_runs *runs, const struct serve_options *options)
 {
-    *runs = (struct serve_runs){.gone = json_array(), .version = 1, .published = 1, .scanned_ns = -SCAN_NS};
+    *runs = (struct serve_runs){
+        .gone = json_array(), .version = 1, .published = 1, .scanned_ns = -SCAN_NS};
     EACH (path, options->paths, options->count)
         strv_add_once(&runs->paths, *path);
 }

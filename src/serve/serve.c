@@ -26,17 +26,20 @@ enum {
 
 static int bind_port(int64_t port)
 {
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     AUTO_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int on = 1;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, SOMAXCONN) != 0)
+        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, SOMAXCONN) != 0)
         return -1;
     return steal_fd(&fd);
 }
 
-static bool open_port(const struct serve_options *options, struct serve *serve, int *out, struct err *err)
+static bool open_port(const struct serve_options *options, struct serve *serve, int *out,
+                      struct err *err)
 {
     int64_t port = options->port < 0 ? SERVE_PORT : options->port;
     struct sockaddr_in address = {0};
@@ -61,8 +64,10 @@ static bool clear_old_socket(const struct sockaddr_un *address, struct err *err)
     if (!S_ISSOCK(st.st_mode))
         return err_set(err, "%s is there already, and is not a socket", address->sun_path);
     AUTO_CLOSE int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (connect(probe, (const struct sockaddr *)address, sizeof *address) == 0 || errno != ECONNREFUSED)
-        return err_set(err, "%s is there already, and another server listens there", address->sun_path);
+    if (connect(probe, (const struct sockaddr *)address, sizeof *address) == 0 ||
+        errno != ECONNREFUSED)
+        return err_set(err, "%s is there already, and another server listens there",
+                       address->sun_path);
     return unlink(address->sun_path) == 0 || err_sys(err, "remove %s", address->sun_path);
 }
 
@@ -79,7 +84,8 @@ static bool open_socket(const struct serve_options *options, struct serve *serve
         return false;
     serve->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t mask = umask(0177);
-    bool bound = serve->fd >= 0 && bind(serve->fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    bool bound =
+        serve->fd >= 0 && bind(serve->fd, (const struct sockaddr *)&address, sizeof address) == 0;
     umask(mask);
     if (!bound || listen(serve->fd, SOMAXCONN) != 0)
         return err_sys(err, "listen at %s", options->socket);
@@ -90,7 +96,8 @@ static bool open_socket(const struct serve_options *options, struct serve *serve
 }
 
 /* Keeps libmicrohttpd's own message for the error of its start. */
-static __attribute__((format(printf, 2, 0))) void keep_log(void *context, const char *format, va_list values)
+static __attribute__((format(printf, 2, 0))) void keep_log(void *context, const char *format,
+                                                           va_list values)
 {
     struct serve *serve = context;
     char line[sizeof serve->log.text];
@@ -102,17 +109,18 @@ static __attribute__((format(printf, 2, 0))) void keep_log(void *context, const 
 
 static bool start_daemon(struct serve *serve, struct err *err)
 {
-    serve->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve_handle,
-                         serve, MHD_OPTION_EXTERNAL_LOGGER, keep_log, serve, MHD_OPTION_LISTEN_SOCKET, serve->fd,
-                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_ACCEPTED, MHD_OPTION_NOTIFY_CONNECTION,
-                         connections_notify, &serve->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
-    return serve->daemon ||
-           err_set(err, "the server does not start%s%s", *serve->log.text ? ": " : "", serve->log.text);
+    serve->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve_handle,
+        serve, MHD_OPTION_EXTERNAL_LOGGER, keep_log, serve, MHD_OPTION_LISTEN_SOCKET, serve->fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_ACCEPTED, MHD_OPTION_NOTIFY_CONNECTION,
+        connections_notify, &serve->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+    return serve->daemon || err_set(err, "the server does not start%s%s",
+                                    *serve->log.text ? ": " : "", serve->log.text);
 }
 
-/* Connections, and up to three descriptors for each run that is shown: the usual soft limit is too low. */
+/* Connections, and up to three descriptors for each run that is shown: the usual soft limit is too
+ * low. */
 static void raise_descriptor_limit(void)
 {
     const rlim_t wanted = 4096;
@@ -133,8 +141,10 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
     serve_runs_init(&serve->runs, options);
     assets_tag(serve->script_tag, serve->style_tag);
     if (!microhttpd_load(err) ||
-        !(options->socket ? open_socket(options, serve, err) : open_port(options, serve, &port, err)) ||
-        (!options->socket && !serve_token_get(options->new_token, serve->token, err)) || !start_daemon(serve, err)) {
+        !(options->socket ? open_socket(options, serve, err)
+                          : open_port(options, serve, &port, err)) ||
+        (!options->socket && !serve_token_get(options->new_token, serve->token, err)) ||
+        !start_daemon(serve, err)) {
         serve_stop(serve);
         return NULL;
     }
@@ -152,15 +162,19 @@ const char *serve_url(const struct serve *serve)
 static int wait_ms(struct serve *serve, int64_t next_tick_ns, int64_t next_late_ns)
 {
     MHD_UNSIGNED_LONG_LONG most = 0;
-    int64_t wait = MHD_get_timeout(serve->daemon, &most) == MHD_YES ? (int64_t)(most < TICK_MS ? most : TICK_MS) : -1;
-    int64_t next_ns = channel_streams() && next_tick_ns < next_late_ns ? next_tick_ns : next_late_ns;
+    int64_t wait = MHD_get_timeout(serve->daemon, &most) == MHD_YES
+                       ? (int64_t)(most < TICK_MS ? most : TICK_MS)
+                       : -1;
+    int64_t next_ns =
+        channel_streams() && next_tick_ns < next_late_ns ? next_tick_ns : next_late_ns;
     int64_t next = next_ns == INT64_MAX ? -1 : (next_ns - clock_monotonic_ns()) / NS_PER_MS + 1;
     if (next_ns != INT64_MAX && (wait < 0 || next < wait))
         wait = next > 0 ? next : 0;
     return (int)wait;
 }
 
-/* While nobody watches nothing is read, but what nobody has read yet: one run between two answers. */
+/* While nobody watches nothing is read, but what nobody has read yet: one run between two
+ * answers. */
 int serve_until_signal(struct serve *serve)
 {
     sigset_t ends;
@@ -172,12 +186,15 @@ int serve_until_signal(struct serve *serve)
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
     AUTO_CLOSE int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-    const union MHD_DaemonInfo *daemon = MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    struct pollfd watched[] = {{.fd = daemon->epoll_fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    const union MHD_DaemonInfo *daemon =
+        MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd watched[] = {{.fd = daemon->epoll_fd, .events = POLLIN},
+                               {.fd = signals, .events = POLLIN}};
     serve_runs_look(&serve->runs);
     int64_t next_late_ns = INT64_MAX;
     for (bool unread = true; read(signals, &info, sizeof info) != sizeof info;) {
-        poll(watched, sizeof watched / sizeof *watched, unread ? 0 : wait_ms(serve, next_tick_ns, next_late_ns));
+        poll(watched, sizeof watched / sizeof *watched,
+             unread ? 0 : wait_ms(serve, next_tick_ns, next_late_ns));
         MHD_run(serve->daemon);
         next_late_ns = connections_close_late(&serve->connections, clock_monotonic_ns());
         unread = serve_runs_read_next(&serve->runs);
@@ -194,7 +211,8 @@ int serve_until_signal(struct serve *serve)
 void serve_stop(struct serve *serve)
 {
     struct stat st;
-    serve_runs_fini(&serve->runs); /* resumes what is suspended, which must not be when the daemon stops */
+    /* resumes what is suspended, which must not be when the daemon stops */
+    serve_runs_fini(&serve->runs);
     if (serve->daemon) {
         MHD_run(serve->daemon);
         MHD_stop_daemon(serve->daemon); /* closes the socket, too */

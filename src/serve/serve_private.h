@@ -17,7 +17,8 @@ enum { SERVE_NONCE = 16, SERVE_TOKEN = 40, SERVE_TAG = 16 };
 
 /* A run that can be watched. (runs.c) */
 struct serve_run {
-    int dir;           /* the folder, open since it was found: whatever has its path later is not read */
+    /* the folder, open since it was found: whatever has its path later is not read */
+    int dir;
     char *path, *name; /* path: where it was found; name: of its addresses; no other run has it */
     bool named;        /* a person named it; not: it was found in a folder */
     bool found;        /* in the last look */
@@ -45,7 +46,8 @@ struct serve_runs {
 void serve_runs_init(struct serve_runs *runs, const struct serve_options *options);
 void serve_runs_fini(struct serve_runs *runs);
 
-/* Looks for runs that came or went, at most once in two seconds, and reads some of those that nobody has read yet. */
+/* Looks for runs that came or went, at most once in two seconds, and reads some of those that
+ * nobody has read yet. */
 void serve_runs_look(struct serve_runs *runs);
 
 /* Whether there are runs that nobody has read yet; reads the next one. */
@@ -70,7 +72,7 @@ void serve_runs_event(struct serve_runs *runs, uint64_t since, struct text *out)
 /* The server. */
 struct serve {
     int fd;
-    char *socket;   /* the path of the Unix socket, which is removed at the end; NULL: none */
+    char *socket; /* the path of the Unix socket, which is removed at the end; NULL: none */
     ino_t socket_ino;
     char *url;
     struct serve_runs runs;
@@ -83,25 +85,28 @@ struct serve {
 };
 
 /* For libmicrohttpd: answers a request; context: the struct serve. (handle.c) */
-enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
-                             const char *version, const char *upload, size_t *upload_size, void **state);
+enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *upload,
+                             size_t *upload_size, void **state);
 
 /* An answer (handle.c). The body is taken, and empty afterwards. */
 enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
-enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type, struct text *body);
+enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type,
+                      struct text *body);
 /* The pages' script and style, as they were built in, and a tag that changes with them. */
 void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1]);
 
-/* Loads the web server's library. To be called before any other of its functions. False: err says what is missing.
- * (microhttpd.c) */
+/* Loads the web server's library. To be called before any other of its functions. False: err says
+ * what is missing. (microhttpd.c) */
 bool microhttpd_load(struct err *err);
 
-/* The token of the user's servers: the one of the state folder's file, or a new one, which replaces it. False: err says why
- * there is none. (token.c) */
+/* The token of the user's servers: the one of the state folder's file, or a new one, which replaces
+ * it. False: err says why there is none. (token.c) */
 bool serve_token_get(bool new, char token[SERVE_TOKEN + 1], struct err *err);
 
-/* The token of the address of a run's report.html. Whoever can write to the run's folder chose what its scripts do, and
- * a script can read its own address: this token opens nothing else. (token.c) */
+/* The token of the address of a run's report.html. Whoever can write to the run's folder chose what
+ * its scripts do, and a script can read its own address: this token opens nothing else.
+ * (token.c) */
 void serve_token_of_report(const char *token, const char *run, char out[SERVE_TOKEN + 1]);
 
 /* Random digits, at most SERVE_TOKEN and an even number, with a NUL after them. (token.c) */

@@ -1,4 +1,5 @@
-/* The token in the addresses of the pages: a file in the state folder keeps it from one start to the next. */
+/* The token in the addresses of the pages: a file in the state folder keeps it from one start to
+ * the next. */
 #include "serve/serve_private.h"
 
 #include "base/cleanup.h"
@@ -49,7 +50,8 @@ static bool read_token(int folder, char token[SERVE_TOKEN + 1], struct err *err)
     if (fstat(fd, &st) != 0)
         return err_sys(err, TOKEN_FILE);
     if (st.st_uid != geteuid())
-        return err_set(err, TOKEN_FILE ": it belongs to another user (uid %u)", (unsigned)st.st_uid);
+        return err_set(err, TOKEN_FILE ": it belongs to another user (uid %u)",
+                       (unsigned)st.st_uid);
     if (st.st_mode & 07177)
         return err_set(err, TOKEN_FILE ": its mode is %04o: only 0600 keeps it from other users",
                        (unsigned)st.st_mode & 07777);
@@ -72,7 +74,8 @@ static bool get_in(int folder, bool new, char token[SERVE_TOKEN + 1], struct err
     if (read_token(folder, token, err))
         return true;
     AUTO_FREE char *link = mem_printf("/proc/self/fd/%d", folder), *path = realpath(link, NULL);
-    return err_wrap(err, "the token in %s, which --new-token replaces", path ? path : "the state folder");
+    return err_wrap(err, "the token in %s, which --new-token replaces",
+                    path ? path : "the state folder");
 }
 
 bool serve_token_get(bool new, char token[SERVE_TOKEN + 1], struct err *err)

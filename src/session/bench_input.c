@@ -15,14 +15,15 @@
 
 enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26 };
 
-/* What else is run for a command is a repository of its own, so that nothing takes its figures for the command's. */
+/* What else is run for a command is a repository of its own, so that nothing takes its figures for
+ * the command's. */
 enum kind { WARMUP, PREPARE, CONCLUDE, KINDS };
 static const char *const suffixes[KINDS] = {"-warmup", "-prepare", "-conclude"};
 
 /* What a shell would do itself: people look for it in vain on PATH. */
-static const char *const of_shells[] = {"cd", "export", "source", ".",      "alias", "eval",     "set", "unset",
-                                        "if", "for",    "while",  "until",  "case",  "function", "{",   "!",
-                                        "[[", "exec",   "trap",   "ulimit", "wait",  NULL};
+static const char *const of_shells[] = {
+    "cd",    "export", "source",   ".", "alias", "eval", "set",  "unset", "if",     "for",  "while",
+    "until", "case",   "function", "{", "!",     "[[",   "exec", "trap",  "ulimit", "wait", NULL};
 
 /* What is needed while the texts are made. */
 struct making {
@@ -38,7 +39,8 @@ static bool check_name(const struct strv *before, const char *name, struct err *
     if (!*name || strlen(name) > LONGEST_NAME)
         return err_set(err, "a command's name has 1 to %d bytes: '%s'", LONGEST_NAME, name);
     if (strpbrk(name, ",:/") || !utf8_is_printable(name, strlen(name)))
-        return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'", name);
+        return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'",
+                       name);
     return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
 }
 
@@ -46,8 +48,8 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
 {
     AUTO_STRV struct strv all = {0};
     if (how->names->count > how->commands->count)
-        return err_set(err, "there are %zu names for %zu command%s", how->names->count, how->commands->count,
-                       how->commands->count == 1 ? "" : "s");
+        return err_set(err, "there are %zu names for %zu command%s", how->names->count,
+                       how->commands->count, how->commands->count == 1 ? "" : "s");
     for (size_t i = 0; i < how->commands->count; i++) {
         AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i])
                                : i < LETTERS         ? mem_printf("%c", (char)('A' + (int)i))
@@ -70,15 +72,18 @@ static bool is_of_shells(const char *name)
     return false;
 }
 
-/* A name means what PATH says, as in a shell: a file of that name in the working folder is not meant. */
+/* A name means what PATH says, as in a shell: a file of that name in the working folder is not
+ * meant. */
 static char *find_program(const struct making *making, const char *name, struct err *err)
 {
-    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
+    AUTO_FREE char *path =
+        strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
     char *found = fs_find_executable(path, making->cwd, making->path);
     if (found)
         return found;
     if (is_of_shells(name))
-        err_set(err, "'%s' is of the shell, and none is run; write sh -c '...' around the command", name);
+        err_set(err, "'%s' is of the shell, and none is run; write sh -c '...' around the command",
+                name);
     else if (path[0] == '/')
         err_set(err, "%s is not there or cannot be executed", path);
     else
@@ -100,10 +105,11 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     for (size_t k = 1; k < words.count; k++)
         good = json_array_append_new(args, json_string(words.items[k])) == 0 && good;
     /* What a command prints is its own affair; on the CPU it runs as far as anybody knows. */
-    json_t *repo = json_pack("{s:s, s:s, s:{s:o}, s:[s], s:[], s:[], s:[s], s:b, s:s}", "path", making->cwd,
-                             "train_script", program, "required_args", "words", args, "models", BENCH_MODEL, "errors",
-                             "fail_on", "cpu_models", BENCH_MODEL, "reads_checkpoints", true, "exit_code",
-                             making->options->ignore_failure ? "ignored" : "required");
+    json_t *repo =
+        json_pack("{s:s, s:s, s:{s:o}, s:[s], s:[], s:[], s:[s], s:b, s:s}", "path", making->cwd,
+                  "train_script", program, "required_args", "words", args, "models", BENCH_MODEL,
+                  "errors", "fail_on", "cpu_models", BENCH_MODEL, "reads_checkpoints", true,
+                  "exit_code", making->options->ignore_failure ? "ignored" : "required");
     if (repo && good)
         return repo;
     err_set(err, "the command, or the folder it runs in, is no UTF-8");
@@ -111,15 +117,18 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     return NULL;
 }
 
-static void add_entry(const struct making *making, const char *name, const char *command, int64_t runs)
+static void add_entry(const struct making *making, const char *name, const char *command,
+                      int64_t runs)
 {
     json_array_append_new(making->entries,
-                          json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(command), "repo", name,
-                                    "model", BENCH_MODEL, "mode", "default", "runs_per_config", (json_int_t)runs));
+                          json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(command),
+                                    "repo", name, "model", BENCH_MODEL, "mode", "default",
+                                    "runs_per_config", (json_int_t)runs));
 }
 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
-static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
+static bool add_repo(const struct making *making, const char *name, const char *command,
+                     struct err *err)
 {
     json_t *repo = make_repo(making, command, err);
     if (repo && json_object_set_new(making->repos, name, repo) == 0)
@@ -131,12 +140,13 @@ static bool add_repo(const struct making *making, const char *name, const char *
 }
 
 /* What is run of one kind for each command. */
-static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands, int64_t runs,
-                     struct err *err)
+static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands,
+                     int64_t runs, struct err *err)
 {
     for (size_t i = 0; runs > 0 && i < making->options->commands->count; i++) {
         /* One for all commands, or one for each; NULL: none. */
-        const char *command = commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
+        const char *command =
+            commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
             return true;
@@ -147,19 +157,20 @@ static bool add_kind(const struct making *making, enum kind kind, const struct s
     return true;
 }
 
-static bool check_around(const struct bench_input_options *how, const char *option, const struct strv *commands,
-                         struct err *err)
+static bool check_around(const struct bench_input_options *how, const char *option,
+                         const struct strv *commands, struct err *err)
 {
     return commands->count <= 1 || commands->count == how->commands->count ||
-           err_set(err, "%s is given %zu times for %zu commands: once for all, or once for each", option,
-                   commands->count, how->commands->count);
+           err_set(err, "%s is given %zu times for %zu commands: once for all, or once for each",
+                   option, commands->count, how->commands->count);
 }
 
 /* The entries: those that warm up, the commands, what comes before and behind them. */
 static bool add_commands(const struct making *making, struct err *err)
 {
     const struct bench_input_options *how = making->options;
-    if (!check_around(how, "--prepare", how->prepare, err) || !check_around(how, "--conclude", how->conclude, err))
+    if (!check_around(how, "--prepare", how->prepare, err) ||
+        !check_around(how, "--conclude", how->conclude, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++) {
         if (!add_repo(making, making->out->names.items[i], how->commands->items[i], err))
@@ -170,7 +181,8 @@ static bool add_commands(const struct making *making, struct err *err)
         return false;
     for (size_t i = 0; i < how->commands->count; i++)
         add_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
-    return add_kind(making, PREPARE, how->prepare, 1, err) && add_kind(making, CONCLUDE, how->conclude, 1, err);
+    return add_kind(making, PREPARE, how->prepare, 1, err) &&
+           add_kind(making, CONCLUDE, how->conclude, 1, err);
 }
 
 /* Entries stand as add_commands added them: groups of one for each command. */
@@ -190,21 +202,24 @@ static bool surround(const struct making *making, struct err *err)
 
 static json_t *tare_section(const struct bench_input_options *how)
 {
-    /* One after the other, whatever the machine has: commands that run at once are no comparison. */
-    return json_pack("{s:s, s:s, s:o*, s:{s:o, s:o}, s:{s:s}, s:{s:s}}", "order", "blocks", "gpus_per_experiment",
-                     "all", "warmup_entries", how->warmup > 0 ? json_integer((json_int_t)how->commands->count) : NULL,
+    /* One after the other, whatever the machine has: commands that run at once are no
+     * comparison. */
+    return json_pack("{s:s, s:s, s:o*, s:{s:o, s:o}, s:{s:s}, s:{s:s}}", "order", "blocks",
+                     "gpus_per_experiment", "all", "warmup_entries",
+                     how->warmup > 0 ? json_integer((json_int_t)how->commands->count) : NULL,
                      "timing", "between_runs", json_finite(how->pause_s), "between_configurations",
-                     json_finite(how->pause_s), "preflight", "policy", how->preflight, "cooldown", "mode",
-                     how->cooldown);
+                     json_finite(how->pause_s), "preflight", "policy", how->preflight, "cooldown",
+                     "mode", how->cooldown);
 }
 
 static void make_settings(const struct making *making, struct text *out)
 {
     const struct bench_input_options *how = making->options;
-    json_print_taken(json_pack("{s:s, s:i, s:I, s:o, s:o*, s:O, s:o}", "experiment_name", "bench", "max_retries", 0,
-                               "seed", (json_int_t)how->seed, "timeout", json_finite(how->timeout_s), "governor",
-                               how->governor ? json_string(how->governor) : NULL, "experiments", making->entries,
-                               "tare", tare_section(how)),
+    json_print_taken(json_pack("{s:s, s:i, s:I, s:o, s:o*, s:O, s:o}", "experiment_name", "bench",
+                               "max_retries", 0, "seed", (json_int_t)how->seed, "timeout",
+                               json_finite(how->timeout_s), "governor",
+                               how->governor ? json_string(how->governor) : NULL, "experiments",
+                               making->entries, "tare", tare_section(how)),
                      out);
 }
 
@@ -215,9 +230,12 @@ static bool make_plan(const struct making *making, struct err *err)
     AUTO_TEXT struct text registry = {0};
     make_settings(making, &settings);
     json_print_taken(json_pack("{s:O}", "models", making->repos), &registry);
-    struct plan_options options = {.for_running = true, .cwd = making->cwd, .path = making->path, .verbatim = true};
-    settings_parse("settings.json", text_get(&settings), settings.length, &run->settings, &run->problems);
-    registry_parse("registry.json", text_get(&registry), registry.length, &run->registry, &run->problems);
+    struct plan_options options = {
+        .for_running = true, .cwd = making->cwd, .path = making->path, .verbatim = true};
+    settings_parse("settings.json", text_get(&settings), settings.length, &run->settings,
+                   &run->problems);
+    registry_parse("registry.json", text_get(&registry), registry.length, &run->registry,
+                   &run->problems);
     run->settings_text = text_take(&settings);
     if (run->problems.errors == 0)
         plan_make(&run->settings, &run->registry, &options, &run->plan, &run->problems);
@@ -227,7 +245,8 @@ static bool make_plan(const struct making *making, struct err *err)
     return surround(making, err);
 }
 
-/* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank in it. */
+/* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank
+ * in it. */
 static void hint_quotes(const struct making *making, struct err *err)
 {
     const struct strv *commands = making->options->commands;
@@ -248,7 +267,8 @@ static void hint_quotes(const struct making *making, struct err *err)
              "; if these words are one command, quote them: %s bench '%s'", TARE_NAME, words);
 }
 
-bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err)
+bool bench_input_make(const struct bench_input_options *how, struct bench_input *out,
+                      struct err *err)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const char *path = getenv("PATH");
@@ -264,7 +284,8 @@ bool bench_input_make(const struct bench_input_options *how, struct bench_input 
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
     out->concludes = how->conclude->count > 0;
-    bool ok = take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
+    bool ok =
+        take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
     if (!ok)
         hint_quotes(&making, err);
     json_decref(making.repos);

@@ -1,10 +1,10 @@
-/* bench_input: from commands on the command line to a plan: the settings and the registry that would say the same, in
- * memory, so that all that works on a run works on a bench. */
+/* bench_input: from commands on the command line to a plan: the settings and the registry that
+ * would say the same, in memory, so that all that works on a run works on a bench. */
 #ifndef TARE_SESSION_BENCH_INPUT_H
 #define TARE_SESSION_BENCH_INPUT_H
 
-#include "run/run.h"
 #include "results/judge/bench.h"
+#include "run/run.h"
 #include "session/run_input.h"
 
 #include <stdbool.h>
@@ -12,14 +12,16 @@
 /* What a person asked for; all is borrowed. */
 struct bench_input_options {
     const struct strv *commands; /* as typed; at least one */
-    const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place */
-    const struct strv *prepare, *conclude; /* before and behind each run: none, one for all, or one for each command */
-    int64_t runs, warmup;        /* of each */
+    /* of the first of them; the others are A, B, C ... by their place */
+    const struct strv *names;
+    /* before and behind each run: none, one for all, or one for each command */
+    const struct strv *prepare, *conclude;
+    int64_t runs, warmup; /* of each */
     uint64_t seed;
-    double pause_s, timeout_s;   /* timeout: 0: none */
+    double pause_s, timeout_s;        /* timeout: 0: none */
     const char *preflight, *cooldown; /* as in the settings: "wait", "fixed" */
-    const char *governor;        /* NULL: left alone */
-    bool ignore_failure;         /* whatever a command's exit code is, it counts */
+    const char *governor;             /* NULL: left alone */
+    bool ignore_failure;              /* whatever a command's exit code is, it counts */
 };
 
 struct bench_input {
@@ -33,7 +35,8 @@ struct bench_input {
 #define BENCH_MODEL "bench"
 
 /* False: err says what is wrong with which command. out must be freed in each case. */
-bool bench_input_make(const struct bench_input_options *how, struct bench_input *out, struct err *err);
+bool bench_input_make(const struct bench_input_options *how, struct bench_input *out,
+                      struct err *err);
 void bench_input_fini(struct bench_input *input);
 
 /* What is said and written when a bench has run. */
@@ -42,8 +45,8 @@ struct bench_end {
     const struct bench_input_options *options;
     const struct bench_input *input;
     const char *dir;
-    const char *reference, *verdicts; /* as their options have them */
-    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
+    const char *reference, *verdicts;                 /* as their options have them */
+    const struct bench_until_options *until;          /* NULL: the number of runs was fixed */
     const char *json_file, *csv_file, *markdown_file; /* NULL: none */
     bool json, quiet;
 };
@@ -51,7 +54,8 @@ struct bench_end {
 /* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
 int bench_end(const struct bench_end *end);
 
-/* Follows a bench as it goes on and says after each block whether it has seen enough (results/judge/bench.h). (bench_watch.c) */
+/* Follows a bench as it goes on and says after each block whether it has seen enough
+ * (results/judge/bench.h). (bench_watch.c) */
 
 /* What is known of one run. */
 struct bench_watch_run {
@@ -65,17 +69,20 @@ struct bench_watch {
     struct bench_until_options options;
     struct bench_until until;
     enum verdict worst; /* the worst verdict that counts */
-    size_t *command;    /* of each experiment of the plan: the place of its command; SIZE_MAX: something else */
-    bool *ends_block;   /* of each experiment: a block ends with it */
+    /* of each experiment of the plan: the place of its command; SIZE_MAX: something else */
+    size_t *command;
+    bool *ends_block;             /* of each experiment: a block ends with it */
     struct bench_watch_run *runs; /* of each command, in this block */
     bool enough;
-    bool unmeasured;              /* the first block is over, and no run of it has the quantity: it will not come */
+    /* the first block is over, and no run of it has the quantity: it will not come */
+    bool unmeasured;
     struct run_listener listener; /* to be given to the session */
 };
 
 /* reference: as --reference has it; verdicts: as --verdicts has it. */
-void bench_watch_init(struct bench_watch *watch, const struct bench_input *input, const char *reference,
-                      const char *verdicts, const struct bench_until_options *options);
+void bench_watch_init(struct bench_watch *watch, const struct bench_input *input,
+                      const char *reference, const char *verdicts,
+                      const struct bench_until_options *options);
 void bench_watch_fini(struct bench_watch *watch);
 
 #endif

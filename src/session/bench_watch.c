@@ -39,9 +39,12 @@ static void say_failure(const struct bench_end *end, const struct bench *bench)
     EACH (experiment, bench->dataset.items, bench->dataset.count) {
         if (!experiment->judged || experiment->success)
             continue;
-        cli_error("%s failed: %s", experiment->id, experiment->error ? experiment->error : "it is not known why");
+        cli_error("%s failed: %s", experiment->id,
+                  experiment->error ? experiment->error : "it is not known why");
         cli_note("what it printed is in %s/%s/training.log%s", end->dir, experiment->id,
-                 end->options->ignore_failure ? "" : "; nothing more was run (--ignore-failure counts any exit code)");
+                 end->options->ignore_failure
+                     ? ""
+                     : "; nothing more was run (--ignore-failure counts any exit code)");
         return;
     }
 }
@@ -65,15 +68,17 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
         text_add_char(&text, '\n');
     bench_text(bench, &options, &text);
     if (!end->quiet)
-        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->options->seed, end->dir);
+        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->options->seed,
+                  end->dir);
     return message_print(&text);
 }
 
 static int show(const struct bench_end *end, const struct bench *bench)
 {
     AUTO_TEXT struct text text = {0};
-    struct bench_frame frame = {end->dir,      end->options->seed, end->options->runs, end->options->warmup,
-                                end->verdicts, end->until};
+    struct bench_frame frame = {end->dir,           end->options->seed,
+                                end->options->runs, end->options->warmup,
+                                end->verdicts,      end->until};
     json_print_taken(bench_json(bench, &frame), &text);
     bool ok = print(end, bench, &text);
     ok = export(end, bench, &text) && ok;
@@ -144,7 +149,8 @@ static void on_event(void *context, const struct event *event)
     size_t place = (size_t)event->experiment - 1;
     if (event->experiment < 1 || place >= watch->input->run.plan.count)
         return;
-    struct bench_watch_run *run = watch->command[place] == SIZE_MAX ? NULL : &watch->runs[watch->command[place]];
+    struct bench_watch_run *run =
+        watch->command[place] == SIZE_MAX ? NULL : &watch->runs[watch->command[place]];
     const char *kind = json_get_text(event->data, "kind");
     if (run && event->type == EVENT_EVIDENCE && kind)
         run->verdict = verdict_with(run->verdict, kind);
@@ -152,7 +158,8 @@ static void on_event(void *context, const struct event *event)
         const char *outcome = json_get_text(event->data, "outcome");
         double value;
         run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
-        if (!run->failed && read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
+        if (!run->failed &&
+            read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
             run->value = value;
     }
     if (event->type == EVENT_EXPERIMENT_ENDED && watch->ends_block[place])
@@ -165,7 +172,8 @@ static bool is_enough(void *context)
     return watch->enough;
 }
 
-/* The commands' own runs stand block by block; a block ends before what belongs to the next one's first run. */
+/* The commands' own runs stand block by block; a block ends before what belongs to the next one's
+ * first run. */
 static void find_blocks(struct bench_watch *watch)
 {
     const struct plan *plan = &watch->input->run.plan;
@@ -175,12 +183,14 @@ static void find_blocks(struct bench_watch *watch)
         if (watch->command[i] == SIZE_MAX)
             continue;
         in_block = in_block % watch->input->names.count + 1;
-        watch->ends_block[i + (watch->input->concludes ? 1 : 0)] = in_block == watch->input->names.count;
+        watch->ends_block[i + (watch->input->concludes ? 1 : 0)] =
+            in_block == watch->input->names.count;
     }
 }
 
-void bench_watch_init(struct bench_watch *watch, const struct bench_input *input, const char *reference,
-                      const char *verdicts, const struct bench_until_options *options)
+void bench_watch_init(struct bench_watch *watch, const struct bench_input *input,
+                      const char *reference, const char *verdicts,
+                      const struct bench_until_options *options)
 {
     size_t count = input->names.count, place = find_command(input, reference);
     bool fastest = strcmp(reference, "fastest") == 0 && place == SIZE_MAX;
@@ -191,7 +201,10 @@ void bench_watch_init(struct bench_watch *watch, const struct bench_input *input
     watch->command = mem_array(input->run.plan.count + 1, sizeof *watch->command);
     watch->ends_block = mem_array(input->run.plan.count + 1, sizeof *watch->ends_block);
     watch->runs = mem_array(count, sizeof *watch->runs);
-    bench_until_init(&watch->until, count, fastest ? BENCH_UNTIL_FASTEST : place == SIZE_MAX ? 0 : place);
+    bench_until_init(&watch->until, count,
+                     fastest             ? BENCH_UNTIL_FASTEST
+                     : place == SIZE_MAX ? 0
+                                         : place);
     find_blocks(watch);
     begin_block(watch);
     watch->listener = (struct run_listener){on_event, NULL, watch, is_enough};

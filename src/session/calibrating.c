@@ -47,11 +47,13 @@ bool calibrating_is_allowed(int mode, const struct strv *environment, struct err
     if (mode == CALIBRATE_NEVER)
         return err_set(err, "the settings forbid it");
     if (mode != CALIBRATE_SLURM && strv_env_get(environment, "SLURM_JOB_ID"))
-        return err_set(err, "this is a job of Slurm (\"calibrate\": \"slurm\" in the settings allows it)");
+        return err_set(
+            err, "this is a job of Slurm (\"calibrate\": \"slurm\" in the settings allows it)");
     return true;
 }
 
-/* Batteries of mice and such have the scope Device. (Documentation/ABI/testing/sysfs-class-power) */
+/* Batteries of mice and such have the scope Device.
+ * (Documentation/ABI/testing/sysfs-class-power) */
 static bool has_battery(void)
 {
     AUTO_FREE char *folder = mem_printf("%s/sys/class/power_supply", gpus_root());
@@ -61,7 +63,8 @@ static bool has_battery(void)
         char type[WORD_MAX], scope[WORD_MAX];
         AUTO_FREE char *type_path = mem_printf("%s/%s/type", folder, entry->d_name);
         AUTO_FREE char *scope_path = mem_printf("%s/%s/scope", folder, entry->d_name);
-        found = *entry->d_name != '.' && read_word(type_path, type) && strcmp(type, "Battery") == 0 &&
+        found = *entry->d_name != '.' && read_word(type_path, type) &&
+                strcmp(type, "Battery") == 0 &&
                 !(read_word(scope_path, scope) && strcmp(scope, "Device") == 0);
     }
     if (dir)
@@ -69,13 +72,14 @@ static bool has_battery(void)
     return found;
 }
 
-/* NVIDIA's Multi-Process Service: its control daemon has a pipe there, and takes every CUDA program's work. */
+/* NVIDIA's Multi-Process Service: its control daemon has a pipe there, and takes every CUDA
+ * program's work. */
 static bool has_mps(void)
 {
     struct stat status;
     const char *named = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    AUTO_FREE char *path =
-        named && *named ? mem_printf("%s/control", named) : mem_printf("%s/tmp/nvidia-mps/control", gpus_root());
+    AUTO_FREE char *path = named && *named ? mem_printf("%s/control", named)
+                                           : mem_printf("%s/tmp/nvidia-mps/control", gpus_root());
     return stat(path, &status) == 0;
 }
 
@@ -86,30 +90,33 @@ bool calibrating_suits_machine(struct err *err)
     return !has_mps() || err_set(err, "the Multi-Process Service (MPS) shares its GPUs");
 }
 
-#define KNOWN(middle, half)                                                                                            \
-    {                                                                                                                  \
-        .known = true, .value = (middle), .half_width = (half)                                                         \
+#define KNOWN(middle, half)                                    \
+    {                                                          \
+        .known = true, .value = (middle), .half_width = (half) \
     }
 
 /* As calibrations of H100 and H200 have them (docs/measurements.md). */
-static const struct calibration typical = {.sensors = {[CALIBRATION_SAMPLES] = {.update_period_s = KNOWN(0.02, 0.0002),
-                                                                                .jitter_s = KNOWN(0.0034, 0.0005),
-                                                                                .lag_s = KNOWN(0.014, 0.007),
-                                                                                .updates = 1000},
-                                                       [CALIBRATION_COUNTER] = {.update_period_s = KNOWN(0.1, 0.0001),
-                                                                                .jitter_s = KNOWN(0.001, 0.0005),
-                                                                                .averaging = AVERAGING_BOXCAR,
-                                                                                .averaging_s = KNOWN(0.099, 0.0014),
-                                                                                .delay_s = KNOWN(0.006, 0.003),
-                                                                                .looked_share = KNOWN(0.987, 0.014),
-                                                                                .updates = 300}}};
+static const struct calibration typical = {
+    .sensors = {[CALIBRATION_SAMPLES] = {.update_period_s = KNOWN(0.02, 0.0002),
+                                         .jitter_s = KNOWN(0.0034, 0.0005),
+                                         .lag_s = KNOWN(0.014, 0.007),
+                                         .updates = 1000},
+                [CALIBRATION_COUNTER] = {.update_period_s = KNOWN(0.1, 0.0001),
+                                         .jitter_s = KNOWN(0.001, 0.0005),
+                                         .averaging = AVERAGING_BOXCAR,
+                                         .averaging_s = KNOWN(0.099, 0.0014),
+                                         .delay_s = KNOWN(0.006, 0.003),
+                                         .looked_share = KNOWN(0.987, 0.014),
+                                         .updates = 300}}};
 
 static bool is_uncalibrated(const struct energy_meters_figures *device)
 {
-    const struct gpu_vendor *vendor = device->uuid ? gpu_vendor_by_uuid(device->uuid, strlen(device->uuid)) : NULL;
+    const struct gpu_vendor *vendor =
+        device->uuid ? gpu_vendor_by_uuid(device->uuid, strlen(device->uuid)) : NULL;
     const struct window_energy *window = &device->window;
-    return device->scope == ENERGY_GPU && device->profile && !device->calibration && !device->contradiction && vendor &&
-           vendor->cuda && window->energy_j.valid && window->half_width_j.valid && window->energy_j.value > 0;
+    return device->scope == ENERGY_GPU && device->profile && !device->calibration &&
+           !device->contradiction && vendor && vendor->cuda && window->energy_j.valid &&
+           window->half_width_j.valid && window->energy_j.value > 0;
 }
 
 char *calibrating_hint(const struct energy_meters_result *result)
@@ -130,8 +137,8 @@ char *calibrating_hint(const struct energy_meters_result *result)
     return NULL;
 }
 
-/* Reading is enough for a lock. O_EXCL: the kernel refuses O_CREAT on another user's file in a folder like /tmp
- * (fs.protected_regular). */
+/* Reading is enough for a lock. O_EXCL: the kernel refuses O_CREAT on another user's file in a
+ * folder like /tmp (fs.protected_regular). */
 static int open_turn(int folder)
 {
     static const char name[] = "calibration.lock";

@@ -55,8 +55,8 @@ void caller_parse_environ(const char *bytes, size_t count, struct strv *out)
     }
 }
 
-/* Parent and command of a process, from /proc/PID/stat: "1 (name) S 0 ...". The name may hold anything, so its end
- * is the last parenthesis. */
+/* Parent and command of a process, from /proc/PID/stat: "1 (name) S 0 ...". The name may hold
+ * anything, so its end is the last parenthesis. */
 static bool read_parent(int proc, pid_t *parent, char name[64])
 {
     AUTO_TEXT struct text stat = {0};
@@ -74,8 +74,9 @@ static bool read_parent(int proc, pid_t *parent, char name[64])
     return true;
 }
 
-/* Sudo was given the caller's environment as it was at that moment; the shell's file in /proc shows only what the
- * shell itself began with. So sudo's own is better, and the shell's the second choice. */
+/* Sudo was given the caller's environment as it was at that moment; the shell's file in /proc shows
+ * only what the shell itself began with. So sudo's own is better, and the shell's the second
+ * choice. */
 static const char *read_callers_environment(uid_t uid, struct strv *out)
 {
     pid_t pid = getppid();
@@ -86,7 +87,8 @@ static const char *read_callers_environment(uid_t uid, struct strv *out)
         char name[64];
         if (proc < 0 || fstat(proc, &status) != 0 || !read_parent(proc, &pid, name))
             return NULL;
-        bool is_sudo = status.st_uid == 0 && (strcmp(name, "sudo") == 0 || strcmp(name, "sudo-rs") == 0);
+        bool is_sudo =
+            status.st_uid == 0 && (strcmp(name, "sudo") == 0 || strcmp(name, "sudo-rs") == 0);
         if (!is_sudo && status.st_uid != uid)
             continue;
         AUTO_TEXT struct text bytes = {0};
@@ -102,14 +104,16 @@ static const char *read_callers_environment(uid_t uid, struct strv *out)
     return NULL;
 }
 
-void caller_merge(const struct strv *callers, const struct strv *ours, const char *user, const char *home,
-                  const char *shell, struct strv *out)
+void caller_merge(const struct strv *callers, const struct strv *ours, const char *user,
+                  const char *home, const char *shell, struct strv *out)
 {
     strv_add_all(out, callers);
     EACH (item, ours->items, ours->count) {
         const char *entry = *item;
-        /* sudo's own PATH and MAIL are root's; only a caller whose environment is unknown lacks PATH. */
-        if (strncmp(entry, "SUDO_", 5) == 0 || strncmp(entry, "PATH=", 5) == 0 || strncmp(entry, "MAIL=", 5) == 0)
+        /* sudo's own PATH and MAIL are root's; only a caller whose environment is unknown lacks
+         * PATH. */
+        if (strncmp(entry, "SUDO_", 5) == 0 || strncmp(entry, "PATH=", 5) == 0 ||
+            strncmp(entry, "MAIL=", 5) == 0)
             continue;
         AUTO_FREE char *name = mem_strndup(entry, strcspn(entry, "="));
         if (!strv_env_get(callers, name))
@@ -139,8 +143,9 @@ static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, bool shut
         return err_sys(err, "become user %u", (unsigned)uid);
     if (setuid(0) == 0)
         return err_set(err, "root could not be given up for user %u", (unsigned)uid);
-    /* A process that changed its user is not dumpable, and its own files in /proc are root's: without this no user
-     * namespace could be made (proc(5), /proc/PID/uid_map). Nothing of root's is in memory here. */
+    /* A process that changed its user is not dumpable, and its own files in /proc are root's:
+     * without this no user namespace could be made (proc(5), /proc/PID/uid_map). Nothing of root's
+     * is in memory here. */
     if (prctl(PR_SET_DUMPABLE, shut ? 0 : 1) != 0)
         return err_sys(err, "set whether the process is dumpable");
     return true;
@@ -165,8 +170,8 @@ static bool become(uid_t uid, gid_t gid, unsigned how, struct caller *out, struc
     const struct passwd *user = getpwuid(uid);
     const char *from = read_callers_environment(uid, &callers);
     out->environment_from = from ? from : "a safe default";
-    caller_merge(&callers, &ours, user ? user->pw_name : getenv("SUDO_USER"), user ? user->pw_dir : NULL,
-                 user ? user->pw_shell : NULL, &out->environment);
+    caller_merge(&callers, &ours, user ? user->pw_name : getenv("SUDO_USER"),
+                 user ? user->pw_dir : NULL, user ? user->pw_shell : NULL, &out->environment);
     if (how & WITH_CGROUP)
         cgroup_delegate(uid, gid);
     /* Root's right to refuse it goes with root, and the terminal may be that of a root shell. */
@@ -186,7 +191,8 @@ static bool become_caller(bool as_root, unsigned how, struct caller *out, struct
     bool asked = getenv("SUDO_UID") && getenv("SUDO_GID");
     if (geteuid() == 0 && asked && !as_root) {
         if (!number_from_env("SUDO_UID", &uid) || !number_from_env("SUDO_GID", &gid))
-            return err_set(err, "SUDO_UID and SUDO_GID are no user and group numbers; --as-root runs as root");
+            return err_set(
+                err, "SUDO_UID and SUDO_GID are no user and group numbers; --as-root runs as root");
         if (uid != 0)
             return become(uid, gid, how, out, err);
     }
@@ -199,7 +205,8 @@ bool caller_become(bool as_root, struct caller *out, struct err *err)
     return become_caller(as_root, 0, out, err);
 }
 
-bool caller_become_for_jobs(bool as_root, enum containment_mode containment, struct caller *out, struct err *err)
+bool caller_become_for_jobs(bool as_root, enum containment_mode containment, struct caller *out,
+                            struct err *err)
 {
     return become_caller(as_root, containment != CONTAINMENT_SWEEP ? WITH_CGROUP : 0, out, err);
 }

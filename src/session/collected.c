@@ -22,7 +22,8 @@ static size_t count_of(const struct collected *collected, enum collect_state sta
     return count;
 }
 
-static void add_numbers(const struct collected *collected, enum collect_state state, struct text *out)
+static void add_numbers(const struct collected *collected, enum collect_state state,
+                        struct text *out)
 {
     size_t *items = mem_array(collected->plan.count, sizeof *items), count = 0;
     for (size_t i = 0; i < collected->plan.count; i++)
@@ -118,7 +119,8 @@ static void add_losses(const struct collected *collected, struct text *out)
         const struct collect_item *item = &collected->items[i];
         if (!item->why || collect_is_missing(item->state))
             continue;
-        text_addf(out, "records are lost, and its verdict is suspect: %s: ", collected->plan.experiments[i].id);
+        text_addf(out, "records are lost, and its verdict is suspect: %s: ",
+                  collected->plan.experiments[i].id);
         add_legible(out, item->why);
         text_add_char(out, '\n');
         named++;
@@ -138,7 +140,8 @@ static void add_nodes(const struct collected *collected, struct text *out)
     EACH (node, collected->nodes, collected->node_count) {
         text_add(out, "node ");
         add_legible(out, node->host);
-        text_addf(out, ": %zu experiment%s (", node->experiments, node->experiments == 1 ? "" : "s");
+        text_addf(out, ": %zu experiment%s (", node->experiments,
+                  node->experiments == 1 ? "" : "s");
         add_legible(out, node->kind);
         text_add(out, ")\n");
     }
@@ -148,7 +151,8 @@ static void add_nodes(const struct collected *collected, struct text *out)
 
 static bool is_whole(const struct collected *collected)
 {
-    return count_of(collected, COLLECT_SUCCEEDED) + count_of(collected, COLLECT_FAILED) == collected->plan.count;
+    return count_of(collected, COLLECT_SUCCEEDED) + count_of(collected, COLLECT_FAILED) ==
+           collected->plan.count;
 }
 
 void collected_text(const struct collected *collected, const char *run_dir, struct text *out)
@@ -176,13 +180,15 @@ json_t *collected_json(const struct collected *collected, const char *run_dir)
     json_t *items = json_array();
     for (size_t i = 0; i < collected->plan.count; i++) {
         const struct collect_item *item = &collected->items[i];
-        json_array_append_new(items, json_pack("{s:I, s:s, s:s, s:i, s:o, s:o, s:o}", "number", (json_int_t)i + 1,
-                                               "experiment_id", collected->plan.experiments[i].id, "state",
-                                               collect_state_name(item->state), "starts", item->start, "host",
-                                               json_text_or_null(item->host), "error", json_text_or_null(item->why),
-                                               "scheduler", json_text_or_null(item->task_status)));
+        json_array_append_new(
+            items, json_pack("{s:I, s:s, s:s, s:i, s:o, s:o, s:o}", "number", (json_int_t)i + 1,
+                             "experiment_id", collected->plan.experiments[i].id, "state",
+                             collect_state_name(item->state), "starts", item->start, "host",
+                             json_text_or_null(item->host), "error", json_text_or_null(item->why),
+                             "scheduler", json_text_or_null(item->task_status)));
     }
-    return json_pack("{s:o, s:b, s:o, s:o}", "run_dir", json_text_or_null(run_dir), "complete", is_whole(collected),
-                     "experiments", items, "nodes",
-                     record_list_json(node_fields, collected->nodes, collected->node_count, sizeof *collected->nodes));
+    return json_pack("{s:o, s:b, s:o, s:o}", "run_dir", json_text_or_null(run_dir), "complete",
+                     is_whole(collected), "experiments", items, "nodes",
+                     record_list_json(node_fields, collected->nodes, collected->node_count,
+                                      sizeof *collected->nodes));
 }

@@ -41,7 +41,8 @@ static struct columns find_columns(const struct measured *measured)
 
 static char *energy_cell(const struct window_energy *window)
 {
-    return window->energy_j.valid ? amount_format_with(window->energy_j, window->half_width_j, "") : mem_strdup("-");
+    return window->energy_j.valid ? amount_format_with(window->energy_j, window->half_width_j, "")
+                                  : mem_strdup("-");
 }
 
 static char *cell(struct reading value, int digits)
@@ -51,16 +52,19 @@ static char *cell(struct reading value, int digits)
 
 static struct table *make_table(const struct columns *columns)
 {
-    bool gpu = columns->of[ENERGY_GPU], cpu = columns->of[ENERGY_PACKAGE], dram = columns->of[ENERGY_DRAM];
-    return table_of(false, " ", ">SECONDS", gpu ? ">GPU J" : NULL, gpu ? ">GPU W" : NULL, cpu ? ">CPU J" : NULL,
-                    cpu ? ">CPU W" : NULL, dram ? ">DRAM J" : NULL, columns->gpu_memory ? ">GPU MiB" : NULL,
+    bool gpu = columns->of[ENERGY_GPU], cpu = columns->of[ENERGY_PACKAGE],
+         dram = columns->of[ENERGY_DRAM];
+    return table_of(false, " ", ">SECONDS", gpu ? ">GPU J" : NULL, gpu ? ">GPU W" : NULL,
+                    cpu ? ">CPU J" : NULL, cpu ? ">CPU W" : NULL, dram ? ">DRAM J" : NULL,
+                    columns->gpu_memory ? ">GPU MiB" : NULL,
                     columns->host_memory ? ">HOST MiB" : NULL, "EPOCH");
 }
 
 static char *epoch_title(const struct epoch *epoch, const struct columns *columns)
 {
     if (epoch->part == EPOCH_ITSELF)
-        return mem_printf("%s%s%s", epoch->name, epoch->label ? " " : "", epoch->label ? epoch->label : "");
+        return mem_printf("%s%s%s", epoch->name, epoch->label ? " " : "",
+                          epoch->label ? epoch->label : "");
     const char *part = epoch_part_name(epoch->part);
     return columns->names ? mem_printf("(%s of %s)", part, epoch->name) : mem_printf("(%s)", part);
 }
@@ -70,14 +74,17 @@ static struct reading mib(struct reading bytes)
     return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
 }
 
-static void add_row(const struct epoch *epoch, const struct energy_meters_epoch *figures, const struct columns *columns,
-                    struct table *table)
+static void add_row(const struct epoch *epoch, const struct energy_meters_epoch *figures,
+                    const struct columns *columns, struct table *table)
 {
-    const struct window_energy *gpu = &figures->of[ENERGY_GPU].window, *cpu = &figures->of[ENERGY_PACKAGE].window,
+    const struct window_energy *gpu = &figures->of[ENERGY_GPU].window,
+                               *cpu = &figures->of[ENERGY_PACKAGE].window,
                                *dram = &figures->of[ENERGY_DRAM].window;
-    table_row(table, NULL, mem_printf("%.3f", (double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S),
-              energy_cell(gpu), cell(gpu->power_mean_w, 1), energy_cell(cpu), cell(cpu->power_mean_w, 1),
-              energy_cell(dram), cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
+    table_row(table, NULL,
+              mem_printf("%.3f", (double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S),
+              energy_cell(gpu), cell(gpu->power_mean_w, 1), energy_cell(cpu),
+              cell(cpu->power_mean_w, 1), energy_cell(dram),
+              cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
               cell(mib(figures->host_memory_peak_bytes), 0), epoch_title(epoch, columns));
 }
 
@@ -94,8 +101,8 @@ static void energy_epochs_text(const struct measured *measured, struct text *out
             add_row(&measured->epochs[i], &measured->result.epochs[i], &columns, table);
     table_end(table, out);
     if (count > ROWS_HEAD + ROWS_TAIL)
-        text_addf(out, "  %zu more between the first %d and the last %d.\n", count - ROWS_HEAD - ROWS_TAIL, ROWS_HEAD,
-                  ROWS_TAIL);
+        text_addf(out, "  %zu more between the first %d and the last %d.\n",
+                  count - ROWS_HEAD - ROWS_TAIL, ROWS_HEAD, ROWS_TAIL);
     text_add_char(out, '\n');
 }
 
@@ -106,7 +113,8 @@ static json_t *rounded(struct reading reading)
 
 static json_t *joules(const struct energy_meters_figures *figures)
 {
-    return figures->window.energy_j.valid ? json_finite((double)figures->energy_mj / 1000) : json_null();
+    return figures->window.energy_j.valid ? json_finite((double)figures->energy_mj / 1000)
+                                          : json_null();
 }
 
 static json_t *seconds(int64_t ns)
@@ -114,20 +122,25 @@ static json_t *seconds(int64_t ns)
     return json_finite((double)ns / (double)NS_PER_S);
 }
 
-static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures, int64_t start_ns)
+static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures,
+                          int64_t start_ns)
 {
-    const struct energy_meters_figures *gpu = &figures->of[ENERGY_GPU], *cpu = &figures->of[ENERGY_PACKAGE],
+    const struct energy_meters_figures *gpu = &figures->of[ENERGY_GPU],
+                                       *cpu = &figures->of[ENERGY_PACKAGE],
                                        *dram = &figures->of[ENERGY_DRAM];
-    return json_pack("{s:o*, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     json_string(epoch->name), "part", epoch_part_name(epoch->part), "label",
-                     json_text_or_null(epoch->label), "start_s", seconds(epoch->start_ns - start_ns), "end_s",
-                     seconds(epoch->end_ns - start_ns), "duration_s", seconds(epoch->end_ns - epoch->start_ns),
-                     "source", json_text_or_null(epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : NULL),
-                     "gpu_energy_j", joules(gpu), "gpu_half_width_j", rounded(gpu->window.half_width_j), "gpu_power_w",
-                     rounded(gpu->window.power_mean_w), "gpu_mem_peak_mib", rounded(mib(gpu->memory_peak_bytes)),
-                     "cpu_energy_j", joules(cpu), "cpu_half_width_j", rounded(cpu->window.half_width_j),
-                     "dram_energy_j", joules(dram), "dram_half_width_j", rounded(dram->window.half_width_j),
-                     "host_mem_peak_mib", rounded(mib(figures->host_memory_peak_bytes)));
+    return json_pack(
+        "{s:o*, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        json_string(epoch->name), "part", epoch_part_name(epoch->part), "label",
+        json_text_or_null(epoch->label), "start_s", seconds(epoch->start_ns - start_ns), "end_s",
+        seconds(epoch->end_ns - start_ns), "duration_s", seconds(epoch->end_ns - epoch->start_ns),
+        "source",
+        json_text_or_null(epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : NULL),
+        "gpu_energy_j", joules(gpu), "gpu_half_width_j", rounded(gpu->window.half_width_j),
+        "gpu_power_w", rounded(gpu->window.power_mean_w), "gpu_mem_peak_mib",
+        rounded(mib(gpu->memory_peak_bytes)), "cpu_energy_j", joules(cpu), "cpu_half_width_j",
+        rounded(cpu->window.half_width_j), "dram_energy_j", joules(dram), "dram_half_width_j",
+        rounded(dram->window.half_width_j), "host_mem_peak_mib",
+        rounded(mib(figures->host_memory_peak_bytes)));
 }
 
 /* A list like tare.epochs of experiment.json (docs/reference/measuring.md). */
@@ -135,7 +148,8 @@ static json_t *energy_epochs_json(const struct measured *measured)
 {
     json_t *json = json_array();
     for (size_t i = 0; i < measured->result.epoch_count; i++)
-        json_array_append_new(json, epoch_json(&measured->epochs[i], &measured->result.epochs[i], measured->start_ns));
+        json_array_append_new(json, epoch_json(&measured->epochs[i], &measured->result.epochs[i],
+                                               measured->start_ns));
     return json;
 }
 
@@ -176,8 +190,9 @@ static void add_devices(struct text *out, const struct energy_meters_result *res
         const struct energy_meters_missing *missing = result->missing;
         AUTO_TEXT struct text names = {0};
         text_add(&names, missing[i].name);
-        for (next = i + 1; next < result->missing_count && missing[next].scope == missing[i].scope &&
-                           strcmp(missing[next].reason, missing[i].reason) == 0;
+        for (next = i + 1;
+             next < result->missing_count && missing[next].scope == missing[i].scope &&
+             strcmp(missing[next].reason, missing[i].reason) == 0;
              next++)
             text_addf(&names, ", %s", missing[next].name);
         if (missing[i].scope == ENERGY_GPU || missing[i].scope == ENERGY_DRAM)
@@ -190,20 +205,22 @@ char *energy_text_missing(const struct energy_page *page)
     const struct energy_meters_result *result = &page->measured->result;
     const struct rapl *rapl = page->options->host ? host_meter_rapl(page->options->host) : NULL;
     bool no_package = !has_scope(result, ENERGY_PACKAGE);
-    AUTO_FREE char *vendors = gpu_vendor_names(), *no_gpu = mem_printf("no %s GPU is seen here", vendors);
+    AUTO_FREE char *vendors = gpu_vendor_names(),
+                   *no_gpu = mem_printf("no %s GPU is seen here", vendors);
     struct text text = {0};
     if (page->options->gpu_count == 0)
         add_missing(&text, "GPU", no_gpu);
     add_devices(&text, result);
     if (no_package)
-        add_missing(&text, "CPU", rapl && rapl->reason ? rapl->reason : "its energy counters cannot be read");
+        add_missing(&text, "CPU",
+                    rapl && rapl->reason ? rapl->reason : "its energy counters cannot be read");
     if (no_package && rapl && rapl->fix)
         text_addf(&text, "; this would help: %s", rapl->fix);
     return text.length > 0 ? text_take(&text) : NULL;
 }
 
-static void add_range(struct text *out, const char *unit, int digits, struct reading mean, struct reading least,
-                      struct reading most)
+static void add_range(struct text *out, const char *unit, int digits, struct reading mean,
+                      struct reading least, struct reading most)
 {
     if (!mean.valid && !most.valid)
         return;
@@ -213,8 +230,8 @@ static void add_range(struct text *out, const char *unit, int digits, struct rea
     if (least.valid && most.valid)
         text_addf(out, "%.*f to %.*f", digits, least.value, digits, most.value);
     else if (most.valid)
-        text_addf(out, "%s%.*f%s%s", mean.valid ? "most " : "at most ", digits, most.value, mean.valid ? "" : " ",
-                  mean.valid ? "" : unit);
+        text_addf(out, "%s%.*f%s%s", mean.valid ? "most " : "at most ", digits, most.value,
+                  mean.valid ? "" : " ", mean.valid ? "" : unit);
     if (mean.valid && most.valid)
         text_add(out, ")");
 }
@@ -229,7 +246,8 @@ static void add_power(const struct energy_meters_figures *figures, struct text *
 {
     const struct window_energy *window = &figures->window;
     struct reading wh = {window->energy_j.value / J_PER_WH, window->energy_j.valid};
-    struct reading half_width_wh = {window->half_width_j.value / J_PER_WH, window->half_width_j.valid};
+    struct reading half_width_wh = {window->half_width_j.value / J_PER_WH,
+                                    window->half_width_j.valid};
     AUTO_TEXT struct text line = {0};
     AUTO_FREE char *energy = amount_format_with(wh, half_width_wh, "Wh");
     text_add(&line, energy);
@@ -257,16 +275,18 @@ static void add_doubt(const struct energy_meters_figures *figures, struct text *
     const struct window_energy *window = &figures->window;
     AUTO_TEXT struct text line = {0};
     if (window->energy_j.valid && window->covered_share < COVERED_ENOUGH)
-        text_addf(&line, "seen by its sensor %.0f %% of the time, the rest is estimated", 100 * window->covered_share);
+        text_addf(&line, "seen by its sensor %.0f %% of the time, the rest is estimated",
+                  100 * window->covered_share);
     double useful_percent = guard_settings_default.half_width_percent;
     if (evidence_is_imprecise(window->energy_j, window->half_width_j, useful_percent))
-        text_addf(&line, "%s± is above %g %% of the energy: %s", line.length > 0 ? "; " : "", useful_percent,
-                  energy_meters_remedy(figures));
+        text_addf(&line, "%s± is above %g %% of the energy: %s", line.length > 0 ? "; " : "",
+                  useful_percent, energy_meters_remedy(figures));
     if (window->disagrees)
-        text_addf(&line, "%sits counter and the integral of its power (%.1f J) disagree", line.length > 0 ? "; " : "",
-                  window->integral_j.value);
+        text_addf(&line, "%sits counter and the integral of its power (%.1f J) disagree",
+                  line.length > 0 ? "; " : "", window->integral_j.value);
     if (window->flags & (WINDOW_BACKWARDS | WINDOW_JUMPED | WINDOW_STOOD))
-        text_addf(&line, "%sits counter was wrong for part of the time and ignored there", line.length > 0 ? "; " : "");
+        text_addf(&line, "%sits counter was wrong for part of the time and ignored there",
+                  line.length > 0 ? "; " : "");
     add_line(out, &line);
 }
 
@@ -288,12 +308,17 @@ static void add_notes(const struct energy_meters_figures *figures, struct text *
     if (!window->energy_j.valid || !window->half_width_j.valid)
         return;
     if (figures->gain.bound > 0)
-        text_addf(&line, "its sensor's gain comes on top: within %.3g %%", 100 * figures->gain.bound);
+        text_addf(&line, "its sensor's gain comes on top: within %.3g %%",
+                  100 * figures->gain.bound);
     if (!window->aliasing_bound_j.valid)
-        text_addf(&line, "%sthe most that a load in step with its sensor may hide is unknown: no power limit stated",
+        text_addf(&line,
+                  "%sthe most that a load in step with its sensor may hide is unknown: no power "
+                  "limit stated",
                   line.length > 0 ? "; " : "");
     else if (window->aliasing_bound_j.value > window->half_width_j.value)
-        text_addf(&line, "%sa load in step with its sensor may hide up to %s: " TARE_NAME " calibrate may exclude that",
+        text_addf(&line,
+                  "%sa load in step with its sensor may hide up to %s: " TARE_NAME
+                  " calibrate may exclude that",
                   line.length > 0 ? "; " : "", bound);
     add_line(out, &line);
 }
@@ -306,7 +331,8 @@ static void add_device(const struct energy_meters_figures *figures, struct text 
     if (window->energy_j.valid)
         text_addf(out, ", %s)\n", window->source);
     else
-        text_addf(out, "): seen %.0f %% of the time, too little to tell\n", 100 * window->covered_share);
+        text_addf(out, "): seen %.0f %% of the time, too little to tell\n",
+                  100 * window->covered_share);
     add_power(figures, out);
     add_notes(figures, out);
     add_state(figures, out);
@@ -315,7 +341,8 @@ static void add_device(const struct energy_meters_figures *figures, struct text 
 
 static void add_sums(const struct energy_meters_result *result, struct text *out)
 {
-    static const char *const names[ENERGY_SCOPES] = {"all GPUs", "all CPU packages", "all DRAM", NULL};
+    static const char *const names[ENERGY_SCOPES] = {"all GPUs", "all CPU packages", "all DRAM",
+                                                     NULL};
     for (int scope = 0; scope < ENERGY_SCOPES; scope++) {
         const struct energy_meters_figures *sum = &result->sums[scope];
         if (!names[scope] || sum->devices < 2 || !sum->window.energy_j.valid)
@@ -333,12 +360,13 @@ static void add_edges(const struct measured *measured, struct text *out)
     double late_s = (double)(measured->ready_ns - measured->start_ns) / (double)NS_PER_S;
     if (measured->ready_ns - measured->start_ns > LATE_NS && measured->result.device_count > 0)
         text_addf(out,
-                  "  The meters were ready %.2f s after the start: what they say of the time before is what the\n"
+                  "  The meters were ready %.2f s after the start: what they say of the time "
+                  "before is what the\n"
                   "  driver had kept, or estimated.\n",
                   late_s);
     if (measured->unanswered > 0 && measured->result.device_count > 0)
-        text_addf(out, "  %zu reading%s of the last moment did not come in time.\n", measured->unanswered,
-                  measured->unanswered == 1 ? "" : "s");
+        text_addf(out, "  %zu reading%s of the last moment did not come in time.\n",
+                  measured->unanswered, measured->unanswered == 1 ? "" : "s");
     EACH (item, measured->notes.items, measured->notes.count)
         text_addf(out, "  %s\n", *item);
 }
@@ -348,7 +376,8 @@ static void add_steps(const struct energy_meters_result *result, struct text *ou
 {
     EACH (step, result->steps, result->step_count) {
         const struct step_power *power = &step->power;
-        text_addf(out, "  One step of %zu (%.4g s each), %s: ", power->steps, power->step_s, step->name);
+        text_addf(out, "  One step of %zu (%.4g s each), %s: ", power->steps, power->step_s,
+                  step->name);
         if (power->reason[0])
             text_addf(out, "not told: %s", power->reason);
         for (size_t k = 0; k < power->phase_count && !power->reason[0]; k++) {
@@ -373,10 +402,12 @@ static void add_io(const struct host_job_figures *job, struct text *out)
 {
     if (job->read_bytes.valid && job->written_bytes.valid) {
         add_value(out, job->read_bytes.value / BYTES_PER_MIB, 1, " MiB");
-        text_addf(out, "read from storage, %.1f MiB written\n", job->written_bytes.value / BYTES_PER_MIB);
+        text_addf(out, "read from storage, %.1f MiB written\n",
+                  job->written_bytes.value / BYTES_PER_MIB);
     } else if (job->io_refused > 0) {
-        text_addf(out, "%*s  read and written: only the user of the processes, and root, may see that\n", ENERGY_WIDTH,
-                  "unknown");
+        text_addf(out,
+                  "%*s  read and written: only the user of the processes, and root, may see that\n",
+                  ENERGY_WIDTH, "unknown");
     }
 }
 
@@ -393,15 +424,17 @@ static void add_host(const struct energy_meters_result *result, double duration_
     }
     if (job->memory_peak_bytes.valid) {
         add_value(out, job->memory_peak_bytes.value / BYTES_PER_MIB, 1, " MiB");
-        text_addf(out, "memory at most, %s\n",
-                  job->memory_charged
-                      ? "with its share of the file cache"
-                      : "resident: its largest process, or all at one of the samples taken each second");
+        text_addf(
+            out, "memory at most, %s\n",
+            job->memory_charged
+                ? "with its share of the file cache"
+                : "resident: its largest process, or all at one of the samples taken each second");
     }
     add_io(job, out);
     if (job->processes_peak.valid) {
         add_value(out, job->processes_peak.value, 0, "");
-        text_addf(out, "process%s at most, of those seen once a second\n", job->processes_peak.value == 1 ? "" : "es");
+        text_addf(out, "process%s at most, of those seen once a second\n",
+                  job->processes_peak.value == 1 ? "" : "es");
     }
     text_add_char(out, '\n');
 }
@@ -416,9 +449,9 @@ static bool gain_is_stated(const struct energy_meters_result *result)
 
 static char *contradiction_text(const struct energy_meters_figures *device)
 {
-    return device->contradiction
-               ? mem_printf("%s: %s; the calibration was not used", device->name, device->contradiction)
-               : NULL;
+    return device->contradiction ? mem_printf("%s: %s; the calibration was not used", device->name,
+                                              device->contradiction)
+                                 : NULL;
 }
 
 static void add_contradictions(const struct energy_meters_result *result, struct text *out)
@@ -436,8 +469,8 @@ void energy_text(const struct energy_page *page, struct text *out)
     const struct energy_meters_result *result = &measured->result;
     AUTO_FREE char *missing = energy_text_missing(page);
     double duration_s = (double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S;
-    text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for", duration_s,
-              page->until);
+    text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for",
+              duration_s, page->until);
     EACH (device, result->devices, result->device_count)
         add_device(device, out);
     add_sums(result, out);
@@ -451,10 +484,11 @@ void energy_text(const struct energy_page *page, struct text *out)
     if (missing)
         text_addf(out, "  Not measured: %s\n", missing);
     if (energy_text_any(measured))
-        text_addf(out,
-                  "  All the energy of the device, whoever used it. ± is 95 %% and contains all but\n"
-                  "  the sensor's gain%s.\n",
-                  gain_is_stated(result) ? "" : ", which is unknown: the vendor states none");
+        text_addf(
+            out,
+            "  All the energy of the device, whoever used it. ± is 95 %% and contains all but\n"
+            "  the sensor's gain%s.\n",
+            gain_is_stated(result) ? "" : ", which is unknown: the vendor states none");
 }
 
 json_t *energy_text_json(const struct energy_page *page)
@@ -463,7 +497,8 @@ json_t *energy_text_json(const struct energy_page *page)
                                           "written_bytes", "processes_peak",    "job_share"};
     const struct measured *measured = page->measured;
     AUTO_FREE char *missing = energy_text_missing(page);
-    json_t *json = energy_meters_result_json(&measured->result, measured->epochs), *notes = json_array();
+    json_t *json = energy_meters_result_json(&measured->result, measured->epochs),
+           *notes = json_array();
     json_t *host = json_object_get(json, "host");
     json_object_set_new(json, "epochs", energy_epochs_json(measured));
     for (size_t i = 0; !measured->has_subject && i < sizeof of_jobs / sizeof *of_jobs; i++)
@@ -477,8 +512,9 @@ json_t *energy_text_json(const struct energy_page *page)
     }
     json_object_set_new(json, "start_ns", json_integer(measured->start_ns));
     json_object_set_new(json, "end_ns", json_integer(measured->end_ns));
-    json_object_set_new(json, "duration_seconds",
-                        json_finite((double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S));
+    json_object_set_new(
+        json, "duration_seconds",
+        json_finite((double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S));
     json_set_text(json, "not_measured", missing);
     json_object_set_new(json, "notes", notes);
     return json;

@@ -10,14 +10,16 @@
 
 struct energy_page {
     const struct measured *measured;
-    const struct energy_meters_options *options; /* what was asked for: what is missing of it has its reason there */
-    const char *until;                   /* "until process 12 (python3) ended" */
+    /* what was asked for: what is missing of it has its reason there */
+    const struct energy_meters_options *options;
+    const char *until; /* "until process 12 (python3) ended" */
 };
 
 /* Whether one energy at least, other than the platform's, is known. */
 bool energy_text_any(const struct measured *measured);
 
-/* What is not measured and why, with the command that mends it where there is one; NULL: all is. Fresh. */
+/* What is not measured and why, with the command that mends it where there is one; NULL: all is.
+ * Fresh. */
 char *energy_text_missing(const struct energy_page *page);
 
 void energy_text(const struct energy_page *page, struct text *out);

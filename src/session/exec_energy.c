@@ -26,7 +26,8 @@ bool exec_gpu_memory_wanted(const struct exec_gpu_memory *memory)
     return memory->limit_text || memory->track || memory->trace;
 }
 
-bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *environment, struct err *err)
+bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *environment,
+                             struct err *err)
 {
     struct gpu_limit limit = {0};
     if (!exec_gpu_memory_wanted(memory))
@@ -34,15 +35,17 @@ bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *enviro
     if (memory->limit_text && !gpu_limit_parse(memory->limit_text, &limit, err))
         return err_wrap(err, "--gpu-memory-limit");
     if (!gpus_run_cuda(environment, NULL, err))
-        return err_wrap(err, "%s", memory->limit_text ? "--gpu-memory-limit" : "GPU memory cannot be followed");
+        return err_wrap(
+            err, "%s", memory->limit_text ? "--gpu-memory-limit" : "GPU memory cannot be followed");
     AUTO_FREE char *library = preload_library(err);
     memory->ledger = library ? ledger_new(library, &limit, err) : NULL;
     if (!memory->ledger)
         return err_wrap(err, "GPU memory cannot be followed");
     char folder[PATH_MAX];
-    AUTO_FREE char *trace = memory->trace && memory->trace[0] != '/' && getcwd(folder, sizeof folder)
-                                ? mem_printf("%s/%s", folder, memory->trace)
-                                : mem_strdup(memory->trace);
+    AUTO_FREE char *trace =
+        memory->trace && memory->trace[0] != '/' && getcwd(folder, sizeof folder)
+            ? mem_printf("%s/%s", folder, memory->trace)
+            : mem_strdup(memory->trace);
     ledger_tell_job(memory->ledger, trace, environment);
     return true;
 }
@@ -65,14 +68,17 @@ void exec_gpu_memory_show(const struct exec_gpu_memory *memory)
     ledger_read(memory->ledger, &sum);
     if (sum.attached == 0) {
         cli_note("GPU memory: no process of the command asked the CUDA driver for any%s",
-                 memory->limit_text ? "; one that is linked statically or setuid would not be held to the limit" : "");
+                 memory->limit_text
+                     ? "; one that is linked statically or setuid would not be held to the limit"
+                     : "");
         return;
     }
-    cli_note("GPU memory: at most %.1f MiB allocated on one GPU by %llu process%s", (double)sum.live_peak / 1048576,
-             (unsigned long long)sum.attached, sum.attached == 1 ? "" : "es");
+    cli_note("GPU memory: at most %.1f MiB allocated on one GPU by %llu process%s",
+             (double)sum.live_peak / 1048576, (unsigned long long)sum.attached,
+             sum.attached == 1 ? "" : "es");
     if (memory->limit_text)
-        cli_note("GPU memory: limit %s, %llu request%s refused", memory->limit_text, (unsigned long long)sum.refused,
-                 sum.refused == 1 ? "" : "s");
+        cli_note("GPU memory: limit %s, %llu request%s refused", memory->limit_text,
+                 (unsigned long long)sum.refused, sum.refused == 1 ? "" : "s");
     if (memory->limit_text && sum.context_assumed)
         cli_note("GPU memory: the driver did not tell what the CUDA context holds: it was assumed");
 }
@@ -107,8 +113,8 @@ static void remove_stale(int parent, const char *name)
 {
     AUTO_CLOSE int dir = open_folder(parent, name);
     struct stat status;
-    if (dir < 0 || fstat(dir, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 0077) != 0 ||
-        flock(dir, LOCK_EX | LOCK_NB) != 0)
+    if (dir < 0 || fstat(dir, &status) != 0 || status.st_uid != geteuid() ||
+        (status.st_mode & 0077) != 0 || flock(dir, LOCK_EX | LOCK_NB) != 0)
         return;
     mark_fifo_remove(dir, FIFO_NAME);
     unlinkat(parent, name, AT_REMOVEDIR);
@@ -132,7 +138,8 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
         if (!mkdtemp(path))
             return false;
         AUTO_CLOSE int dir = open_folder(AT_FDCWD, path);
-        if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) != 0 || fstat(dir, &status) != 0 || status.st_nlink == 0)
+        if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) != 0 || fstat(dir, &status) != 0 ||
+            status.st_nlink == 0)
             continue;
         marks->folder = steal_ptr(path);
         marks->dir = steal_fd(&dir);
@@ -142,8 +149,8 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
     return false;
 }
 
-/* Nobody else can rename what we make there, so that a job that writes to its marks would write to a file of their
- * choice: su leaves XDG_RUNTIME_DIR and TMPDIR as they were, another user's. */
+/* Nobody else can rename what we make there, so that a job that writes to its marks would write to
+ * a file of their choice: su leaves XDG_RUNTIME_DIR and TMPDIR as they were, another user's. */
 static bool is_safe(const char *path)
 {
     struct stat status;
@@ -182,8 +189,8 @@ static void exec_marks_free(struct exec_marks *marks)
     free(marks);
 }
 
-/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the environment names one
- * already, of the run that this is a part of, and marks are that one's. */
+/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the
+ * environment names one already, of the run that this is a part of, and marks are that one's. */
 static struct exec_marks *exec_marks_new(struct strv *environment, struct err *err)
 {
     const char *other = strv_env_get(environment, VARIABLE);
@@ -234,12 +241,14 @@ static void exec_marks_take(struct exec_marks *marks, struct measuring *measurin
 /* What was left out, in words, or NULL; fresh. */
 static char *exec_marks_doubt(const struct exec_marks *marks)
 {
-    uint64_t refused = marks ? mark_fifo_refused(marks->fifo) : 0, limited = marks ? marks->marks.counts.limited : 0;
+    uint64_t refused = marks ? mark_fifo_refused(marks->fifo) : 0,
+             limited = marks ? marks->marks.counts.limited : 0;
     if (refused == 0 && limited == 0)
         return NULL;
     if (limited == 0)
         return mem_printf("%llu lines in $" VARIABLE " were no marks", (unsigned long long)refused);
-    return mem_printf("%llu marks too many were left out, and %llu lines in $" VARIABLE " were none",
+    return mem_printf("%llu marks too many were left out, and %llu lines in $" VARIABLE
+                      " were none",
                       (unsigned long long)limited, (unsigned long long)refused);
 }
 
@@ -314,14 +323,16 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         return;
     }
     measuring_finish(energy->measuring, &measured);
-    struct energy_page page = {
-        .measured = &measured, .options = energy->energy_meters, .until = "until the command ended"};
+    struct energy_page page = {.measured = &measured,
+                               .options = energy->energy_meters,
+                               .until = "until the command ended"};
     if (doubt)
         strv_add(&measured.notes, doubt);
     if (!energy->json_path)
         json_decref(gpu_memory);
     /* A disk that is full by now does not take with it what was measured. */
-    if (!energy->json_path || !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
+    if (!energy->json_path ||
+        !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
         text_add_char(&text, '\n');
         energy_text(&page, &text);
         message_print_aside(&text);

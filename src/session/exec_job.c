@@ -51,8 +51,9 @@ static void take_signals(struct exec *exec)
     struct signalfd_siginfo info;
     while (read(exec->options->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         int signal_number = (int)info.ssi_signo;
-        /* What the terminal sends, it sends to the command as well; but that it is lost, to the leader of its session
-         * alone (ssh -t, a terminal window that was opened for this command). */
+        /* What the terminal sends, it sends to the command as well; but that it is lost, to the
+         * leader of its session alone (ssh -t, a terminal window that was opened for this
+         * command). */
         bool alone = signal_number == SIGHUP && getsid(0) == getpid();
         if (exec->options->foreground_tty && info.ssi_code == SI_KERNEL && !alone)
             continue;
@@ -114,11 +115,12 @@ static void check_guardian(struct exec *exec, bool dead)
 static struct job_exit wait_for_end(struct exec *exec)
 {
     const struct exec_energy *energy = exec->options->energy;
-    struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
-                            {.fd = exec->options->signals, .events = POLLIN},
-                            {.fd = energy->measuring ? measuring_fd(energy->measuring) : -1, .events = POLLIN},
-                            {.fd = energy->measuring ? exec_marks_fd(energy->marks) : -1, .events = POLLIN},
-                            {.events = POLLIN}};
+    struct pollfd wait[] = {
+        {.fd = job_fd(exec->job), .events = POLLIN},
+        {.fd = exec->options->signals, .events = POLLIN},
+        {.fd = energy->measuring ? measuring_fd(energy->measuring) : -1, .events = POLLIN},
+        {.fd = energy->measuring ? exec_marks_fd(energy->marks) : -1, .events = POLLIN},
+        {.events = POLLIN}};
     struct pollfd *guardian = &wait[sizeof wait / sizeof *wait - 1];
     exec->guardian_ns = clock_monotonic_ns() + NS_PER_S;
     for (;;) {
@@ -139,14 +141,14 @@ static struct job_exit wait_for_end(struct exec *exec)
 static void show_members(const char *what, const struct job_member *members, size_t count)
 {
     for (size_t i = 0; i < count && i < LEFTOVERS_SHOWN; i++)
-        cli_note("%s: %s (pid %d, state %c%s%s)", what, members[i].command, (int)members[i].pid, members[i].state,
-                 members[i].wchan[0] ? ", in " : "", members[i].wchan);
+        cli_note("%s: %s (pid %d, state %c%s%s)", what, members[i].command, (int)members[i].pid,
+                 members[i].state, members[i].wchan[0] ? ", in " : "", members[i].wchan);
     if (count > LEFTOVERS_SHOWN)
         cli_note("%s: %zu more", what, count - LEFTOVERS_SHOWN);
 }
 
-/* Ends what the command left behind, and sees that it is gone. A job that ended by itself has no leftovers and is not
- * killed. */
+/* Ends what the command left behind, and sees that it is gone. A job that ended by itself has no
+ * leftovers and is not killed. */
 static bool end_all(struct exec *exec)
 {
     struct job_member members[LEFTOVERS_SHOWN];
@@ -172,7 +174,8 @@ static bool end_all(struct exec *exec)
     }
     cli_error("not everything of the command could be ended");
     show_members("still there", members, count);
-    cli_note("nobody can end a process that sleeps uninterruptibly in the kernel; '%s clean' shows what is left",
+    cli_note("nobody can end a process that sleeps uninterruptibly in the kernel; '%s clean' shows "
+             "what is left",
              TARE_NAME);
     return false;
 }
@@ -185,10 +188,11 @@ static void show_foreign(const struct exec *exec)
         return;
     size_t count = job_foreign(exec->job, foreign);
     for (size_t i = 0; i < count && i < JOB_FOREIGN_MAX; i++)
-        cli_note("%s (pid %d) carries the tag of this job but belongs to %s: left alone", foreign[i].process.command,
-                 (int)foreign[i].process.pid, foreign[i].owner);
+        cli_note("%s (pid %d) carries the tag of this job but belongs to %s: left alone",
+                 foreign[i].process.command, (int)foreign[i].process.pid, foreign[i].owner);
     if (count > JOB_FOREIGN_MAX)
-        cli_note("%zu more carry the tag of this job but belong to others: left alone", count - JOB_FOREIGN_MAX);
+        cli_note("%zu more carry the tag of this job but belong to others: left alone",
+                 count - JOB_FOREIGN_MAX);
 }
 
 static void show_layers(const struct containment *layers)
@@ -208,18 +212,20 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
     show_layers(job_layers(exec->job));
     int typing = exec->options->foreground_tty ? job_typing_errno(exec->job) : 0;
     if (typing)
-        cli_note("the command could type into this terminal (TIOCSTI): no filter against it without a namespace: %s",
+        cli_note("the command could type into this terminal (TIOCSTI): no filter against it "
+                 "without a namespace: %s",
                  strerror(typing));
     if (usage.has_cpu)
         cli_note("cpu time: %.3f s", usage.cpu_s);
     if (usage.has_peak_memory)
         cli_note("peak memory: %.1f MiB, %s", (double)usage.peak_memory_bytes / 1048576,
-                 usage.peak_of_cgroup ? "with its share of the file cache" : "of its largest process");
+                 usage.peak_of_cgroup ? "with its share of the file cache"
+                                      : "of its largest process");
     if (usage.has_processes)
         cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
     if (geteuid() == 0 && !job_layers(exec->job)->userns)
-        cli_note(
-            "root's command can have services outside (systemd, docker, cron) start processes: these are not seen");
+        cli_note("root's command can have services outside (systemd, docker, cron) start "
+                 "processes: these are not seen");
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
 }
 
@@ -241,11 +247,13 @@ static int exit_code(const struct exec *exec, const struct job_exit *end, const 
 static void note_born(struct exec *exec)
 {
     struct err err = {0};
-    if (exec->options->state && !state_job_born(exec->options->state, job_identity(exec->job), &err))
+    if (exec->options->state &&
+        !state_job_born(exec->options->state, job_identity(exec->job), &err))
         cli_warning("the job is not registered: %s", err.text);
 }
 
-int exec_job_run(const struct exec_options *options, struct guardian *guardian, const struct job_request *request)
+int exec_job_run(const struct exec_options *options, struct guardian *guardian,
+                 const struct job_request *request)
 {
     struct err err = {0};
     struct exec exec = {.options = options, .guardian = guardian, .job = job_start(request, &err)};
@@ -253,7 +261,8 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
         return cli_failed(EXEC_OURS, &err);
     note_born(&exec);
     bool watched = guardian_watch(guardian, job_identity(exec.job), &err);
-    if (watched) /* before the command can run: whoever is stopped just behind its gate would begin late */
+    /* before the command can run: whoever is stopped just behind its gate would begin late */
+    if (watched)
         exec_energy_begin(options->energy, exec.job);
     if (!watched || !job_open_gate(exec.job, &err)) {
         cli_error("%s", err.text);
@@ -265,9 +274,11 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian, 
     int64_t ended_ns = clock_monotonic_ns();
     exec_energy_end(options->energy, exec.job, end.end_ns);
     if (end.init_killed)
-        cli_warning("the command's init was killed, and the command with it: how it would have ended is not known");
+        cli_warning("the command's init was killed, and the command with it: how it would have "
+                    "ended is not known");
     if (end.stopped_ns >= STOPPED_NS && options->energy->measuring)
-        cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
+        cli_note("the command was stopped for %.1f s of its time",
+                 (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);
     int64_t proof_ns = clock_monotonic_ns() - ended_ns;
     if (gone) {
@@ -299,7 +310,8 @@ void exec_signals_not_ignored(const int *signals, size_t count, sigset_t *out)
 
 int exec_signals_open(void)
 {
-    static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
+    static const int forwarded[] = {SIGTERM, SIGINT,  SIGHUP,   SIGQUIT,
+                                    SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
     sigset_t set;
     exec_signals_not_ignored(forwarded, sizeof forwarded / sizeof *forwarded, &set);
     sigprocmask(SIG_BLOCK, &set, NULL);

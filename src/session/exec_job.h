@@ -2,12 +2,12 @@
 #ifndef TARE_SESSION_EXEC_JOB_H
 #define TARE_SESSION_EXEC_JOB_H
 
-#include "session/measuring.h"
-#include "base/strv.h"
 #include "base/err.h"
-#include "session/run_resources.h"
+#include "base/strv.h"
 #include "machine/contain/contain.h"
 #include "machine/contain/guardian.h"
+#include "session/measuring.h"
+#include "session/run_resources.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -30,14 +30,16 @@ struct exec_options {
 };
 
 /* Gives the exit code; everything has been said. */
-int exec_job_run(const struct exec_options *options, struct guardian *guardian, const struct job_request *request);
+int exec_job_run(const struct exec_options *options, struct guardian *guardian,
+                 const struct job_request *request);
 
 /* What reaches a command from outside: the signals that are passed on to it, and the terminal. */
 
 /* Of these signals those that whoever started us does not want ignored (nohup). */
 void exec_signals_not_ignored(const int *signals, size_t count, sigset_t *out);
 
-/* Blocks those that are passed on, as far as they are not ignored; gives a signalfd for them, -1: there is none. */
+/* Blocks those that are passed on, as far as they are not ignored; gives a signalfd for them, -1:
+ * there is none. */
 int exec_signals_open(void);
 
 /* Whether there is a terminal whose group the command shall be. */
@@ -46,7 +48,8 @@ bool exec_terminal_is_ours(void);
 /* The terminal's process group now; -1: there is no terminal. */
 pid_t exec_terminal_group(void);
 
-/* An interactive job may have made a process group of its own the terminal's; that group is gone now. */
+/* An interactive job may have made a process group of its own the terminal's; that group is gone
+ * now. */
 void exec_terminal_take_back(pid_t group);
 
 /* What it draws: measured beside it, cut at its marks, told when all is over. (exec_energy.c) */
@@ -73,8 +76,8 @@ void exec_energy_step(struct exec_energy *energy);
 /* The command has ended; the job is not gone yet. */
 void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns);
 
-/* When all is over: the table on standard error, or the file. gpu_memory (is taken; may be NULL): one more section
- * of the file, which is written for it alone where no energy was measured. */
+/* When all is over: the table on standard error, or the file. gpu_memory (is taken; may be NULL):
+ * one more section of the file, which is written for it alone where no energy was measured. */
 void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory);
 void exec_energy_fini(struct exec_energy *energy);
 
@@ -95,8 +98,10 @@ struct exec_gpu_memory {
 
 bool exec_gpu_memory_wanted(const struct exec_gpu_memory *memory);
 
-/* Before the command is born; does nothing where it is not wanted. False: what was asked for cannot be held. */
-bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *environment, struct err *err);
+/* Before the command is born; does nothing where it is not wanted. False: what was asked for cannot
+ * be held. */
+bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *environment,
+                             struct err *err);
 int exec_gpu_memory_fd(const struct exec_gpu_memory *memory); /* for job_request.shared_fd */
 
 /* The section of the JSON file; NULL: not asked for. */

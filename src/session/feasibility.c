@@ -26,7 +26,8 @@ enum { LONGEST_FILE = 64 << 20, REPEATS_MAX = 100 };
 
 static const char measured_file[] = "measured.json", known_file[] = "known.json";
 
-static bool write_text(const struct study *study, const char *name, const struct text *text, struct err *err)
+static bool write_text(const struct study *study, const char *name, const struct text *text,
+                       struct err *err)
 {
     return fs_write_atomic(study->dir, name, text_get(text), text->length, err) ||
            err_wrap(err, "%s/%s", study->folder, name);
@@ -42,24 +43,27 @@ static bool write_json(const struct study *study, const char *name, json_t *json
 
 static bool write_options(const struct study *study, struct err *err)
 {
-    static const struct record_field fields[] = {RECORD(struct study_options, registry),
-                                                 RECORD(struct study_options, gpu_bytes),
-                                                 RECORD(struct study_options, repeats),
-                                                 RECORD(struct study_options, all_pairs),
-                                                 RECORD_AS(struct study_options, "track_gpu_memory", track),
-                                                 RECORD(struct study_options, overlap_s),
-                                                 RECORD(struct study_options, pair_s),
-                                                 {0}};
+    static const struct record_field fields[] = {
+        RECORD(struct study_options, registry),
+        RECORD(struct study_options, gpu_bytes),
+        RECORD(struct study_options, repeats),
+        RECORD(struct study_options, all_pairs),
+        RECORD_AS(struct study_options, "track_gpu_memory", track),
+        RECORD(struct study_options, overlap_s),
+        RECORD(struct study_options, pair_s),
+        {0}};
     json_t *json = record_json(fields, &study->options);
     json_object_set_new(json, "estimate", forecast_json(&study->of.forecast));
     return write_json(study, "study.json", json, err);
 }
 
-static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
+static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out,
+                          struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
-            json_doc_parse(name, text_get(&text), text.length, out, err) && json_doc_refuse_repeats(out, err)) ||
+            json_doc_parse(name, text_get(&text), text.length, out, err) &&
+            json_doc_refuse_repeats(out, err)) ||
            err_wrap(err, "%s", folder);
 }
 
@@ -81,8 +85,8 @@ static void choose(struct study *study)
     study->of.pair_s = study->options.pair_s;
 }
 
-bool study_choose(struct study *study, struct study_options *options, struct run_input *input, const struct strv *alone,
-                  struct err *err)
+bool study_choose(struct study *study, struct study_options *options, struct run_input *input,
+                  const struct strv *alone, struct err *err)
 {
     *study = (struct study){.dir = -1, .options = *options, .input = *input};
     *options = (struct study_options){0};
@@ -94,9 +98,10 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     return true;
 }
 
-/* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were reported with the
- * plan. output: NULL: without the runs there. */
-static void estimate(const struct study *study, const char *output, int repeats, struct forecast *out)
+/* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were
+ * reported with the plan. output: NULL: without the runs there. */
+static void estimate(const struct study *study, const char *output, int repeats,
+                     struct forecast *out)
 {
     const struct run_input *input = &study->input;
     AUTO(expected_fini) struct expected earlier = {0};
@@ -117,7 +122,8 @@ bool study_begin(struct study *study, const char *output, struct err *err)
         return false;
     return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
             err_wrap(err, "%s/settings.json", study->folder)) &&
-           write_json(study, known_file, feasibility_known(&study->of), err) && write_options(study, err);
+           write_json(study, known_file, feasibility_known(&study->of), err) &&
+           write_options(study, err);
 }
 
 /* forecast: as it was when the study began. */
@@ -127,11 +133,12 @@ static bool read_options(struct study *study, struct forecast *forecast, struct 
     AUTO(json_doc_fini) struct json_doc doc = {0};
     json_int_t repeats = 0;
     if (!fs_read_at(study->dir, "study.json", LONGEST_FILE, &text, err) ||
-        !json_doc_parse("study.json", text_get(&text), text.length, &doc, err) || !json_doc_refuse_repeats(&doc, err))
+        !json_doc_parse("study.json", text_get(&text), text.length, &doc, err) ||
+        !json_doc_refuse_repeats(&doc, err))
         return err_wrap(err, "%s is no study of pairs", study->folder);
     const char *registry = json_get_text(doc.root, "registry");
-    if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 || repeats > REPEATS_MAX ||
-        !json_get_number(doc.root, "gpu_bytes", &study->options.gpu_bytes))
+    if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 ||
+        repeats > REPEATS_MAX || !json_get_number(doc.root, "gpu_bytes", &study->options.gpu_bytes))
         return err_set(err, "%s/study.json is damaged", study->folder);
     study->options.overlap_s = PAIRS_OVERLAP_S;
     study->options.pair_s = PAIRS_PAIR_S;
@@ -167,7 +174,8 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
         .settings_path = settings, .registry_path = study->options.registry, .for_running = true};
     if (!run_input_read(&options, &study->input)) {
         message_problems(&study->input.problems);
-        return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
+        return err_set(err, "%s: its settings and registry do not go together any more",
+                       study->folder);
     }
     choose(study);
     study->of.forecast = forecast;
@@ -195,12 +203,14 @@ static enum progress progress_of(const char *run_dir)
         return PART_NONE;
     bool done = true;
     EACH (item, results.items, results.count)
-        done &= item->state == STATE_DONE && (item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED);
+        done &= item->state == STATE_DONE &&
+                (item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED);
     return done ? PART_DONE : PART_BEGUN;
 }
 
 /* Of settings that were written here: mistakes in them were told of the person's own. */
-static int run_new(struct study *study, const char *name, json_t *settings, struct session_options session)
+static int run_new(struct study *study, const char *name, json_t *settings,
+                   struct session_options session)
 {
     struct err err = {0};
     AUTO_FREE char *file = mem_printf("%s.json", name);
@@ -209,7 +219,8 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
     if (!write_json(study, file, json_incref(settings), &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO(run_input_fini) struct run_input input = {0};
-    struct run_options options = {.settings_path = path, .registry_path = study->options.registry, .for_running = true};
+    struct run_options options = {
+        .settings_path = path, .registry_path = study->options.registry, .for_running = true};
     bool good = run_input_read(&options, &input);
     if (!good)
         message_problems(&input.problems);
@@ -219,7 +230,8 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
 }
 
 /* The settings that an earlier session began the part with. */
-static bool read_settings(const struct study *study, const char *name, json_t **settings, struct err *err)
+static bool read_settings(const struct study *study, const char *name, json_t **settings,
+                          struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_FREE char *file = mem_printf("%s.json", name);
@@ -230,11 +242,12 @@ static bool read_settings(const struct study *study, const char *name, json_t **
     return true;
 }
 
-/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common. Gives the run's exit
- * code; results: what it came to (a new reference; NULL: nothing); settings: those that it was begun with, which are an earlier
- * session's where that began it (the reference is replaced). */
-static int run_part(struct study *study, const char *name, json_t **settings, struct session_options session,
-                    json_t **results)
+/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have
+ * in common. Gives the run's exit code; results: what it came to (a new reference; NULL: nothing);
+ * settings: those that it was begun with, which are an earlier session's where that began it (the
+ * reference is replaced). */
+static int run_part(struct study *study, const char *name, json_t **settings,
+                    struct session_options session, json_t **results)
 {
     struct err err = {0};
     int code = CLI_OK;
@@ -278,7 +291,8 @@ static bool write_reports(const struct study *study, struct err *err)
     feasibility_csv(&study->of, &csv);
     feasibility_text(&study->of, &plain, &text);
     if (!write_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
-        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err))
+        !write_text(study, "feasibility.csv", &csv, err) ||
+        !write_text(study, "feasibility.txt", &text, err))
         return false;
     if (any_recommended(&study->of)) {
         json_t *json = feasibility_recommended(&study->of, study->input.settings.doc.root);
@@ -306,8 +320,9 @@ static int report(const struct study_steps *steps, const struct study *study)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
-    struct feasibility_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-                                           .colour = message_colour(STDOUT_FILENO)};
+    struct feasibility_text_options how = {
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO)};
     if (!write_reports(study, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (steps->json) {
@@ -358,7 +373,8 @@ static int stopped(const struct study *study, int code)
 }
 
 /* Takes settings. */
-static int run_round(const struct study_steps *steps, struct study *study, const char *name, json_t *settings)
+static int run_round(const struct study_steps *steps, struct study *study, const char *name,
+                     json_t *settings)
 {
     json_auto_t *results = NULL;
     int code = run_part(study, name, &settings, steps->session, &results);
@@ -368,7 +384,8 @@ static int run_round(const struct study_steps *steps, struct study *study, const
     return code;
 }
 
-/* Each pair once, then those again that it did not show together for long enough: a run for each round. */
+/* Each pair once, then those again that it did not show together for long enough: a run for each
+ * round. */
 static int run_pairs(const struct study_steps *steps, struct study *study)
 {
     const json_t *root = study->input.settings.doc.root;
@@ -380,7 +397,9 @@ static int run_pairs(const struct study_steps *steps, struct study *study)
     }
     for (int round = 1; settings && !is_over(code) && round <= ROUNDS_MAX; round++) {
         AUTO_FREE char *name = round == 1 ? mem_strdup("pairs") : mem_printf("pairs_%d", round);
-        say(steps, round == 1 ? "\nPairs" : "\nPairs again that were not seen training together for long enough");
+        say(steps, round == 1
+                       ? "\nPairs"
+                       : "\nPairs again that were not seen training together for long enough");
         code = run_round(steps, study, name, settings);
         settings = is_over(code) ? NULL : feasibility_again_settings(&study->of, root);
     }
@@ -393,8 +412,9 @@ static int run_alone(const struct study_steps *steps, struct study *study)
 {
     struct err err = {0};
     struct feasibility *of = &study->of;
-    json_t *results = NULL, *settings = feasibility_alone_settings(of, study->input.settings.doc.root,
-                                                                   study->options.repeats, study->options.track);
+    json_t *results = NULL,
+           *settings = feasibility_alone_settings(of, study->input.settings.doc.root,
+                                                  study->options.repeats, study->options.track);
     size_t count = json_array_size(json_object_get(settings, "experiments"));
     int code = CLI_OK;
     if (study->known > 0 && !steps->quiet && !steps->json)

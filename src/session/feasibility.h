@@ -2,16 +2,16 @@
 #ifndef TARE_SESSION_FEASIBILITY_H
 #define TARE_SESSION_FEASIBILITY_H
 
+#include "base/strv.h"
 #include "session/run_input.h"
 #include "session/run_session.h"
-#include "base/strv.h"
 #include "sharing/feasibility.h"
 
 #include <stdbool.h>
 
 /* What a study is asked for, and keeps in its folder as study.json. */
 struct study_options {
-    char *registry; /* absolute; owned */
+    char *registry;   /* absolute; owned */
     double gpu_bytes; /* 0: as the GPU has it */
     int repeats;      /* of each model alone */
     bool all_pairs;
@@ -29,10 +29,11 @@ struct study {
     size_t known; /* models that need not run alone */
 };
 
-/* Takes options, and input, which was read without errors. alone: folders of earlier studies, whose models that are
- * the same need not run alone again. False: there is no such study; nothing has been written in either case. */
-bool study_choose(struct study *study, struct study_options *options, struct run_input *input, const struct strv *alone,
-                  struct err *err);
+/* Takes options, and input, which was read without errors. alone: folders of earlier studies, whose
+ * models that are the same need not run alone again. False: there is no such study; nothing has
+ * been written in either case. */
+bool study_choose(struct study *study, struct study_options *options, struct run_input *input,
+                  const struct strv *alone, struct err *err);
 
 /* Then makes the folder and writes down what is asked for. */
 bool study_begin(struct study *study, const char *output, struct err *err);
@@ -45,7 +46,7 @@ void study_fini(struct study *study);
 
 struct study_steps {
     struct session_options session; /* of both runs */
-    bool quiet, json;            /* nothing is told on the way; the report is feasibility.json */
+    bool quiet, json;               /* nothing is told on the way; the report is feasibility.json */
     bool predict_only;
 };
 

@@ -72,7 +72,8 @@ struct run_gpu_locks gpu_hold_of_run(const struct gpu_hold *hold)
 {
     if (!hold)
         return (struct run_gpu_locks){0};
-    return (struct run_gpu_locks){.locks = hold->locks, .kind = hold->doubt_kind, .text = hold->doubt};
+    return (struct run_gpu_locks){
+        .locks = hold->locks, .kind = hold->doubt_kind, .text = hold->doubt};
 }
 
 void gpu_hold_tell_jobs(const struct gpu_hold *hold, struct strv *environment)
@@ -100,7 +101,8 @@ static char *name_of(const struct gpu_hold *hold, const char *label)
 static char *describe(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict)
 {
     AUTO_FREE char *name = name_of(hold, conflict->label);
-    AUTO_FREE char *holder = gpus_holder_text(conflict, &hold->self, clock_realtime_ns() / NS_PER_S);
+    AUTO_FREE char *holder =
+        gpus_holder_text(conflict, &hold->self, clock_realtime_ns() / NS_PER_S);
     return mem_printf("%s is held by %s%s%s%s", name, holder, hold->unchosen ? " (" : "",
                       hold->unchosen ? hold->unchosen : "",
                       hold->unchosen ? " is not set, so all GPUs are needed)" : "");
@@ -112,19 +114,22 @@ struct said {
     bool held; /* somebody else had one */
     char *label;
     struct gpu_holder holder;
-    bool unknown;            /* a holder that has not signed yet was seen: it has until the next look */
-    int64_t holder_since_ns; /* this run holds it, or something that is no run does; 0: nobody was seen yet */
+    /* a holder that has not signed yet was seen: it has until the next look */
+    bool unknown;
+    /* this run holds it, or something that is no run does; 0: nobody was seen yet */
+    int64_t holder_since_ns;
     bool of_run;
 };
 
-/* How long it may be waited for, of which so much is over. A lock that goes from one stranger to another is one wait. */
+/* How long it may be waited for, of which so much is over. A lock that goes from one stranger to
+ * another is one wait. */
 static double limit_s(const struct gpu_lock_conflict *conflict, struct said *said, double *waited_s)
 {
     double scale = 1;
     int64_t now_ns = clock_monotonic_ns();
     bool same = said->held && said->of_run == conflict->has_holder &&
-                (!said->of_run ||
-                 (said->holder.pid == conflict->holder.pid && said->holder.start_time == conflict->holder.start_time));
+                (!said->of_run || (said->holder.pid == conflict->holder.pid &&
+                                   said->holder.start_time == conflict->holder.start_time));
     if (!same)
         said->holder_since_ns = now_ns;
     said->of_run = conflict->has_holder;
@@ -133,7 +138,8 @@ static double limit_s(const struct gpu_lock_conflict *conflict, struct said *sai
     return (said->of_run ? RUN_LIMIT_S : STRANGER_LIMIT_S) * scale;
 }
 
-static void say_once(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict, struct said *said)
+static void say_once(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict,
+                     struct said *said)
 {
     said->held = true;
     bool same_gpu = said->label && strcmp(said->label, conflict->label) == 0;
@@ -159,7 +165,8 @@ static int next_signal(const sigset_t *set, int64_t timeout_ns)
 }
 
 /* The first that ends the waiting, or 0. */
-static int ending_signal(const struct gpu_hold_options *options, const sigset_t *blocked, int64_t timeout_ns)
+static int ending_signal(const struct gpu_hold_options *options, const sigset_t *blocked,
+                         int64_t timeout_ns)
 {
     int signal_number = next_signal(blocked, timeout_ns);
     return signal_number == SIGHUP && options->keeps_on_hangup ? 0 : signal_number;
@@ -173,7 +180,8 @@ static void doubt(struct gpu_hold *hold, bool unshared, const char *text)
     hold->doubt = mem_strdup(text);
 }
 
-static int not_had(struct gpu_hold *hold, const struct gpu_hold_options *options, bool unshared, const struct err *err)
+static int not_had(struct gpu_hold *hold, const struct gpu_hold_options *options, bool unshared,
+                   const struct err *err)
 {
     if (options->asked) {
         cli_error("the GPU cannot be locked: %s%s", err->text,
@@ -194,8 +202,9 @@ static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_opti
     char waited[32];
     AUTO_FREE char *text = describe(hold, conflict);
     clock_format_duration(waited_s, waited);
-    cli_error("%s, %s; waited for it for %s, and nothing was run (--gpu-lock off runs without the lock)", text,
-              conflict->has_holder ? "still" : "which is no run of " TARE_NAME, waited);
+    cli_error(
+        "%s, %s; waited for it for %s, and nothing was run (--gpu-lock off runs without the lock)",
+        text, conflict->has_holder ? "still" : "which is no run of " TARE_NAME, waited);
     return options->failed;
 }
 
@@ -207,14 +216,14 @@ static void say_taken(const struct said *said)
         cli_note("the GPU is free now, after %s", waited);
 }
 
-static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *options, const sigset_t *blocked, bool *taken,
-                    struct said *said)
+static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *options,
+                    const sigset_t *blocked, bool *taken, struct said *said)
 {
     struct err err = {0};
     struct gpu_lock_conflict conflict;
     for (;;) {
-        enum gpu_lock_answer answer =
-            gpu_locks_try(hold->locks, &hold->self, hold->passed, hold->passed_count, &conflict, &err);
+        enum gpu_lock_answer answer = gpu_locks_try(hold->locks, &hold->self, hold->passed,
+                                                    hold->passed_count, &conflict, &err);
         int signal_number = ending_signal(options, blocked, 0);
         if (signal_number)
             return 128 + signal_number;
@@ -238,7 +247,8 @@ static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *option
     }
 }
 
-static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken, bool *waited)
+static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
+                        bool *waited)
 {
     struct said said = {.since_ns = clock_monotonic_ns()};
     sigset_t blocked = *options->ends, before;
@@ -271,8 +281,10 @@ static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_options *opti
     hold->used = mem_array(hold->devices.count + 1, sizeof *hold->used);
     if (hold->devices.count == 0)
         return false;
-    size_t count = gpus_select(&hold->devices, options->environment, options->plan, true, hold->used);
-    hold->unchosen = count > 1 ? gpus_unchosen(&hold->devices, options->environment, options->plan) : NULL;
+    size_t count =
+        gpus_select(&hold->devices, options->environment, options->plan, true, hold->used);
+    hold->unchosen =
+        count > 1 ? gpus_unchosen(&hold->devices, options->environment, options->plan) : NULL;
     return count > 0;
 }
 
@@ -299,7 +311,8 @@ static bool make_locks(struct gpu_hold *hold, struct err *err)
     return true;
 }
 
-static int take(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken, bool *waited)
+static int take(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
+                bool *waited)
 {
     struct err err = {0};
     if (!find_gpus(hold, options))
@@ -308,7 +321,8 @@ static int take(struct gpu_hold *hold, const struct gpu_hold_options *options, b
     if (!make_locks(hold, &err))
         return not_had(hold, options, err.code != 0, &err);
     if (hold->folder.doubt) {
-        cli_warning("the GPU's lock proves nothing: %s ('sudo " TARE_NAME " doctor' sets the locks up)",
+        cli_warning("the GPU's lock proves nothing: %s ('sudo " TARE_NAME
+                    " doctor' sets the locks up)",
                     hold->folder.doubt);
         doubt(hold, false, hold->folder.doubt);
     } else if (!hold->folder.shared) {

@@ -49,7 +49,8 @@ bool gpus_find(const struct gpu_devices *devices, const char *word, size_t lengt
         number++;
         bool by_number = strlen(digits) == length && strncmp(digits, word, length) == 0;
         /* The prefix alone would name any. */
-        bool by_uuid = length > strlen(device->vendor->uuid_prefix) && strncmp(device->uuid, word, length) == 0;
+        bool by_uuid = length > strlen(device->vendor->uuid_prefix) &&
+                       strncmp(device->uuid, word, length) == 0;
         if (!by_number && !by_uuid)
             continue;
         *place = i;
@@ -67,28 +68,31 @@ const char *gpus_lock_path(void)
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)
 {
     const char *path = gpus_lock_path();
-    return gpu_lock_folder_open(path, strcmp(path, GPU_LOCK_FOLDER) == 0 ? getenv("XDG_RUNTIME_DIR") : NULL, out, err);
+    return gpu_lock_folder_open(
+        path, strcmp(path, GPU_LOCK_FOLDER) == 0 ? getenv("XDG_RUNTIME_DIR") : NULL, out, err);
 }
 
-static void warn_of(const struct gpu_vendor *vendor, const char *value, const struct gpu_visible *visible)
+static void warn_of(const struct gpu_vendor *vendor, const char *value,
+                    const struct gpu_visible *visible)
 {
     const char *name = vendor->visible_variable;
     if (visible->twice)
-        cli_warning("%s=%s names a GPU twice: %s shows none, and none is locked", name, value, vendor->runtime);
-    if (visible->ended_by)
-        cli_warning("%s=%s: '%s' is no GPU of this machine; %s ends the list there", name, value, visible->ended_by,
+        cli_warning("%s=%s names a GPU twice: %s shows none, and none is locked", name, value,
                     vendor->runtime);
+    if (visible->ended_by)
+        cli_warning("%s=%s: '%s' is no GPU of this machine; %s ends the list there", name, value,
+                    visible->ended_by, vendor->runtime);
     if (visible->unsupported)
-        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value, (int)strcspn(vendor->part_prefix, "-"),
-                    vendor->part_prefix);
+        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value,
+                    (int)strcspn(vendor->part_prefix, "-"), vendor->part_prefix);
     if (visible->guessed_number)
-        cli_warning(
-            "%s=%s counts unlike GPUs, the fastest first: the lock may be that of another one; %s=%s makes it sure",
-            name, value, vendor->order_variable, vendor->order_by_bus);
+        cli_warning("%s=%s counts unlike GPUs, the fastest first: the lock may be that of another "
+                    "one; %s=%s makes it sure",
+                    name, value, vendor->order_variable, vendor->order_by_bus);
 }
 
-static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
-                       const char *order, bool warn, bool *used)
+static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices *devices,
+                       const char *value, const char *order, bool warn, bool *used)
 {
     AUTO(gpu_visible_fini) struct gpu_visible visible = {0};
     gpu_visible_find(vendor, devices, value, order, &visible);
@@ -104,20 +108,24 @@ static bool same(const char *a, const char *b)
 }
 
 /* name: NULL: there is no such variable. */
-static const char *job_variable(const struct plan_job *job, const struct strv *environment, const char *name)
+static const char *job_variable(const struct plan_job *job, const struct strv *environment,
+                                const char *name)
 {
     const char *own = job && name ? strv_env_get(&job->env, name) : NULL;
     return own || !name ? own : strv_env_get(environment, name);
 }
 
-/* Every experiment's foreground at the even places, at the odd ones its background, where it has one. */
+/* Every experiment's foreground at the even places, at the odd ones its background, where it has
+ * one. */
 static const struct plan_job *planned_job(const struct plan *plan, size_t place)
 {
     const struct plan_experiment *experiment = &plan->experiments[place / 2];
-    return place % 2 == 1 && experiment->parallel ? experiment->background : &experiment->foreground;
+    return place % 2 == 1 && experiment->parallel ? experiment->background
+                                                  : &experiment->foreground;
 }
 
-static bool is_set_for_all(const char *name, const struct strv *environment, const struct plan *plan)
+static bool is_set_for_all(const char *name, const struct strv *environment,
+                           const struct plan *plan)
 {
     if (strv_env_get(environment, name))
         return true;
@@ -127,7 +135,8 @@ static bool is_set_for_all(const char *name, const struct strv *environment, con
     return plan != NULL;
 }
 
-const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan)
+const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *environment,
+                          const struct plan *plan)
 {
     for (size_t i = 0; gpu_vendors[i]; i++)
         if (gpu_devices_have(devices, gpu_vendors[i]) &&
@@ -137,7 +146,8 @@ const char *gpus_unchosen(const struct gpu_devices *devices, const struct strv *
 }
 
 static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices *devices,
-                      const struct strv *environment, const struct plan *plan, bool warn, bool *used)
+                      const struct strv *environment, const struct plan *plan, bool warn,
+                      bool *used)
 {
     const char *value_before = NULL, *order_before = NULL;
     size_t jobs = plan ? 2 * plan->count : 1;
@@ -153,8 +163,8 @@ static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices 
     }
 }
 
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                   bool warn, bool *used)
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment,
+                   const struct plan *plan, bool warn, bool *used)
 {
     size_t count = 0;
     for (size_t i = 0; gpu_vendors[i]; i++)
@@ -186,7 +196,8 @@ char *gpus_name(const struct gpu_devices *devices, size_t place)
     const char *model = *device->model ? device->model : "unknown model";
     if (device->excluded)
         return mem_printf("excluded GPU (%s, %s)", model, gpu_lock_label(device));
-    return mem_printf("GPU %zu (%s, %s)", gpu_devices_number(devices, NULL, place), model, gpu_lock_label(device));
+    return mem_printf("GPU %zu (%s, %s)", gpu_devices_number(devices, NULL, place), model,
+                      gpu_lock_label(device));
 }
 
 bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, struct err *err)
@@ -200,8 +211,10 @@ bool gpus_run_cuda(const struct strv *environment, const struct plan *plan, stru
     for (size_t i = 0; good && i < devices.count; i++)
         if (used[i] && !devices.items[i].vendor->cuda) {
             AUTO_FREE char *name = gpus_name(&devices, i);
-            good = err_set(err, "%s is of %s: GPU memory is followed and limited for programs that use CUDA only", name,
-                           devices.items[i].vendor->name);
+            good = err_set(
+                err,
+                "%s is of %s: GPU memory is followed and limited for programs that use CUDA only",
+                name, devices.items[i].vendor->name);
         }
     return good;
 }
@@ -211,7 +224,8 @@ static void add_since(struct text *text, int64_t since_s, int64_t now_s)
     char stamp[40], age[32];
     struct tm local;
     time_t since = (time_t)since_s;
-    if (since_s == 0 || !localtime_r(&since, &local) || strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local) == 0)
+    if (since_s == 0 || !localtime_r(&since, &local) ||
+        strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local) == 0)
         return;
     text_addf(text, " since %s", stamp);
     if (now_s < since_s)
@@ -220,7 +234,8 @@ static void add_since(struct text *text, int64_t since_s, int64_t now_s)
     text_addf(text, " (%s)", age);
 }
 
-char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gpu_holder *self, int64_t now_s)
+char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gpu_holder *self,
+                       int64_t now_s)
 {
     const struct gpu_holder *holder = &conflict->holder;
     struct text text = {0};
@@ -244,7 +259,8 @@ char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gp
 #define FILE_NAME "libtare-cuda.so"
 
 /* Of an installation, moved or not; of a build folder. */
-static const char *const beside[] = {FILE_NAME, (TARE_LIB_FROM_BIN "/" FILE_NAME), ("../lib/" TARE_NAME "/" FILE_NAME),
+static const char *const beside[] = {FILE_NAME, (TARE_LIB_FROM_BIN "/" FILE_NAME),
+                                     ("../lib/" TARE_NAME "/" FILE_NAME),
                                      ("../gpu_memory/preload/" FILE_NAME)};
 
 static char *real_path(const char *path)

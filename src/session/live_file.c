@@ -58,7 +58,8 @@ void live_file_add_gpu(struct live_file *file, size_t slot, const char *label)
     json_array_append_new(json_object_get(file->slots[slot - 1].json, "gpus"), json_string(label));
 }
 
-/* The slot that an event is about: it names it where there are several, or its experiment has one already. NULL: none. */
+/* The slot that an event is about: it names it where there are several, or its experiment has one
+ * already. NULL: none. */
 static struct slot *slot_of(struct live_file *file, const struct event *event)
 {
     json_int_t number = 1;
@@ -73,7 +74,8 @@ static struct slot *slot_of(struct live_file *file, const struct event *event)
 
 static void add_point(json_t *list, const struct event *event, double value)
 {
-    json_array_append_new(list, json_pack("[f, o]", (double)event->realtime_ns / (double)NS_PER_S, json_finite(value)));
+    json_array_append_new(list, json_pack("[f, o]", (double)event->realtime_ns / (double)NS_PER_S,
+                                          json_finite(value)));
     if (json_array_size(list) > LIVE_POINTS)
         json_array_remove(list, 0);
 }
@@ -101,13 +103,15 @@ static void take_sensor(struct slot *slot, const struct event *event, const char
 
 static void take_metric(struct slot *slot, const struct event *event)
 {
-    const char *name = json_get_text(event->data, "name"), *sensor = json_get_text(event->data, "sensor");
+    const char *name = json_get_text(event->data, "name"),
+               *sensor = json_get_text(event->data, "sensor");
     double value;
     if (sensor)
         take_sensor(slot, event, sensor);
     if (sensor || !name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
-    json_t *metrics = json_object_get(slot->json, "metrics"), *points = json_object_get(slot->metrics, name);
+    json_t *metrics = json_object_get(slot->json, "metrics"),
+           *points = json_object_get(slot->metrics, name);
     if (!metrics)
         json_object_set_new(slot->json, "metrics", metrics = json_object());
     json_object_set_new(metrics, name, json_finite(value));
@@ -151,7 +155,8 @@ static const char *phase_of(const struct event *event)
 static void take(const struct live_file *file, struct slot *slot, const struct event *event)
 {
     const char *phase = phase_of(event);
-    if (event->type == EVENT_EXPERIMENT_STARTED || event->type == EVENT_EXPERIMENT_ENDED || event->type == EVENT_PAUSE)
+    if (event->type == EVENT_EXPERIMENT_STARTED || event->type == EVENT_EXPERIMENT_ENDED ||
+        event->type == EVENT_PAUSE)
         clear(slot);
     if (event->type == EVENT_EXPERIMENT_STARTED)
         slot->experiment = event->experiment;
@@ -163,7 +168,8 @@ static void take(const struct live_file *file, struct slot *slot, const struct e
         json_object_clear(slot->metrics);
         bool known = slot->experiment > 0 && (uint64_t)slot->experiment <= file->plan->count;
         training_begin(&slot->training,
-                       known ? estimate_epochs(&file->plan->experiments[slot->experiment - 1]) : (struct reading){0});
+                       known ? estimate_epochs(&file->plan->experiments[slot->experiment - 1])
+                             : (struct reading){0});
         json_object_del(slot->json, "training");
     }
     if (event->type == EVENT_MARK) {
@@ -186,11 +192,14 @@ static void write_file(struct live_file *file)
     json_t *slots = json_array();
     EACH (slot, file->slots, file->count) {
         json_t *json = json_copy(slot->json);
-        json_object_set_new(json, "points", json_pack("{s:O, s:O}", "power_w", slot->power, "metrics", slot->metrics));
+        json_object_set_new(
+            json, "points",
+            json_pack("{s:O, s:O}", "power_w", slot->power, "metrics", slot->metrics));
         json_array_append_new(slots, json);
     }
-    json_auto_t *json = json_pack("{s:i, s:I, s:b, s:o}", "format", 1, "written_ns", (json_int_t)clock_realtime_ns(),
-                                  "paused", file->paused, "slots", slots);
+    json_auto_t *json =
+        json_pack("{s:i, s:I, s:b, s:o}", "format", 1, "written_ns",
+                  (json_int_t)clock_realtime_ns(), "paused", file->paused, "slots", slots);
     json_print(json, &text);
     fs_write_unsynced(file->dir, LIVE_FILE, text_get(&text), text.length, NULL);
     file->written_ns = clock_monotonic_ns();

@@ -34,8 +34,9 @@ static void add_gpus(const struct gpu_devices *devices, const bool *used, struct
             continue;
         out->gpus[out->options.gpu_count++] = (struct energy_meters_gpu){
             /* Without a UUID yet, by the driver's number. */
-            .device = *device->uuid ? mem_strdup(device->uuid)
-                                    : mem_printf("%zu", gpu_devices_number(devices, device->vendor, i)),
+            .device = *device->uuid
+                          ? mem_strdup(device->uuid)
+                          : mem_printf("%zu", gpu_devices_number(devices, device->vendor, i)),
             .label = mem_printf("GPU %zu", gpu_devices_number(devices, NULL, i)),
             .vendor = device->vendor,
             .library = gpus_library(device->vendor),
@@ -53,10 +54,11 @@ struct calibration_place {
 
 static void refuse(const struct calibration_place *place, const char *name, const char *reason)
 {
-    strv_add_owned(&place->meters->refused,
-                   mem_printf("calibration %s/%s is not used: %s; delete it, and calibrate again (" TARE_NAME
-                              " calibrate)",
-                              place->path, name, reason));
+    strv_add_owned(
+        &place->meters->refused,
+        mem_printf("calibration %s/%s is not used: %s; delete it, and calibrate again (" TARE_NAME
+                   " calibrate)",
+                   place->path, name, reason));
 }
 
 static bool is_known(const struct meters *meters, const struct calibration *calibration)
@@ -67,7 +69,8 @@ static bool is_known(const struct meters *meters, const struct calibration *cali
     return false;
 }
 
-static void take_calibration(void *data, const char *name, const struct calibration *calibration, const struct err *why)
+static void take_calibration(void *data, const char *name, const struct calibration *calibration,
+                             const struct err *why)
 {
     const struct calibration_place *place = data;
     struct meters *meters = place->meters;
@@ -78,7 +81,8 @@ static void take_calibration(void *data, const char *name, const struct calibrat
     }
     AUTO_FREE char *stale = calibration_stale(calibration, NULL, clock_realtime_ns() / NS_PER_S);
     bool owned = fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                 status.st_uid == (place->of_root ? 0 : geteuid()) && !(status.st_mode & (S_IWGRP | S_IWOTH));
+                 status.st_uid == (place->of_root ? 0 : geteuid()) &&
+                 !(status.st_mode & (S_IWGRP | S_IWOTH));
     if (!owned || stale) {
         refuse(place, name, owned ? stale : "others than its owner could have written it");
         return;
@@ -86,7 +90,8 @@ static void take_calibration(void *data, const char *name, const struct calibrat
     if (!place->of_root && is_known(meters, calibration))
         return;
     size_t count = meters->options.calibration_count++;
-    meters->calibrations = mem_resize(meters->calibrations, count + 1, sizeof *meters->calibrations);
+    meters->calibrations =
+        mem_resize(meters->calibrations, count + 1, sizeof *meters->calibrations);
     meters->calibrations[count] = *calibration;
     meters->calibrations[count].of_root = place->of_root;
     meters->options.calibrations = meters->calibrations;
@@ -100,17 +105,20 @@ static void take_host(struct host_meter *host, struct meters *out)
 }
 
 /* path: for the warning where others than the owner could have written there; NULL: none. */
-static int open_owned(struct meters *meters, int above, const char *name, uid_t owner, const char *path)
+static int open_owned(struct meters *meters, int above, const char *name, uid_t owner,
+                      const char *path)
 {
     struct stat st;
     AUTO_CLOSE int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool seen = dir >= 0 && fstat(dir, &st) == 0;
     bool ours = seen && st.st_uid == owner && !(st.st_mode & (S_IWGRP | S_IWOTH));
     if (seen && !ours && path)
-        strv_add_owned(&meters->refused,
-                       mem_printf("calibrations in %s are not used: others than user %u could have written them; "
-                                  "check them, then: chown %u %s && chmod go-w %s",
-                                  path, (unsigned)owner, (unsigned)owner, path, path));
+        strv_add_owned(
+            &meters->refused,
+            mem_printf(
+                "calibrations in %s are not used: others than user %u could have written them; "
+                "check them, then: chown %u %s && chmod go-w %s",
+                path, (unsigned)owner, (unsigned)owner, path, path));
     return ours ? steal_fd(&dir) : -1;
 }
 
@@ -120,8 +128,8 @@ char *meters_calibrations_path(void)
     return mem_printf("%s/var/lib/" TARE_NAME "/calibrations", root_for_another ? "" : gpus_root());
 }
 
-/* Root's first: a user's of the same GPU does not replace it. From where state.h keeps what a user's runs tell each other;
- * nothing is made. */
+/* Root's first: a user's of the same GPU does not replace it. From where state.h keeps what a
+ * user's runs tell each other; nothing is made. */
 static void read_known(struct meters *out)
 {
     AUTO_STRV struct strv paths = {0};
@@ -131,7 +139,8 @@ static void read_known(struct meters *out)
     AUTO_CLOSE int library = open_owned(out, AT_FDCWD, parent, 0, parent);
     AUTO_CLOSE int top = library >= 0 ? open_owned(out, library, "calibrations", 0, system) : -1;
     if (top >= 0)
-        calibration_each(top, take_calibration, &(struct calibration_place){out, system, top, true});
+        calibration_each(top, take_calibration,
+                         &(struct calibration_place){out, system, top, true});
     if (!state_paths(&paths, &ignored))
         return;
     EACH (item, paths.items, paths.count) {
@@ -140,7 +149,8 @@ static void read_known(struct meters *out)
         AUTO_CLOSE int above = open_owned(out, AT_FDCWD, *item, geteuid(), NULL);
         AUTO_CLOSE int dir = above >= 0 ? open_owned(out, above, "runs", geteuid(), NULL) : -1;
         if (dir >= 0)
-            calibration_each(dir, take_calibration, &(struct calibration_place){out, path, dir, false});
+            calibration_each(dir, take_calibration,
+                             &(struct calibration_place){out, path, dir, false});
     }
 }
 
@@ -157,11 +167,12 @@ void meters_distrust_jobs(struct meters *meters, bool mount_namespace)
         if (mount_namespace || one->of_root)
             meters->calibrations[kept++] = *one;
         else
-            strv_add_owned(
-                &meters->refused,
-                mem_printf("the calibration of %s is not used: without a mount namespace trainings can write "
-                           "it; have root calibrate (sudo " TARE_NAME " calibrate --as-root)",
-                           one->uuid));
+            strv_add_owned(&meters->refused,
+                           mem_printf("the calibration of %s is not used: without a mount "
+                                      "namespace trainings can write "
+                                      "it; have root calibrate (sudo " TARE_NAME
+                                      " calibrate --as-root)",
+                                      one->uuid));
     }
     meters->options.calibration_count = kept;
 }
@@ -177,8 +188,10 @@ static bool choose(const struct gpu_devices *devices, const char *list, bool *us
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ","), place = 0;
         if (!gpus_find(devices, word, length, &place))
-            return err_set(err, "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
-                           (int)length, word, devices->count);
+            return err_set(
+                err,
+                "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
+                (int)length, word, devices->count);
         used[place] = true;
     }
     return true;
@@ -201,11 +214,13 @@ bool meters_choose(const char *list, struct host_meter *host, struct meters *out
     return true;
 }
 
-void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host, struct meters *out)
+void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host,
+                 struct meters *out)
 {
     AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
     begin(out);
-    gpu_devices_read(gpus_root(), &devices, NULL); /* what could not be read was told when the locks were taken */
+    /* what could not be read was told when the locks were taken */
+    gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     gpus_select(&devices, environment, plan, false, used);
@@ -236,7 +251,8 @@ void meters_fini(struct meters *meters)
     *meters = (struct meters){0};
 }
 
-/* Readings in step with the counter's updates would all err to one side (docs/explanation/uncertainty.md): each wait differs. */
+/* Readings in step with the counter's updates would all err to one side
+ * (docs/explanation/uncertainty.md): each wait differs. */
 static const int64_t TICK_NS = NS_PER_S, TICK_SPREAD_NS = 100 * NS_PER_MS;
 
 /* A driver may have to wake its GPUs first. */
@@ -270,8 +286,8 @@ static void note_gap(void *data, const char *label, const struct meter_gap *gap)
     if (measuring->start_ns == 0 || gap->end_ns != 0 || measuring->notes.count >= NOTES_MAX)
         return;
     double at_s = (double)(gap->start_ns - measuring->start_ns) / (double)NS_PER_S;
-    strv_add_owned(&measuring->notes,
-                   mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0, gap->reason));
+    strv_add_owned(&measuring->notes, mem_printf("%s: nothing was read from %.1f s on: %s", label,
+                                                 at_s > 0 ? at_s : 0, gap->reason));
 }
 
 struct measuring *measuring_new(const struct energy_meters_options *options, struct err *err)
@@ -306,7 +322,8 @@ int measuring_fd(const struct measuring *measuring)
 
 bool measuring_starting(const struct measuring *measuring)
 {
-    return energy_meters_starting(measuring->energy_meters) && clock_monotonic_ns() - measuring->new_ns < START_NS;
+    return energy_meters_starting(measuring->energy_meters) &&
+           clock_monotonic_ns() - measuring->new_ns < START_NS;
 }
 
 int measuring_wait_ms(const struct measuring *measuring)
@@ -397,14 +414,16 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
                              .marks = steal_ptr(measuring->marks)};
     measuring->notes = (struct strv){0};
     size_t count = 0;
-    out->epochs = epochs_cut(out->marks, measuring->mark_count, measuring->start_ns, measuring->end_ns, true, &count);
+    out->epochs = epochs_cut(out->marks, measuring->mark_count, measuring->start_ns,
+                             measuring->end_ns, true, &count);
     if (count > EPOCHS_MAX) {
-        strv_add_owned(&out->notes,
-                       mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
+        strv_add_owned(
+            &out->notes,
+            mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
         count = 0;
     }
-    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns, out->epochs, count,
-                          &measuring->steps, &out->result);
+    energy_meters_measure(measuring->energy_meters, measuring->start_ns, measuring->end_ns,
+                          out->epochs, count, &measuring->steps, &out->result);
     char *hint = calibrating_hint(&out->result);
     if (hint)
         strv_add_owned(&out->notes, hint);
@@ -423,7 +442,8 @@ bool measuring_useful(const struct measuring *measuring)
     AUTO(energy_meters_result_fini) struct energy_meters_result result = {0};
     int64_t now_ns = clock_monotonic_ns();
     bool useful = false;
-    energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, NULL, &result);
+    energy_meters_measure(measuring->energy_meters, now_ns - NS_PER_S, now_ns, NULL, 0, NULL,
+                          &result);
     EACH (device, result.devices, result.device_count)
         useful |= device->scope != ENERGY_PLATFORM;
     return useful;

@@ -34,7 +34,8 @@ static void say(const char *colour, const char *kind, const char *format, va_lis
     char *text = NULL;
     if (vasprintf(&text, format, args) < 0)
         return;
-    /* Names in a message come from elsewhere: they may neither break the line nor reach the terminal as commands. */
+    /* Names in a message come from elsewhere: they may neither break the line nor reach the
+     * terminal as commands. */
     utf8_make_printable(text, "");
     fprintf(stderr, "%s: ", TARE_NAME);
     if (kind)
@@ -67,7 +68,8 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
-/* What is ours of the escape sequences: a colour or its end, and only where there is colour. 0: none of them. */
+/* What is ours of the escape sequences: a colour or its end, and only where there is colour. 0:
+ * none of them. */
 static size_t colour_length(const char *at)
 {
     static const char *const ours[] = {"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
@@ -92,7 +94,8 @@ static void make_safe(const struct text *text, bool coloured, struct text *out)
     }
 }
 
-/* The state of standard output: what could not be written there is said once, and counts at the end. */
+/* The state of standard output: what could not be written there is said once, and counts at the
+ * end. */
 static bool is_broken;
 
 void message_output_failed(int code)
@@ -153,8 +156,8 @@ bool message_ask(const char *question, char *answer, int size)
     return true;
 }
 
-/* What a command has found out by itself counts more: a mistake of the person, a signal, a code that is another
- * program's. */
+/* What a command has found out by itself counts more: a mistake of the person, a signal, a code
+ * that is another program's. */
 int message_exit_code(int code)
 {
     return is_broken && (code == CLI_OK || code == CLI_SOME_FAILED) ? CLI_BROKEN : code;
@@ -168,7 +171,8 @@ int cli_failed(int code, const struct err *err)
 
 void message_see_help(const struct cli_command *command)
 {
-    fprintf(stderr, "See '%s%s%s --help'.\n", TARE_NAME, command ? " " : "", command ? command->name : "");
+    fprintf(stderr, "See '%s%s%s --help'.\n", TARE_NAME, command ? " " : "",
+            command ? command->name : "");
 }
 
 int cli_usage_error(const struct cli_command *command, const char *format, ...)
@@ -191,10 +195,12 @@ static void print_problem(const struct problem *problem, bool coloured)
         fprintf(stderr, "%s\n", line);
         return;
     }
-    fprintf(stderr, "%.*s%s%s%s%s\n", (int)(at - line), line, error ? RED : MAGENTA, kind, PLAIN, at + strlen(kind));
+    fprintf(stderr, "%.*s%s%s%s%s\n", (int)(at - line), line, error ? RED : MAGENTA, kind, PLAIN,
+            at + strlen(kind));
 }
 
-/* Where a problem stands: its file's place among the files, its line and column, else its own place. */
+/* Where a problem stands: its file's place among the files, its line and column, else its own
+ * place. */
 struct order {
     const struct problem *problem;
     size_t file, index;

@@ -33,7 +33,8 @@ bool metrics_file_check_name(const char *path, struct err *err)
 {
     AUTO_FREE char *name = fs_basename(path);
     return (text_ends_with(path, ".prom") && text_ends_with(name, ".prom")) ||
-           err_set(err, "the name has to end in .prom, as node_exporter reads no other files: %s", path);
+           err_set(err, "the name has to end in .prom, as node_exporter reads no other files: %s",
+                   path);
 }
 
 static bool write_text(const struct metrics_file *file, const struct text *text, struct err *err)
@@ -42,14 +43,16 @@ static bool write_text(const struct metrics_file *file, const struct text *text,
     AUTO_CLOSE int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return err_sys(err, "open %s", file->folder);
-    return (fs_unfinished_begin(folder, &made, err) && fs_write_all(made.fd, text_get(text), text->length, err) &&
+    return (fs_unfinished_begin(folder, &made, err) &&
+            fs_write_all(made.fd, text_get(text), text->length, err) &&
             (fchmod(made.fd, 0644) == 0 || err_sys(err, "set its mode")) &&
             fs_unfinished_publish(&made, file->name, false, err)) ||
            err_wrap(err, "write %s/%s", file->folder, file->name);
 }
 
 /* open: whether run is read from the start already. */
-static bool write_metrics(const struct metrics_file *file, struct live_run *run, bool *open, struct err *err)
+static bool write_metrics(const struct metrics_file *file, struct live_run *run, bool *open,
+                          struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (*open && !live_run_update(run, NULL, err)) {
@@ -170,8 +173,8 @@ void metrics_file_end(struct metrics_file *file)
         free_file(file);
     } else {
         /* It may go on with all of this: nothing is freed. */
-        cli_warning("the metrics file is not of the run's end: %s/%s is not written after %d s", file->folder,
-                    file->name, END_S);
+        cli_warning("the metrics file is not of the run's end: %s/%s is not written after %d s",
+                    file->folder, file->name, END_S);
         pthread_detach(file->thread);
     }
 }

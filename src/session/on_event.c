@@ -74,10 +74,11 @@ static bool read_config(const struct strv *environment, struct strv *argv, struc
     if (fd < 0 || fstat(fd, &status) != 0)
         return err_sys(err, "open %s", path);
     if (status.st_uid != geteuid() || (status.st_mode & 022))
-        return err_set(err,
-                       "%s names a program to start, so it must be your own file and not writable by "
-                       "others: chmod go-w %s",
-                       path, path);
+        return err_set(
+            err,
+            "%s names a program to start, so it must be your own file and not writable by "
+            "others: chmod go-w %s",
+            path, path);
     AUTO_FREE char *own = mem_printf("/proc/self/fd/%d", fd);
     if (!S_ISREG(status.st_mode) || !fs_read_kernel(AT_FDCWD, own, CONFIG_MAX, &text, err))
         return err_set(err, "%s is not a regular file of at most %d bytes", path, CONFIG_MAX);
@@ -89,7 +90,8 @@ static bool read_config(const struct strv *environment, struct strv *argv, struc
 static bool find_program(const struct strv *environment, struct strv *argv, struct err *err)
 {
     const char *name = argv->items[0], *home = strv_env_get(environment, "HOME");
-    AUTO_FREE char *typed = strncmp(name, "~/", 2) == 0 ? fs_resolve(NULL, name, home) : mem_strdup(name);
+    AUTO_FREE char *typed =
+        strncmp(name, "~/", 2) == 0 ? fs_resolve(NULL, name, home) : mem_strdup(name);
     char *found = fs_find_executable(typed, NULL, strv_env_get(environment, "PATH"));
     if (!found) {
         AUTO_FREE char *shown = utf8_line(name);
@@ -101,8 +103,8 @@ static bool find_program(const struct strv *environment, struct strv *argv, stru
     return true;
 }
 
-bool on_event_new(const struct json_doc *settings, const struct strv *environment, struct on_event **out,
-                  struct err *err)
+bool on_event_new(const struct json_doc *settings, const struct strv *environment,
+                  struct on_event **out, struct err *err)
 {
     AUTO_STRV struct strv argv = {0};
     double scale;
@@ -113,7 +115,8 @@ bool on_event_new(const struct json_doc *settings, const struct strv *environmen
         return false;
     if (argv.count == 0)
         return true;
-    if (!find_program(environment, &argv, err) || !time_scale_read(getenv(TIME_SCALE_VARIABLE), &scale, err))
+    if (!find_program(environment, &argv, err) ||
+        !time_scale_read(getenv(TIME_SCALE_VARIABLE), &scale, err))
         return false;
     struct on_event *on_event = mem_alloc(sizeof *on_event);
     on_event->argv = argv;
@@ -152,8 +155,8 @@ static bool start(struct on_event *on_event, const struct message *message, stru
     strv_add(&argv, "--");
     strv_add_all(&argv, &on_event->argv);
     /* In a process group of its own: Ctrl-C is for the runner. */
-    int code =
-        query_spawn("/proc/self/exe", argv.items, on_event->environment->items, input, ends[1], -1, &on_event->pid);
+    int code = query_spawn("/proc/self/exe", argv.items, on_event->environment->items, input,
+                           ends[1], -1, &on_event->pid);
     close(ends[1]);
     on_event->answer = ends[0];
     text_clear(&on_event->said);
@@ -230,8 +233,8 @@ static void set_by_number(json_t *object, int64_t number, const char *text)
         json_object_set_new(object, key, json_string(text));
 }
 
-static void send_event(struct on_event *on_event, enum on_event_kind kind, int64_t number, const char *what,
-                       const char *cause, const char *todo)
+static void send_event(struct on_event *on_event, enum on_event_kind kind, int64_t number,
+                       const char *what, const char *cause, const char *todo)
 {
     AUTO_TEXT struct text text = {0};
     const char *id = by_number(on_event->ids, number), *name = strrchr(on_event->run, '/');
@@ -241,12 +244,14 @@ static void send_event(struct on_event *on_event, enum on_event_kind kind, int64
     if (!first)
         return;
     id = id ? id : "an experiment";
-    AUTO_FREE char *title = mem_printf(TARE_NAME ": %s: %s %s", name ? name + 1 : on_event->run, id, what);
+    AUTO_FREE char *title =
+        mem_printf(TARE_NAME ": %s: %s %s", name ? name + 1 : on_event->run, id, what);
     text_addf(&text, "%s %s%s%s\n", id, what, cause ? ": " : "", cause ? cause : "");
     if (todo)
         text_addf(&text, "what to do: %s\n", todo);
     text_addf(&text, "the run goes on; results: %s\n", on_event->run);
-    json_auto_t *message = on_event_json(on_event_name(kind), on_event->run, title, text_get(&text));
+    json_auto_t *message =
+        on_event_json(on_event_name(kind), on_event->run, title, text_get(&text));
     json_set_text(message, "experiment", id);
     json_set_text(message, "cause", cause);
     send_json(on_event, kind, message);
@@ -254,21 +259,23 @@ static void send_event(struct on_event *on_event, enum on_event_kind kind, int64
 
 static void send_evidence(struct on_event *on_event, const struct event *event)
 {
-    const char *kind = json_get_text(event->data, "kind"), *text = json_get_text(event->data, "text");
+    const char *kind = json_get_text(event->data, "kind"),
+               *text = json_get_text(event->data, "text");
     const struct evidence_kind *known = kind ? evidence_find(kind) : NULL;
     if (!known)
         return;
     if (strcmp(kind, "memory_growth") == 0)
-        send_event(on_event, ON_EVENT_OOM_PREDICTED, event->experiment, "is predicted to run out of GPU memory", text,
-                   known->remedy);
+        send_event(on_event, ON_EVENT_OOM_PREDICTED, event->experiment,
+                   "is predicted to run out of GPU memory", text, known->remedy);
     else if (known->weight == EVIDENCE_CONTAMINATED)
-        send_event(on_event, ON_EVENT_CONTAMINATED, event->experiment, "is contaminated", text ? text : known->meaning,
-                   known->remedy);
+        send_event(on_event, ON_EVENT_CONTAMINATED, event->experiment, "is contaminated",
+                   text ? text : known->meaning, known->remedy);
 }
 
 static void send_failure(struct on_event *on_event, const struct event *event)
 {
-    const char *cause = by_number(on_event->causes, event->experiment), *error = json_get_text(event->data, "error");
+    const char *cause = by_number(on_event->causes, event->experiment),
+               *error = json_get_text(event->data, "error");
     AUTO_FREE char *both = cause && error ? mem_printf("%s: %s", cause, error) : NULL;
     send_event(on_event, ON_EVENT_FIRST_FAILURE, event->experiment, "failed",
                both    ? both
@@ -292,7 +299,8 @@ void on_event_take(struct on_event *on_event, const struct event *event)
                    "it printed no line and used neither GPU nor CPU for as long as hang_after says",
                    "look at its stack, which is kept in its folder");
     } else if (event->type == EVENT_ATTEMPT_ENDED) {
-        set_by_number(on_event->causes, event->experiment, json_get_text(json_get(data, "failure"), "cause"));
+        set_by_number(on_event->causes, event->experiment,
+                      json_get_text(json_get(data, "failure"), "cause"));
     } else if (event->type == EVENT_EXPERIMENT_ENDED && outcome && strcmp(outcome, "failed") == 0) {
         send_failure(on_event, event);
     } else if (event->type == EVENT_SESSION_ENDED) {
@@ -305,8 +313,8 @@ void on_event_end(struct on_event *on_event, const struct results *results, cons
 {
     if (!on_event)
         return;
-    json_t *message =
-        on_event_end_json(on_event->run, on_event->outcome ? on_event->outcome : "broke off", results, error);
+    json_t *message = on_event_end_json(
+        on_event->run, on_event->outcome ? on_event->outcome : "broke off", results, error);
     send_json(on_event, ON_EVENT_END, message);
     json_decref(message);
 }
@@ -316,7 +324,8 @@ void on_event_end(struct on_event *on_event, const struct results *results, cons
 /* signals: readable when the wait is to end; -1: nothing ends it. */
 static void wait_once(const struct on_event *on_event, int64_t left_ns, int signals, bool *ended)
 {
-    struct pollfd polled[] = {{.fd = on_event->answer, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    struct pollfd polled[] = {{.fd = on_event->answer, .events = POLLIN},
+                              {.fd = signals, .events = POLLIN}};
     if (poll(polled, 2, left_ns > NS_PER_S ? 1000 : (int)(left_ns / NS_PER_MS) + 1) > 0)
         *ended = polled[1].revents != 0;
 }
@@ -351,7 +360,8 @@ static void wait_for_all(struct on_event *on_event)
         wait_once(on_event, most - waited, signals, &ended);
         waited = clock_monotonic_ns() - start;
         if (!said && waited > 2 * NS_PER_S && (said = true))
-            cli_note("waiting for the program of on_event, at most %g s; Ctrl-C ends the wait", wait_s);
+            cli_note("waiting for the program of on_event, at most %g s; Ctrl-C ends the wait",
+                     wait_s);
     }
     end_program(on_event);
     for (; on_event->next < on_event->count; on_event->next++)
@@ -387,11 +397,13 @@ void on_event_finish(struct on_event *on_event)
 
 bool on_event_test(struct on_event *on_event)
 {
-    json_auto_t *json = on_event_json(on_event_name(ON_EVENT_TEST), NULL, TARE_NAME ": test",
-                                      "This is a test event. A run sends its events in the same way.\n");
+    json_auto_t *json =
+        on_event_json(on_event_name(ON_EVENT_TEST), NULL, TARE_NAME ": test",
+                      "This is a test event. A run sends its events in the same way.\n");
     send_json(on_event, ON_EVENT_TEST, json);
     wait_for_all(on_event);
     const char *failure = on_event->messages[0].failure;
-    message_printf("%s: %s\n", on_event->argv.items[0], failure ? failure : "ended with exit status 0");
+    message_printf("%s: %s\n", on_event->argv.items[0],
+                   failure ? failure : "ended with exit status 0");
     return !failure;
 }

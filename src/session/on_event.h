@@ -21,7 +21,8 @@ char *on_event_folder(const struct strv *environment);
 
 /* Takes the key from the settings (NULL: there are none), else from the user's configuration.
  * environment: of the program, and where it is searched for; borrowed until on_event_finish.
- * *out is NULL where neither has the key. False: a mistake in a file, or there is no such program. */
+ * *out is NULL where neither has the key. False: a mistake in a file, or there is no such
+ * program. */
 bool on_event_new(const struct json_doc *settings, const struct strv *environment,
                   struct on_event **out, struct err *err);
 

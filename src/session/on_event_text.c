@@ -28,12 +28,14 @@ json_t *on_event_json(const char *event, const char *run, const char *title, con
 {
     char host[HOST_SIZE] = "";
     gethostname(host, sizeof host - 1);
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "program", TARE_NAME, "version", TARE_VERSION, "event",
-                     event, "host", shown(host, ""), "run", run ? shown(run, "") : json_null(), "title",
-                     shown(title, ""), "text", shown(text, "\n"));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "program", TARE_NAME, "version",
+                     TARE_VERSION, "event", event, "host", shown(host, ""), "run",
+                     run ? shown(run, "") : json_null(), "title", shown(title, ""), "text",
+                     shown(text, "\n"));
 }
 
-/* Of all experiments that were measured. The ± are added as they are: the errors of one sensor are not independent. */
+/* Of all experiments that were measured. The ± are added as they are: the errors of one sensor are
+ * not independent. */
 struct sum {
     struct reading j, half_width_j;
     size_t measured, without_half_width;
@@ -50,7 +52,8 @@ static void add_to(struct sum *sum, struct reading j, struct reading half_width_
     sum->half_width_j.valid = sum->without_half_width == 0;
 }
 
-static void sum_energy(const struct results *results, struct sum *gpu, struct sum *cpu, size_t *ended)
+static void sum_energy(const struct results *results, struct sum *gpu, struct sum *cpu,
+                       size_t *ended)
 {
     *ended = 0;
     EACH (result, results->items, results->count) {
@@ -69,16 +72,18 @@ static void add_energy(const char *name, const struct sum *sum, size_t ended, st
     }
     text_addf(out, "%s energy: %s", name, energy);
     if (sum->measured < ended)
-        text_addf(out, " (of %zu of %zu experiments: the others were not measured)", sum->measured, ended);
+        text_addf(out, " (of %zu of %zu experiments: the others were not measured)", sum->measured,
+                  ended);
     text_add_char(out, '\n');
 }
 
 static json_t *energy_json(const struct sum *gpu, const struct sum *cpu)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j), "gpu_half_width_j",
-                     json_reading_or_null(gpu->half_width_j), "cpu_j", json_reading_or_null(cpu->j), "cpu_half_width_j",
-                     json_reading_or_null(cpu->half_width_j), "combined", "correlated", "gpu_measured",
-                     (int)gpu->measured, "cpu_measured", (int)cpu->measured);
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j),
+                     "gpu_half_width_j", json_reading_or_null(gpu->half_width_j), "cpu_j",
+                     json_reading_or_null(cpu->j), "cpu_half_width_j",
+                     json_reading_or_null(cpu->half_width_j), "combined", "correlated",
+                     "gpu_measured", (int)gpu->measured, "cpu_measured", (int)cpu->measured);
 }
 
 struct counts {
@@ -100,7 +105,8 @@ static struct counts count(const struct results *results)
 /* "3 succeeded, 1 failed, 2 not run" */
 static char *counts_text(const struct counts *counts)
 {
-    static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED, OUTCOME_NONE};
+    static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED,
+                                         OUTCOME_NONE};
     struct text out = {0};
     EACH_OF (item, order)
         if (counts->of[*item] > 0)
@@ -113,9 +119,11 @@ static void set_counts(json_t *message, const struct counts *counts)
 {
     json_t *outcomes = json_object(), *verdicts = json_object();
     for (int i = OUTCOME_NONE; i <= OUTCOME_INTERRUPTED; i++)
-        json_set_count(outcomes, i == OUTCOME_NONE ? "not_run" : outcome_name((enum outcome)i), counts->of[i]);
+        json_set_count(outcomes, i == OUTCOME_NONE ? "not_run" : outcome_name((enum outcome)i),
+                       counts->of[i]);
     for (int i = VERDICT_NONE; i < VERDICTS; i++)
-        json_set_count(verdicts, i == VERDICT_NONE ? "not_judged" : verdict_name((enum verdict)i), counts->verdicts[i]);
+        json_set_count(verdicts, i == VERDICT_NONE ? "not_judged" : verdict_name((enum verdict)i),
+                       counts->verdicts[i]);
     json_object_set_new(message, "counts", outcomes);
     json_object_set_new(message, "verdicts", verdicts);
 }
@@ -132,7 +140,8 @@ static void add_reason(const struct results *results, struct text *out)
     }
 }
 
-json_t *on_event_end_json(const char *run, const char *outcome, const struct results *results, const char *error)
+json_t *on_event_end_json(const char *run, const char *outcome, const struct results *results,
+                          const char *error)
 {
     AUTO_TEXT struct text text = {0};
     const char *slash = strrchr(run, '/'), *name = slash ? slash + 1 : run;
@@ -158,7 +167,8 @@ json_t *on_event_end_json(const char *run, const char *outcome, const struct res
         text_addf(&text, "the results cannot be read; what was recorded is in %s\n", run);
     }
     AUTO_FREE char *counted = results ? counts_text(&counts) : mem_strdup("");
-    AUTO_FREE char *title = mem_printf(TARE_NAME ": %s %s%s%s", name, outcome, *counted ? ": " : "", counted);
+    AUTO_FREE char *title =
+        mem_printf(TARE_NAME ": %s %s%s%s", name, outcome, *counted ? ": " : "", counted);
     json_t *message = on_event_json(on_event_name(ON_EVENT_END), run, title, text_get(&text));
     json_object_set_new(message, "outcome", json_string(outcome));
     if (!results)

@@ -42,7 +42,8 @@ static const char *reserved_in(const struct plan *plan)
 }
 
 /* Slurm may tell of the allocation without hiding the other GPUs. */
-static const char *allowed_value(const struct gpu_vendor *vendor, const struct strv *environment, const char **order)
+static const char *allowed_value(const struct gpu_vendor *vendor, const struct strv *environment,
+                                 const char **order)
 {
     const char *value = strv_env_get(environment, vendor->visible_variable);
     *order = vendor->order_variable ? strv_env_get(environment, vendor->order_variable) : NULL;
@@ -57,7 +58,8 @@ static const char *allowed_value(const struct gpu_vendor *vendor, const struct s
 static bool find_allowed(struct dealing *dealing, const struct strv *environment)
 {
     bool clear = true;
-    gpu_devices_read(gpus_root(), &dealing->devices, NULL); /* what cannot be read is told when the locks are taken */
+    /* what cannot be read is told when the locks are taken */
+    gpu_devices_read(gpus_root(), &dealing->devices, NULL);
     gpus_fence(environment, &dealing->devices);
     dealing->used = mem_array(dealing->devices.count + 1, sizeof *dealing->used);
     dealing->seen = true;
@@ -68,7 +70,8 @@ static bool find_allowed(struct dealing *dealing, const struct strv *environment
         EACH (item, visible.items, visible.count)
             dealing->used[*item] = true;
         dealing->count += visible.count;
-        dealing->seen &= !value || strv_env_get(environment, gpu_vendors[v]->visible_variable) != NULL;
+        dealing->seen &=
+            !value || strv_env_get(environment, gpu_vendors[v]->visible_variable) != NULL;
         clear &= !visible.unsupported;
         gpu_visible_fini(&visible);
     }
@@ -83,15 +86,20 @@ static bool choose(struct dealing *dealing, const char *list, struct err *err)
     bool none = strcmp(list, "none") == 0;
     if (strcmp(list, "all") == 0)
         return true;
-    for (const char *word = none ? NULL : list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
+    for (const char *word = none ? NULL : list; word;
+         word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ","), place = 0;
         if (!gpus_find(&dealing->devices, word, length, &place))
-            return err_set(err, "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
-                           (int)length, word, count);
+            return err_set(
+                err,
+                "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
+                (int)length, word, count);
         if (!dealing->used[place])
             return err_set(err,
-                           "GPU %.*s is not among those that this run may use: %s, or the Slurm allocation, allows %zu",
-                           (int)length, word, dealing->devices.items[place].vendor->visible_variable, dealing->count);
+                           "GPU %.*s is not among those that this run may use: %s, or the Slurm "
+                           "allocation, allows %zu",
+                           (int)length, word,
+                           dealing->devices.items[place].vendor->visible_variable, dealing->count);
         chosen[place] = true;
     }
     dealing->seen = false;
@@ -101,17 +109,21 @@ static bool choose(struct dealing *dealing, const char *list, struct err *err)
     return true;
 }
 
-/* How a program is shown these of the used GPUs, and no others: by UUID, which no order of counting changes. */
-static char *visible_text(const struct dealing *dealing, const struct gpu_vendor *vendor, size_t first, size_t count)
+/* How a program is shown these of the used GPUs, and no others: by UUID, which no order of counting
+ * changes. */
+static char *visible_text(const struct dealing *dealing, const struct gpu_vendor *vendor,
+                          size_t first, size_t count)
 {
     AUTO(text_fini) struct text uuids = {0}, numbers = {0};
     size_t place = 0;
     bool all_known = true;
     for (size_t i = 0; i < dealing->devices.count; i++) {
         const struct gpu_device *device = &dealing->devices.items[i];
-        if (dealing->used[i] && device->vendor == vendor && place >= first && place < first + count) {
+        if (dealing->used[i] && device->vendor == vendor && place >= first &&
+            place < first + count) {
             text_addf(&uuids, "%s%s", uuids.length ? "," : "", device->uuid);
-            text_addf(&numbers, "%s%zu", numbers.length ? "," : "", gpu_devices_number(&dealing->devices, vendor, i));
+            text_addf(&numbers, "%s%zu", numbers.length ? "," : "",
+                      gpu_devices_number(&dealing->devices, vendor, i));
             all_known = all_known && *device->uuid;
         }
         place += dealing->used[i];
@@ -119,7 +131,8 @@ static char *visible_text(const struct dealing *dealing, const struct gpu_vendor
     return mem_strdup(text_get(all_known ? &uuids : &numbers));
 }
 
-static void show(const struct dealing *dealing, size_t first, size_t count, struct strv *environment)
+static void show(const struct dealing *dealing, size_t first, size_t count,
+                 struct strv *environment)
 {
     for (size_t i = 0; gpu_vendors[i]; i++) {
         const struct gpu_vendor *vendor = gpu_vendors[i];
@@ -155,13 +168,14 @@ static void deal_cpus(struct pool *out)
         out->lanes[i].cpus = out->cpu_sets.lanes ? &out->cpu_sets.lanes[i] : NULL;
 }
 
-static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *environment, struct pool *out,
-                 struct err *err)
+static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *environment,
+                 struct pool *out, struct err *err)
 {
-    size_t each = plan->pool.per_experiment > 0 ? (size_t)plan->pool.per_experiment : dealing->count;
+    size_t each =
+        plan->pool.per_experiment > 0 ? (size_t)plan->pool.per_experiment : dealing->count;
     if (each > dealing->count && each > 1)
-        return err_set(err, "'gpus_per_experiment' is %zu, and this run may use %zu GPU%s", each, dealing->count,
-                       dealing->count == 1 ? "" : "s");
+        return err_set(err, "'gpus_per_experiment' is %zu, and this run may use %zu GPU%s", each,
+                       dealing->count, dealing->count == 1 ? "" : "s");
     out->lane_count = each > 0 && dealing->count > 0 ? dealing->count / each : 1;
     out->lanes = mem_array(out->lane_count, sizeof *out->lanes);
     size_t taken = dealing->count > 0 ? out->lane_count * each : 0;
@@ -180,14 +194,16 @@ static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *
     return true;
 }
 
-bool pool_make(const char *gpus, const struct plan *plan, struct strv *environment, struct pool *out, struct err *err)
+bool pool_make(const char *gpus, const struct plan *plan, struct strv *environment,
+               struct pool *out, struct err *err)
 {
     struct dealing dealing = {0};
     const char *list = gpus ? gpus : plan->pool.gpus, *own = reserved_in(plan);
     *out = (struct pool){0};
     if (own && (list || plan->pool.per_experiment > 1))
         return err_set(err,
-                       "the settings or the registry give %s to a training, which then does not see the GPU that it "
+                       "the settings or the registry give %s to a training, which then does not "
+                       "see the GPU that it "
                        "gets: take it out, or do without '%s'",
                        own,
                        gpus   ? "--gpus"
@@ -196,7 +212,8 @@ bool pool_make(const char *gpus, const struct plan *plan, struct strv *environme
     if (own)
         return true;
     bool clear = find_allowed(&dealing, environment);
-    bool ok = !clear || ((!list || choose(&dealing, list, err)) && deal(&dealing, plan, environment, out, err));
+    bool ok = !clear || ((!list || choose(&dealing, list, err)) &&
+                         deal(&dealing, plan, environment, out, err));
     gpu_devices_fini(&dealing.devices);
     free(dealing.used);
     return ok;
@@ -219,6 +236,7 @@ char *pool_text(const struct pool *pool)
         return NULL;
     size_t each = pool->lanes[0].gpu_count;
     AUTO_FREE char *cpus = cpu_sets_text(&pool->cpu_sets);
-    return mem_printf("%zu GPUs, %zu experiments at a time on %zu GPU%s each%s%s", pool->lane_count * each,
-                      pool->lane_count, each, each == 1 ? "" : "s", cpus ? "; " : "", cpus ? cpus : "");
+    return mem_printf("%zu GPUs, %zu experiments at a time on %zu GPU%s each%s%s",
+                      pool->lane_count * each, pool->lane_count, each, each == 1 ? "" : "s",
+                      cpus ? "; " : "", cpus ? cpus : "");
 }

@@ -79,11 +79,13 @@ static void write_one(int folder, const char *where, const char *file)
     struct stat st, written;
     size_t length = strlen(file);
     AUTO(fs_unfinished_drop) struct fs_unfinished made = {.fd = -1};
-    AUTO_FREE char *page = text_ends_with(file, ".pickle") ? mem_printf("%.*s.html", (int)(length - 7), file)
-                                                           : mem_printf("%s.html", file);
+    AUTO_FREE char *page = text_ends_with(file, ".pickle")
+                               ? mem_printf("%.*s.html", (int)(length - 7), file)
+                               : mem_printf("%s.html", file);
     if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return;
-    /* Under a name of its own: the folder may be somebody else's, and the page's name a link to a file of ours. */
+    /* Under a name of its own: the folder may be somebody else's, and the page's name a link to a
+     * file of ours. */
     if (!fs_unfinished_begin(folder, &made, &err)) {
         cli_warning("%s/%s: %s", where, page, err.text);
         return;
@@ -100,11 +102,13 @@ static void write_one(int folder, const char *where, const char *file)
         cli_warning("%s/%s: its analysis took too long and was ended", where, file);
     else if (!WIFEXITED(status) || WEXITSTATUS(status) > CLI_SOME_FAILED)
         cli_warning("%s/%s cannot be analysed: '" TARE_NAME " memory' says why", where, file);
-    else if (fstat(made.fd, &written) == 0 && written.st_size > 0 && !fs_unfinished_publish(&made, page, true, &err))
+    else if (fstat(made.fd, &written) == 0 && written.st_size > 0 &&
+             !fs_unfinished_publish(&made, page, true, &err))
         cli_warning("%s/%s: %s", where, page, err.text);
 }
 
-/* The last attempt's files stand in the experiment's folder, those of attempts before it in folders of their own. */
+/* The last attempt's files stand in the experiment's folder, those of attempts before it in folders
+ * of their own. */
 static void write_of(int dir, const char *id, const json_t *attempts)
 {
     AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(dir, id) : -1;
@@ -129,7 +133,8 @@ void report_snapshots_write(const json_t *run, const char *run_dir)
     AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (size_t i = 0; dir >= 0 && i < json_array_size(experiments); i++) {
         const json_t *experiment = json_array_get(experiments, i);
-        write_of(dir, json_get_text(experiment, "experiment_id"), json_get(json_get(experiment, "tare"), "attempts"));
+        write_of(dir, json_get_text(experiment, "experiment_id"),
+                 json_get(json_get(experiment, "tare"), "attempts"));
     }
 }
 
@@ -146,8 +151,8 @@ json_t *report_machine_read(int dir)
     return json_incref(doc.root);
 }
 
-static bool write_file(const struct report_options *how, int dir, const char *run_dir, const struct text *page,
-                       struct err *err)
+static bool write_file(const struct report_options *how, int dir, const char *run_dir,
+                       const struct text *page, struct err *err)
 {
     static const char name[] = "report.html";
     if (how->file)
@@ -209,16 +214,18 @@ static json_t *read_effects(int dir)
     return out;
 }
 
-bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how, struct err *err)
+bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how,
+                       struct err *err)
 {
     AUTO_TEXT struct text page = {0};
     AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL), *name = fs_basename(path);
     AUTO_FREE char *way = way_to(run_dir, how->file);
-    AUTO_CLOSE int dir =
-        openat(how->dir ? *how->dir : AT_FDCWD, how->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int dir = openat(how->dir ? *how->dir : AT_FDCWD, how->dir ? "." : run_dir,
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
-    json_t *machine = report_machine_read(dir), *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
+    json_t *machine = report_machine_read(dir),
+           *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
     struct page_options options = {.language = how->language,
                                    .folder = name,
                                    .way = way,

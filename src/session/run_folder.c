@@ -30,8 +30,8 @@ static char *without_end_slashes(const char *path)
 static int make_in(int parent, const char *kind, const char *stamp, char **name, struct err *err)
 {
     for (int suffix = 1; suffix <= SUFFIX_MAX; suffix++) {
-        AUTO_FREE char *tried =
-            suffix == 1 ? mem_printf("%s_%s", kind, stamp) : mem_printf("%s_%s_%d", kind, stamp, suffix);
+        AUTO_FREE char *tried = suffix == 1 ? mem_printf("%s_%s", kind, stamp)
+                                            : mem_printf("%s_%s_%d", kind, stamp, suffix);
         if (mkdirat(parent, tried, 0775) != 0) {
             if (errno == EEXIST)
                 continue;
@@ -48,7 +48,8 @@ static int make_in(int parent, const char *kind, const char *stamp, char **name,
     return -1;
 }
 
-int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, char **path, struct err *err)
+int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, char **path,
+                   struct err *err)
 {
     char stamp[20];
     AUTO_FREE char *name = NULL;
@@ -79,8 +80,10 @@ static bool is_run_folder(int parent, const char *name, const char *prefix)
         if (form[at] == 'd' ? !isdigit((unsigned char)stamp[at]) : stamp[at] != form[at])
             return false;
     const char *suffix = name + length + at;
-    bool has_suffix = suffix[0] == '_' && suffix[1] && strspn(suffix + 1, "0123456789") == strlen(suffix + 1);
-    return (!*suffix || has_suffix) && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    bool has_suffix =
+        suffix[0] == '_' && suffix[1] && strspn(suffix + 1, "0123456789") == strlen(suffix + 1);
+    return (!*suffix || has_suffix) && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(st.st_mode);
 }
 
 /* Later ones of one second have a longer name. */
@@ -97,7 +100,8 @@ char *run_folder_newest(const char *output, const char *kind)
     AUTO_FREE char *folder = without_end_slashes(output);
     AUTO_DIR DIR *dir = opendir(output);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (!is_run_folder(dirfd(dir), entry->d_name, prefix) || (newest && !is_newer(entry->d_name, newest)))
+        if (!is_run_folder(dirfd(dir), entry->d_name, prefix) ||
+            (newest && !is_newer(entry->d_name, newest)))
             continue;
         free(newest);
         newest = mem_strdup(entry->d_name);
@@ -112,7 +116,9 @@ char *run_folder_named(const char *given, struct err *err)
     char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "run");
     AUTO_FREE char *cwd = newest ? NULL : get_current_dir_name();
     if (!newest)
-        err_set(err, "latest: there is no run in %s/%s; say which folder it is (one called latest is ./latest)",
+        err_set(err,
+                "latest: there is no run in %s/%s; say which folder it is (one called latest is "
+                "./latest)",
                 cwd ? cwd : ".", RUN_FOLDER_RESULTS);
     return newest;
 }
@@ -138,8 +144,9 @@ char *reading_leave_out(struct dataset *dataset, struct strv *ids)
     if (ids->count == 0)
         return NULL;
     AUTO_FREE char *list = strv_join(ids, ", ");
-    char *said =
-        mem_printf("left out, as their rows and their folders disagree ('" TARE_NAME " audit' shows where): %s", list);
+    char *said = mem_printf("left out, as their rows and their folders disagree ('" TARE_NAME
+                            " audit' shows where): %s",
+                            list);
     cli_warning("%s", said);
     return said;
 }
@@ -162,7 +169,9 @@ static bool take_defaults(const char *file, struct dataset *dataset)
         return false;
     }
     if (dataset->count > 0 && dataset_take_defaults(dataset, &registry) == 0)
-        cli_warning("%s describes none of the repositories of these experiments: its defaults are not used", file);
+        cli_warning(
+            "%s describes none of the repositories of these experiments: its defaults are not used",
+            file);
     return true;
 }
 

@@ -24,10 +24,11 @@
 static void read_settings(const struct run_options *how, struct run_input *input)
 {
     if (how->made_settings)
-        settings_parse_changed(MADE_SETTINGS, how->made_settings, strlen(how->made_settings), &how->changes,
-                               &input->settings, &input->problems);
+        settings_parse_changed(MADE_SETTINGS, how->made_settings, strlen(how->made_settings),
+                               &how->changes, &input->settings, &input->problems);
     else if (how->settings_path)
-        settings_read_changed(how->settings_path, &how->changes, &input->settings, &input->problems);
+        settings_read_changed(how->settings_path, &how->changes, &input->settings,
+                              &input->problems);
     else
         settings_from_flags(how->repo, how->model, how->mutate, &how->changes, &input->settings);
     const struct json_doc *doc = &input->settings.doc;
@@ -42,19 +43,22 @@ static void read_settings(const struct run_options *how, struct run_input *input
 static void read_registry(const struct run_options *how, struct run_input *input)
 {
     if (how->made_registry) {
-        registry_parse(MADE_REGISTRY, how->made_registry, strlen(how->made_registry), &input->registry,
-                       &input->problems);
+        registry_parse(MADE_REGISTRY, how->made_registry, strlen(how->made_registry),
+                       &input->registry, &input->problems);
         return;
     }
-    AUTO(located_fini) struct located located = locate_registry(how->registry_path, &input->settings.doc);
+    AUTO(located_fini)
+    struct located located = locate_registry(how->registry_path, &input->settings.doc);
     input->registry_path = steal_ptr(located.path);
     input->registry_why = located.why;
     if (input->registry_path)
         registry_read(input->registry_path, &input->registry, &input->problems);
-    /* Settings that cannot be read may name one, and may lie beside one: nothing is known of it yet. */
+    /* Settings that cannot be read may name one, and may lie beside one: nothing is known of it
+     * yet. */
     else if (!how->settings_path || input->settings.doc.root)
         problems_add(&input->problems, SEVERITY_ERROR, &input->settings.doc,
-                     json_get_text(input->settings.doc.root, "registry") ? "$.registry" : NULL, "%s", located.missing);
+                     json_get_text(input->settings.doc.root, "registry") ? "$.registry" : NULL,
+                     "%s", located.missing);
 }
 
 static bool knows(const struct registry *registry, const struct job_settings *job)
@@ -84,7 +88,8 @@ static void make_plan(const struct run_options *how, struct run_input *input)
         .strict = how->changes.strict,
         .for_running = how->for_running,
         .has_gpus = how->for_other_machine ||
-                    gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus, &input->settings.environment),
+                    gpus_are_for_jobs(how->gpus ? how->gpus : input->settings.pool.gpus,
+                                      &input->settings.environment),
         .has_seed = how->has_seed || !input->settings.has_seed,
         .seed = how->has_seed ? how->seed : rng_fresh_seed(),
         .home = getenv("HOME"),
@@ -103,8 +108,9 @@ bool run_input_read(const struct run_options *how, struct run_input *out)
     *out = (struct run_input){0};
     read_settings(how, out);
     read_registry(how, out);
-    /* Files with mistakes are checked against each other all the same, as there may be more of them. Against a registry
-     * of which nothing could be read every name would be reported as unknown. */
+    /* Files with mistakes are checked against each other all the same, as there may be more of
+     * them. Against a registry of which nothing could be read every name would be reported as
+     * unknown. */
     if (out->registry.repo_count > 0 && out->settings.entry_count > 0)
         make_plan(how, out);
     return out->problems.errors == 0;
@@ -180,7 +186,8 @@ static char *try_path(const char *path, struct strv *tried)
 
 static char *try_in(const char *folder, const char *path, struct strv *tried)
 {
-    AUTO_FREE char *joined = strcmp(folder, ".") == 0 ? mem_strdup(path) : mem_printf("%s/%s", folder, path);
+    AUTO_FREE char *joined =
+        strcmp(folder, ".") == 0 ? mem_strdup(path) : mem_printf("%s/%s", folder, path);
     return try_path(joined, tried);
 }
 
@@ -203,8 +210,9 @@ static char *try_named(const char *folder, const char *named, struct strv *tried
     return found ? found : try_path(named, tried);
 }
 
-/* In the study the settings are in settings/, and the registry is beside that folder. A parent that every user can write
- * to, such as /tmp, is not searched, because a registry names commands to run. */
+/* In the study the settings are in settings/, and the registry is beside that folder. A parent that
+ * every user can write to, such as /tmp, is not searched, because a registry names commands to
+ * run. */
 static char *try_parent(const char *folder, struct strv *tried)
 {
     bool is_working = strcmp(folder, ".") == 0;
@@ -220,7 +228,8 @@ static char *try_parent(const char *folder, struct strv *tried)
     return found ? found : try_names_in(parent, tried);
 }
 
-/* The program may have been moved with its folders since it was installed: first as seen from where it lies. */
+/* The program may have been moved with its folders since it was installed: first as seen from where
+ * it lies. */
 static char *try_shared(const char *file, struct strv *tried)
 {
     char *found = NULL;
@@ -258,8 +267,10 @@ struct located locate_registry(const char *given, const struct json_doc *setting
         return out;
     AUTO_STRV struct strv tried = {0};
     /* The folder of the settings; NULL: they are not from a file. */
-    AUTO_FREE char *folder = settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
-    const char *named = settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
+    AUTO_FREE char *folder =
+        settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
+    const char *named =
+        settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
     if (named) {
         out.why = "named in the settings";
         out.path = try_named(folder, named, &tried);
@@ -281,9 +292,10 @@ struct located locate_registry(const char *given, const struct json_doc *setting
     }
     AUTO_FREE char *places = strv_join(&tried, ", ");
     if (!out.path)
-        out.missing =
-            mem_printf("%s (looked for %s); say which by --config REGISTRY.json",
-                       named ? "the registry that the settings name is not there" : "there is no registry", places);
+        out.missing = mem_printf("%s (looked for %s); say which by --config REGISTRY.json",
+                                 named ? "the registry that the settings name is not there"
+                                       : "there is no registry",
+                                 places);
     return out;
 }
 

@@ -37,10 +37,12 @@ void registration_say(void *context, const struct state_report *report)
     const char *open = report->run_dir ? " (" : "", *close = report->run_dir ? ")" : "";
     const char *run_dir = report->run_dir ? report->run_dir : "";
     if (report->verdict == STATE_ENDED)
-        cli_note("ended %zu process%s that %s left%s%s%s%s%s", report->killed, report->killed == 1 ? "" : "es", what,
-                 open, run_dir, close, report->names[0] ? ": " : "", report->names);
+        cli_note("ended %zu process%s that %s left%s%s%s%s%s", report->killed,
+                 report->killed == 1 ? "" : "es", what, open, run_dir, close,
+                 report->names[0] ? ": " : "", report->names);
     else if (report->verdict == STATE_SURVIVED)
-        cli_warning("%s left something%s%s%s that cannot be ended: %s", what, open, run_dir, close, report->reason);
+        cli_warning("%s left something%s%s%s that cannot be ended: %s", what, open, run_dir, close,
+                    report->reason);
 }
 
 struct state *registration_open(void)
@@ -49,10 +51,10 @@ struct state *registration_open(void)
     struct state *state = state_open_user(&err);
     if (state && state_recover(state, RECOVERY_S, registration_say, NULL, &err))
         return state;
-    cli_warning(
-        "no state folder, so what killed runs left is not ended, and this one will not be found if it is killed: "
-        "%s; TARE_STATE_DIR=DIR chooses another folder",
-        err.text);
+    cli_warning("no state folder, so what killed runs left is not ended, and this one will not be "
+                "found if it is killed: "
+                "%s; TARE_STATE_DIR=DIR chooses another folder",
+                err.text);
     state_close(state);
     return NULL;
 }
@@ -71,7 +73,8 @@ struct state *registration_begin(struct state *state, enum state_kind kind, cons
     AUTO_FREE char *absolute = run_dir ? fs_resolve(cwd, run_dir, NULL) : NULL;
     if (!state || state_register(state, kind, absolute, &err))
         return state;
-    cli_warning("this run will not be found by '%s clean' if it is killed: %s; TARE_STATE_DIR=DIR chooses another "
+    cli_warning("this run will not be found by '%s clean' if it is killed: %s; TARE_STATE_DIR=DIR "
+                "chooses another "
                 "folder",
                 TARE_NAME, err.text);
     state_close(state);
@@ -92,7 +95,8 @@ void run_resources_fini(struct run_resources *means)
     caller_fini(&means->caller);
 }
 
-/* Where the machine's /sys is for this process: root looks at the machine itself, not where a user says that one is. */
+/* Where the machine's /sys is for this process: root looks at the machine itself, not where a user
+ * says that one is. */
 static const char *sys_root(void)
 {
     return geteuid() == 0 && getenv("SUDO_UID") ? "" : gpus_root();
@@ -118,8 +122,9 @@ char *governing_leftover_text(int folder)
     if (!governor_leftover_look(folder, sys_root(), &leftover))
         return NULL;
     AUTO_FREE char *former = former_names(&leftover.change);
-    char *text = mem_printf("the CPU frequency governor is still \"%s\", set by a run that was killed; it was %s",
-                            leftover.change.wanted, former);
+    char *text = mem_printf(
+        "the CPU frequency governor is still \"%s\", set by a run that was killed; it was %s",
+        leftover.change.wanted, former);
     return text;
 }
 
@@ -130,8 +135,9 @@ bool governing_recover(int folder, struct err *err)
     bool back = governor_leftover_recover(folder, sys_root(), &leftover, &why);
     if (back) {
         AUTO_FREE char *former = former_names(&leftover.change);
-        cli_note("the CPU frequency governor is %s again: a run that was killed had left it at \"%s\"", former,
-                 leftover.change.wanted);
+        cli_note(
+            "the CPU frequency governor is %s again: a run that was killed had left it at \"%s\"",
+            former, leftover.change.wanted);
     }
     governor_leftover_fini(&leftover);
     if (!why.text[0])
@@ -141,8 +147,8 @@ bool governing_recover(int folder, struct err *err)
     return err_wrap(err, "the CPU frequency governor that a killed run left set");
 }
 
-/* Root's part, before root is given up and before any thread is started: gives back what a dead run left set, and
- * starts the keeper where this process may set governors. */
+/* Root's part, before root is given up and before any thread is started: gives back what a dead run
+ * left set, and starts the keeper where this process may set governors. */
 static void governing_begin(struct governing *out)
 {
     const char *root = sys_root();
@@ -159,7 +165,8 @@ static void governing_begin(struct governing *out)
     state_close(state);
 }
 
-int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet, struct run_resources *out)
+int run_resources_begin(bool will_run, const char *containment, bool as_root, bool quiet,
+                        struct run_resources *out)
 {
     struct err err = {0};
     *out = (struct run_resources){.host = will_run ? meters_open_host() : NULL};
@@ -171,8 +178,8 @@ int run_resources_begin(bool will_run, const char *containment, bool as_root, bo
                    : caller_become(as_root, &out->caller, &err)))
         return cli_failed(CLI_BROKEN, &err);
     if (out->caller.became && !quiet)
-        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)out->caller.uid,
-                 out->caller.environment_from);
+        cli_note("under sudo: everything runs as user %u, with %s environment",
+                 (unsigned)out->caller.uid, out->caller.environment_from);
     return 0;
 }
 
@@ -189,7 +196,8 @@ void governing_end(struct governing *governing)
 {
     struct err err = {0};
     if (!governor_keeper_stop(governing->of_run.keeper, &err))
-        cli_warning("the CPU frequency governor is not what it was before: %s; '%s clean --kill' tries again", err.text,
-                    TARE_NAME);
+        cli_warning("the CPU frequency governor is not what it was before: %s; '%s clean --kill' "
+                    "tries again",
+                    err.text, TARE_NAME);
     governing->of_run.keeper = NULL;
 }

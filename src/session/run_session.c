@@ -41,7 +41,8 @@ static bool open_new(struct session *session, struct err *err)
         .registry_text = registry->text,
         .registry_length = registry->length,
     };
-    session->dir = run_folder_new(session->options->output, session->options->kind ? session->options->kind : "run",
+    session->dir = run_folder_new(session->options->output,
+                                  session->options->kind ? session->options->kind : "run",
                                   clock_realtime_ns(), &session->dir_path, err);
     if (session->dir < 0)
         return false;
@@ -51,7 +52,8 @@ static bool open_new(struct session *session, struct err *err)
     return session->store || err_wrap(err, "%s", session->dir_path);
 }
 
-/* Before anything is repeated: what ran other code is unverified from now on, and repeated where that is asked for. */
+/* Before anything is repeated: what ran other code is unverified from now on, and repeated where
+ * that is asked for. */
 static bool find_other_code(struct session *session, struct err *err)
 {
     AUTO(results_fini) struct results results = {0};
@@ -60,28 +62,30 @@ static bool find_other_code(struct session *session, struct err *err)
     bool any = false;
     for (size_t i = 0; i < results.count && !any; i++)
         any = results.items[i].session > 0;
-    json_t *now =
-        any ? machine_software(store_plan(session->store), &session->containment, &session->environment) : NULL;
+    json_t *now = any ? machine_software(store_plan(session->store), &session->containment,
+                                         &session->environment)
+                      : NULL;
     if (now)
         other_code_find(session->dir, &results, now, &session->other_code);
     json_decref(now);
-    return !session->options->rerun ||
-           again_choose(&results, session->options->rerun_which, &session->other_code, &session->again, err);
+    return !session->options->rerun || again_choose(&results, session->options->rerun_which,
+                                                    &session->other_code, &session->again, err);
 }
 
 static void say_other_code(const struct session *session)
 {
     size_t left = 0;
     for (size_t i = 0; i < session->other_code.size; i++)
-        left += session->other_code.items[i].text && !(session->options->rerun && session->again.items[i]);
+        left += session->other_code.items[i].text &&
+                !(session->options->rerun && session->again.items[i]);
     if (session->other_code.count == 0 || session->options->quiet || session->options->json)
         return;
     AUTO_FREE char *text = other_code_say(&session->other_code);
     if (left == 0)
         cli_note("%s; all of them are repeated", text);
     else
-        cli_warning("%s; %zu of them %s not repeated now: '%s run --rerun unverified RUN' does it", text, left,
-                    left == 1 ? "is" : "are", TARE_NAME);
+        cli_warning("%s; %zu of them %s not repeated now: '%s run --rerun unverified RUN' does it",
+                    text, left, left == 1 ? "is" : "are", TARE_NAME);
 }
 
 static bool open_earlier(struct session *session, struct err *err)
@@ -91,11 +95,14 @@ static bool open_earlier(struct session *session, struct err *err)
         return false;
     if (tasks_are_in(session->dir))
         return err_set(err,
-                       "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
-                       session->dir_path, TARE_NAME, session->options->rerun ? " ... --rerun-contaminated" : "");
+                       "%s: this run was submitted: its experiments are tasks, which '%s submit "
+                       "--resume%s' starts",
+                       session->dir_path, TARE_NAME,
+                       session->options->rerun ? " ... --rerun-contaminated" : "");
     struct stat status;
     if (geteuid() == 0 && fstat(session->dir, &status) == 0 && status.st_uid != 0)
-        cli_warning("%s belongs to user %u: what it says is run as root", session->dir_path, (unsigned)status.st_uid);
+        cli_warning("%s belongs to user %u: what it says is run as root", session->dir_path,
+                    (unsigned)status.st_uid);
     session->store = store_open(session->dir, session->dir_path, err);
     if (!session->store)
         return false;
@@ -118,7 +125,8 @@ static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch
 }
 
 /* Fresh; NULL where no training asks for it. False: it is asked for, and cannot be had. */
-static bool find_preload(const struct strv *environment, const struct plan *plan, char **out, struct err *err)
+static bool find_preload(const struct strv *environment, const struct plan *plan, char **out,
+                         struct err *err)
 {
     *out = NULL;
     if (!plan_says_of_gpu_memory(plan, SWITCH_ON))
@@ -135,7 +143,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         return false;
     struct listeners listeners;
     listeners_begin(session, &listeners);
-    meters_find(&session->environment, store_plan(session->store), session->options->host, &session->meters);
+    meters_find(&session->environment, store_plan(session->store), session->options->host,
+                &session->meters);
     if (!preload && session->meters.options.gpu_count > 0 &&
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
         preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
@@ -147,7 +156,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
-    json_t *software = machine_software(store_plan(session->store), &session->containment, &session->environment);
+    json_t *software =
+        machine_software(store_plan(session->store), &session->containment, &session->environment);
     const struct machine_facts facts = {&session->pool.cpu_sets, &session->meters.options, software,
                                         store_next_session(session->store)};
     struct run_request request = {
@@ -174,14 +184,16 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .software = software,
         .stop_at_failure = session->options->stop_at_failure,
         .calibrates = !session->options->no_calibrate &&
-                      calibrating_is_allowed(store_plan(session->store)->guard.calibrate, &session->environment, NULL),
+                      calibrating_is_allowed(store_plan(session->store)->guard.calibrate,
+                                             &session->environment, NULL),
     };
     AUTO(expected_fini) struct expected earlier = {0};
     if (request.calibrates && session->options->input &&
         session->meters.options.gpu_count > session->meters.options.calibration_count)
         run_input_expect(session->options->input, session->options->output, &earlier);
     request.earlier = &earlier;
-    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &facts, err) &&
+    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &facts,
+                            err) &&
               run_plan(&request, summary, err);
     json_decref(software);
     if (!session->options->part)
@@ -223,15 +235,17 @@ static void say_refused(const struct session *session, const struct results *res
 {
     const struct result *result = &results->items[number - 1];
     AUTO_FREE char *log = mem_printf("%s/%s/training.log", session->dir_path, result->id);
-    cli_error("%s: %s; the others would fail in the same way, so none was begun; its output is in %s", result->id,
-              result->error ? result->error : "failed", log);
+    cli_error(
+        "%s: %s; the others would fail in the same way, so none was begun; its output is in %s",
+        result->id, result->error ? result->error : "failed", log);
 }
 
 /* Who stops a run, such as a service manager or Slurm, kills it after a while. With on_event the
  * results are needed. */
 static bool must_close_soon(const struct session *session, const struct run_summary *summary)
 {
-    return summary->outcome == RUN_INTERRUPTED && !session->on_event && store_is_large(session->store);
+    return summary->outcome == RUN_INTERRUPTED && !session->on_event &&
+           store_is_large(session->store);
 }
 
 static int run_and_close(struct session *session)
@@ -314,29 +328,34 @@ static bool check_sensors(const struct session *session, const struct plan *plan
     bool gpus = meters.options.gpu_count > 0;
     meters_fini(&meters);
     for (size_t i = 0; rapl && i < rapl->count; i++)
-        packages = packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
+        packages =
+            packages || (rapl->domains[i].scope == RAPL_PACKAGE && rapl->domains[i].available);
     if (!gpus && !packages)
-        return err_set(err,
-                       "an energy budget cannot be checked here: the trainings see no GPU with a meter, and "
-                       "no CPU package's "
-                       "energy can be read (%s); '%s doctor' tells what is missing; a time budget needs no meter",
-                       rapl && rapl->reason ? rapl->reason : "there is no counter", TARE_NAME);
+        return err_set(
+            err,
+            "an energy budget cannot be checked here: the trainings see no GPU with a meter, and "
+            "no CPU package's "
+            "energy can be read (%s); '%s doctor' tells what is missing; a time budget needs no "
+            "meter",
+            rapl && rapl->reason ? rapl->reason : "there is no counter", TARE_NAME);
     if (!session->options->quiet && !session->options->json && !packages)
-        cli_note("the budget counts the GPU boards alone: no CPU package's energy can be read here");
+        cli_note(
+            "the budget counts the GPU boards alone: no CPU package's energy can be read here");
     if (!session->options->quiet && !session->options->json && !gpus)
         cli_note("the budget counts the CPU packages alone: the trainings see no GPU");
     return true;
 }
 
-static bool take_budget(struct session *session, const struct plan *plan, const struct run_budget *of_run)
+static bool take_budget(struct session *session, const struct plan *plan,
+                        const struct run_budget *of_run)
 {
     struct err err = {0};
     settle_budget(session, of_run);
     return check_sensors(session, plan, &err) || !refused(&err);
 }
 
-/* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The
- * exit code 2 says: nothing was run. 3 says: look at what was. */
+/* A new run has no folder before it may begin; an earlier one is opened first, as its plan says
+ * which GPUs it needs. The exit code 2 says: nothing was run. 3 says: look at what was. */
 static int open_run(struct session *session)
 {
     struct err err = {0};
@@ -344,7 +363,8 @@ static int open_run(struct session *session)
     int code = options->resume_dir ? 0 : take_gpus(session, &options->input->plan);
     if (code != 0)
         return code;
-    if (!options->resume_dir && !take_budget(session, &options->input->plan, &options->input->plan.budget))
+    if (!options->resume_dir &&
+        !take_budget(session, &options->input->plan, &options->input->plan.budget))
         return CLI_USAGE;
     bool opened = options->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
     if (!opened)
@@ -383,8 +403,9 @@ static int nothing_to_repeat(struct session *session)
     if (!session->options->quiet && !session->options->json)
         say_nothing_to_repeat(session);
     if (!which && session->again.unjudged > 0)
-        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
-                 session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
+        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s",
+                 session->again.unjudged, session->again.unjudged == 1 ? "" : "s",
+                 session->again.unjudged == 1 ? "is" : "are",
                  session->again.unjudged == 1 ? "it is" : "they are");
     return store_close(session->store, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
@@ -418,7 +439,8 @@ static int open_and_run(struct session *session)
     /* Before the store starts its thread: the guardian is a plain fork. */
     session->guardian = guardian_start(&err);
     if (!session->guardian)
-        cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME, err.text);
+        cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME,
+                    err.text);
     int code = open_run(session);
     if (code != 0)
         return code;
@@ -431,7 +453,8 @@ static int open_and_run(struct session *session)
     malloc_trim(0); /* each fork for a job copies what is mapped */
     on_event_begin(session->on_event, session->dir_path);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
-    struct metrics_file *metrics = metrics_file_start(session->options->metrics_textfile, session->dir_path);
+    struct metrics_file *metrics =
+        metrics_file_start(session->options->metrics_textfile, session->dir_path);
     code = run_and_close(session);
     bool closed = store_close(session->store, &err);
     metrics_file_end(metrics);
@@ -453,7 +476,9 @@ static int check_gpus(struct session *session, const struct plan *plan)
         gpu_hold_end(steal_ptr(session->gpus));
         return code;
     }
-    return pool_make(options.gpus, plan, &session->environment, &session->pool, &err) ? 0 : refused(&err);
+    return pool_make(options.gpus, plan, &session->environment, &session->pool, &err)
+               ? 0
+               : refused(&err);
 }
 
 int run_session_check(const struct session_options *options)

@@ -1,10 +1,11 @@
-/* run_session: a session while it lives, and what it tells those who look on. Private to run_session*.c. */
+/* run_session: a session while it lives, and what it tells those who look on. Private to
+ * run_session*.c. */
 #ifndef TARE_SESSION_RUN_SESSION_PRIVATE_H
 #define TARE_SESSION_RUN_SESSION_PRIVATE_H
 
-#include "plan/plan.h"
-#include "plan/event.h"
 #include "machine/contain/contain.h"
+#include "plan/event.h"
+#include "plan/plan.h"
 #include "results/store/store.h"
 #include "run/again.h"
 #include "run/other_code.h"
@@ -27,8 +28,8 @@ struct session {
     struct meters meters;
     struct strv environment; /* what jobs inherit */
     struct store *store;
-    struct run_budget budget; /* of this session */
-    struct again again;       /* what is repeated; empty: this session repeats nothing */
+    struct run_budget budget;     /* of this session */
+    struct again again;           /* what is repeated; empty: this session repeats nothing */
     struct other_code other_code; /* of earlier sessions' results; empty in a new run */
     int dir;
     char *dir_path;
@@ -36,7 +37,8 @@ struct session {
     struct on_event *on_event; /* NULL: there is none */
 };
 
-/* Who hears of a session's events: the display, live.json, whoever started it, and the program of on_event. */
+/* Who hears of a session's events: the display, live.json, whoever started it, and the program of
+ * on_event. */
 struct listeners {
     struct progress *progress;
     struct live_file *live;
@@ -65,8 +67,9 @@ void session_print_stopped(const struct session *session, const struct run_summa
 /* The page is for people: where it cannot be written, the results stand all the same. */
 void session_write_page(const struct session *session);
 
-/* live.json of a run under way (results/store/live.h), replaced about once a second from the events that a session tells. A file that
- * cannot be written is no reason to end a run: nobody can watch it then. (live_file.c) */
+/* live.json of a run under way (results/store/live.h), replaced about once a second from the events
+ * that a session tells. A file that cannot be written is no reason to end a run: nobody can watch
+ * it then. (live_file.c) */
 
 /* Of so many slots (at least one). dir: the run's folder, open; it and plan stay the caller's. */
 struct live_file *live_file_new(int dir, const struct plan *plan, size_t slots);

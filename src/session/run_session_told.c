@@ -82,7 +82,8 @@ static void add_adaptive_saves(const struct session *session, struct text *out)
     char saves[32];
     clock_format_duration(saves_s, saves);
     text_addf(out,
-              "pauses of %g s, as in the study; --cooldown adaptive ends each when the GPUs are idle and cool: up to "
+              "pauses of %g s, as in the study; --cooldown adaptive ends each when the GPUs are "
+              "idle and cool: up to "
               "%s less\n",
               plan->timing.between_runs_s, saves);
 }
@@ -104,8 +105,10 @@ static void say_start(const struct session *session, size_t left)
         double pauses_s = estimate_pauses(plan, NULL);
         clock_format_duration(pauses_s, pauses);
         bool adaptive = plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE && pauses_s > 0;
-        text_addf(&text, "%s, pauses %s%s; results in %s\n", session->options->watch ? " at most" : "",
-                  adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all", session->dir_path);
+        text_addf(&text, "%s, pauses %s%s; results in %s\n",
+                  session->options->watch ? " at most" : "",
+                  adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all",
+                  session->dir_path);
         add_adaptive_saves(session, &text);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
@@ -169,8 +172,9 @@ void listeners_begin_live(struct session *session, struct listeners *listeners)
 
 void listeners_begin(struct session *session, struct listeners *out)
 {
-    *out = (struct listeners){
-        .progress = make_progress(session), .watch = session->options->watch, .on_event = session->on_event};
+    *out = (struct listeners){.progress = make_progress(session),
+                              .watch = session->options->watch,
+                              .on_event = session->on_event};
     say_start(session, skip_done(session, out->progress));
 }
 
@@ -219,12 +223,13 @@ void session_print_stopped(const struct session *session, const struct run_summa
     add_count(&text, summary->interrupted, "interrupted");
     add_count(&text, summary->not_run, "not run");
     AUTO_FREE char *typed = shell_words_path(session->dir_path);
-    text_addf(&text, "\nresults: %s\nto run what is left: %s run --resume %s\n", session->dir_path, TARE_NAME, typed);
-    text_addf(
-        &text,
-        "to close soon, it wrote no report.html ('%s report %s' does), and left most of its records to be compared "
-        "by --resume\n",
-        TARE_NAME, typed);
+    text_addf(&text, "\nresults: %s\nto run what is left: %s run --resume %s\n", session->dir_path,
+              TARE_NAME, typed);
+    text_addf(&text,
+              "to close soon, it wrote no report.html ('%s report %s' does), and left most of its "
+              "records to be compared "
+              "by --resume\n",
+              TARE_NAME, typed);
     message_print(&text);
 }
 
@@ -236,7 +241,7 @@ void session_write_page(const struct session *session)
     bool written = run && report_page_write(run, session->dir_path, &options, &err);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
-    else if (!session->options->json && !session->options->quiet && !session->options->leaves_closing &&
-             !session->detached)
+    else if (!session->options->json && !session->options->quiet &&
+             !session->options->leaves_closing && !session->detached)
         message_printf("report: %s/report.html\n", session->dir_path);
 }

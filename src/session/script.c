@@ -37,8 +37,9 @@ static void read_first_line(const char *path, char line[FIRST_LINE_BYTES])
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
-    ssize_t got =
-        fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, line, FIRST_LINE_BYTES - 1) : 0;
+    ssize_t got = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)
+                      ? read(fd, line, FIRST_LINE_BYTES - 1)
+                      : 0;
     line[got > 0 ? got : 0] = '\0';
     line[strcspn(line, "\r\n")] = '\0';
 }
@@ -54,7 +55,8 @@ bool script_is_one(const char *operand)
     return launcher_is_program(operand) || launcher_is_first_word(operand);
 }
 
-/* The interpreter that a first line names by its path; NULL: none, or env(1), which leaves it to PATH. name: its last step. */
+/* The interpreter that a first line names by its path; NULL: none, or env(1), which leaves it to
+ * PATH. name: its last step. */
 static char *shebang(const char *line, char **name)
 {
     *name = NULL;
@@ -73,7 +75,8 @@ static char *shebang(const char *line, char **name)
     return NULL;
 }
 
-/* The one that is active, else ".venv" or "venv" beside the script or in the working folder; fresh, seen from there. */
+/* The one that is active, else ".venv" or "venv" beside the script or in the working folder; fresh,
+ * seen from there. */
 static char *find_venv(const char *script, const char *active, const char **why)
 {
     static const char *const names[] = {".venv", "venv", NULL};
@@ -87,8 +90,8 @@ static char *find_venv(const char *script, const char *active, const char **why)
     *why = "the virtual environment beside it";
     for (size_t f = 0; f < 2; f++)
         for (size_t i = 0; names[i]; i++) {
-            char *venv =
-                strcmp(folders[f], ".") == 0 ? mem_strdup(names[i]) : mem_printf("%s/%s", folders[f], names[i]);
+            char *venv = strcmp(folders[f], ".") == 0 ? mem_strdup(names[i])
+                                                      : mem_printf("%s/%s", folders[f], names[i]);
             AUTO_FREE char *python = mem_printf("%s/bin/python", venv);
             if (access(python, X_OK) == 0)
                 return venv;
@@ -110,7 +113,8 @@ static bool find_interpreter(struct script *script, const struct strv *environme
     if (!python) {
         script->why = "its first line says how";
         if (access(script->path, X_OK) != 0)
-            return err_set(err, "%s is not executable (chmod +x makes it so), and is not Python", script->path);
+            return err_set(err, "%s is not executable (chmod +x makes it so), and is not Python",
+                           script->path);
         return true;
     }
     if (named && strncmp(name, "python", 6) == 0 && access(named, X_OK) == 0) {
@@ -128,9 +132,11 @@ static bool find_interpreter(struct script *script, const struct strv *environme
         strv_add_owned(&script->command, fs_resolve(script->folder, relative, NULL));
         return true;
     }
-    const char *names[] = {name && strncmp(name, "python", 6) == 0 ? name : "python3", "python3", "python"};
+    const char *names[] = {name && strncmp(name, "python", 6) == 0 ? name : "python3", "python3",
+                           "python"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *found = fs_find_executable(names[i], script->folder, search ? search : "/usr/local/bin:/usr/bin:/bin");
+        char *found = fs_find_executable(names[i], script->folder,
+                                         search ? search : "/usr/local/bin:/usr/bin:/bin");
         if (!found)
             continue;
         script->key = "python";
@@ -139,13 +145,16 @@ static bool find_interpreter(struct script *script, const struct strv *environme
         strv_add_owned(&script->command, found);
         return true;
     }
-    return err_set(err, "there is no python3 on PATH to run %s, and no virtual environment (.venv, venv) beside it",
-                   script->path);
+    return err_set(
+        err,
+        "there is no python3 on PATH to run %s, and no virtual environment (.venv, venv) beside it",
+        script->path);
 }
 
 /* ---- The command line. */
 
-/* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", seen from the working folder; fresh. NULL: neither is there. */
+/* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", seen from the working folder; fresh.
+ * NULL: neither is there. */
 static char *find_module(const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
@@ -160,7 +169,8 @@ static char *find_module(const char *module)
     return NULL;
 }
 
-static void take_words(const struct strv *words, const struct launcher *launcher, struct script *out)
+static void take_words(const struct strv *words, const struct launcher *launcher,
+                       struct script *out)
 {
     const char *word = words->items[launcher->script];
     const char *dot = strrchr(word, '.');
@@ -178,8 +188,8 @@ static void take_words(const struct strv *words, const struct launcher *launcher
 }
 
 /* The script's own Python, whatever launches it, so that --help starts nothing else. */
-static bool find_launched(const struct strv *words, const struct launcher *launcher, const struct strv *environment,
-                          struct script *script, struct err *err)
+static bool find_launched(const struct strv *words, const struct launcher *launcher,
+                          const struct strv *environment, struct script *script, struct err *err)
 {
     const char *search = strv_env_get(environment, "PATH");
     const char *path = search ? search : "/usr/local/bin:/usr/bin:/bin";
@@ -190,7 +200,8 @@ static bool find_launched(const struct strv *words, const struct launcher *launc
     script->why = "as given";
     script->is_python = true;
     if (launcher->python < launcher->script) {
-        AUTO_FREE char *python = fs_find_executable(words->items[launcher->python], script->folder, path);
+        AUTO_FREE char *python =
+            fs_find_executable(words->items[launcher->python], script->folder, path);
         if (!launcher->module && text_ends_with(script->path, ".py") && !fs_is_file(script->path))
             return err_set(err, "the script %s is not there", script->path);
         if (!python)
@@ -198,7 +209,8 @@ static bool find_launched(const struct strv *words, const struct launcher *launc
         strv_add(&script->command, python);
         for (size_t i = launcher->python + 1; i < launcher->script; i++)
             strv_add(&script->command, words->items[i]);
-    } else if (text_ends_with(script->path, ".py") && script->absolute && find_interpreter(script, environment, NULL)) {
+    } else if (text_ends_with(script->path, ".py") && script->absolute &&
+               find_interpreter(script, environment, NULL)) {
         script->key = NULL;
         free(steal_ptr(script->interpreter));
         if (launcher->module)
@@ -206,12 +218,13 @@ static bool find_launched(const struct strv *words, const struct launcher *launc
     } else {
         return true;
     }
-    strv_add(&script->command, launcher->module ? words->items[launcher->script] : script->absolute);
+    strv_add(&script->command,
+             launcher->module ? words->items[launcher->script] : script->absolute);
     return true;
 }
 
-bool script_read(const struct strv *words, const struct strv *environment, const struct script_probing *how,
-                 struct script *out, struct err *err)
+bool script_read(const struct strv *words, const struct strv *environment,
+                 const struct script_probing *how, struct script *out, struct err *err)
 {
     struct launcher launcher;
     *out = (struct script){.folder = getcwd(NULL, 0)};
@@ -244,7 +257,8 @@ bool script_read(const struct strv *words, const struct strv *environment, const
 }
 
 /* "axes lr (0.1, 0.01), seed (3 values): 6 experiments" */
-static void say_axes(const struct script *script, const struct starter_args *args, size_t experiments)
+static void say_axes(const struct script *script, const struct starter_args *args,
+                     size_t experiments)
 {
     AUTO_TEXT struct text axes = {0};
     for (size_t i = 0; i < args->count; i++) {
@@ -277,8 +291,9 @@ char *script_untouched(const struct script *script, const struct starter_args *a
     for (size_t i = 0; i < script->help.count; i++) {
         const struct script_option *option = &script->help.options[i];
         if (!is_named(args, option))
-            strv_add_owned(&options, option->initial ? mem_printf("%s (%s)", option->flag, option->initial)
-                                                     : mem_strdup(option->flag));
+            strv_add_owned(&options, option->initial
+                                         ? mem_printf("%s (%s)", option->flag, option->initial)
+                                         : mem_strdup(option->flag));
     }
     return options.count ? strv_join(&options, ", ") : NULL;
 }
@@ -286,7 +301,8 @@ char *script_untouched(const struct script *script, const struct starter_args *a
 void script_say(const struct script *script, const struct starter_args *args, size_t experiments)
 {
     say_axes(script, args, experiments);
-    AUTO_FREE char *by = script->key            ? mem_printf("run by %s (%s)", script->interpreter, script->why)
+    AUTO_FREE char *by = script->key
+                             ? mem_printf("run by %s (%s)", script->interpreter, script->why)
                          : script->before.count ? mem_printf("started by %s", script->program)
                                                 : mem_strdup("started itself");
     if (script->has_help)
@@ -303,8 +319,8 @@ void script_say(const struct script *script, const struct starter_args *args, si
     }
 }
 
-void script_write(const struct script *script, const char *path, struct starter *starter, struct text *registry,
-                  struct text *settings)
+void script_write(const struct script *script, const char *path, struct starter *starter,
+                  struct text *registry, struct text *settings)
 {
     starter->name = script->name;
     starter->program = script->program;

@@ -16,7 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { QUOTED_BYTES = 160, FIRST_PROGRESS_S = 2, NEXT_PROGRESS_S = 15, SCRIPT_TEXT_BYTES = 1 << 20 };
+enum {
+    QUOTED_BYTES = 160,
+    FIRST_PROGRESS_S = 2,
+    NEXT_PROGRESS_S = 15,
+    SCRIPT_TEXT_BYTES = 1 << 20
+};
 
 /* ---- Whether it is worth starting. */
 
@@ -28,18 +33,20 @@ static char *why_not_python(const struct script_files *files, const struct scrip
         return mem_strdup("its text cannot be read, so it was not started");
     script_parser_find(files, &parser);
     if (!parser.name)
-        return mem_printf("neither it nor a local module that it imports uses a parser of options (argparse, click, "
+        return mem_printf("neither it nor a local module that it imports uses a parser of options "
+                          "(argparse, click, "
                           "Typer, absl, ...), so it was not started with --help%s",
                           files->cut ? "; some modules were too long or too many to be read" : "");
     if (parser.answers_help)
         return NULL;
     if (how->certain)
-        return mem_printf(
-            "its options are read by %s, which does not answer --help by itself: --dry-run does not start "
-            "what could train",
-            parser.name);
+        return mem_printf("its options are read by %s, which does not answer --help by itself: "
+                          "--dry-run does not start "
+                          "what could train",
+                          parser.name);
     if (!parser.names_help)
-        return mem_printf("its options are read by %s, and its text does not mention --help, so it was not started",
+        return mem_printf("its options are read by %s, and its text does not mention --help, so it "
+                          "was not started",
                           parser.name);
     return NULL;
 }
@@ -90,8 +97,8 @@ static void say_progress(void *context, double seconds)
     if (probe->how->quiet || seconds < probe->next_progress_s)
         return;
     probe->next_progress_s = seconds + NEXT_PROGRESS_S;
-    cli_note("%s: waiting for its --help, %.0f s of at most %g s (--no-probe goes on without it)", probe->script->path,
-             seconds, probe->how->timeout_s);
+    cli_note("%s: waiting for its --help, %.0f s of at most %g s (--no-probe goes on without it)",
+             probe->script->path, seconds, probe->how->timeout_s);
 }
 
 static enum job_answer ask(struct probe *probe, const char *option, struct text *answer)
@@ -121,12 +128,14 @@ static char *why_unread(const struct probe *probe, enum job_answer how, const st
     AUTO_FREE char *line = utf8_last_line(text_get(answer), answer->length, QUOTED_BYTES);
     switch (how) {
     case JOB_ANSWER_LONG:
-        return mem_printf("started with --help it wrote more than %d MB, and was ended", SCRIPT_HELP_BYTES >> 20);
+        return mem_printf("started with --help it wrote more than %d MB, and was ended",
+                          SCRIPT_HELP_BYTES >> 20);
     case JOB_ANSWER_NONE:
         return mem_strdup("it could not be started");
     case JOB_ANSWER_WRITABLE:
-        return mem_printf("its folder cannot be made read-only for it (%s), so it was not started with --help",
-                          strerror(probe->refused));
+        return mem_printf(
+            "its folder cannot be made read-only for it (%s), so it was not started with --help",
+            strerror(probe->refused));
     case JOB_ANSWER_ALIVE:
         return mem_strdup("something that it started is still alive after SIGKILL");
     case JOB_ANSWER_FAILED:
@@ -184,17 +193,18 @@ static bool open_folders(const struct script *script, int *working, int *own)
     return *own >= 0;
 }
 
-bool script_probe(struct script *script, const struct strv *environment, const struct script_probing *how,
-                  struct err *err)
+bool script_probe(struct script *script, const struct strv *environment,
+                  const struct script_probing *how, struct err *err)
 {
     AUTO(script_files_fini) struct script_files files = {0};
-    if (script->is_python &&
-        script_files_read(script->absolute, script->folder, strv_env_get(environment, "PYTHONPATH"), &files))
+    if (script->is_python && script_files_read(script->absolute, script->folder,
+                                               strv_env_get(environment, "PYTHONPATH"), &files))
         script_epochs_find(&files, &script->epochs);
     if (how->never)
         script->unread = mem_strdup("it was not started (--no-probe)");
     else
-        script->unread = script->is_python ? why_not_python(&files, how) : why_not_other(script, how);
+        script->unread =
+            script->is_python ? why_not_python(&files, how) : why_not_other(script, how);
     if (script->unread)
         return true;
     AUTO_STRV struct strv own = {0};
@@ -204,10 +214,12 @@ bool script_probe(struct script *script, const struct strv *environment, const s
     containment_assume(CONTAINMENT_AUTO, &containment);
     caller_hide_folders(environment, &containment);
     if (!open_folders(script, &working, &beside)) {
-        script->unread = mem_printf("its folder cannot be opened (%s), so it was not started", strerror(errno));
+        script->unread =
+            mem_printf("its folder cannot be opened (%s), so it was not started", strerror(errno));
         return true;
     }
-    struct probe probe = {script, how, &own, &containment, {working, beside > 0 ? beside : 0}, 0, 0};
+    struct probe probe = {script, how, &own, &containment, {working, beside > 0 ? beside : 0},
+                          0,      0};
     return read_help(&probe, script) ||
            err_set(err,
                    "%s was still running %g s after it was started with --help, and was ended: "

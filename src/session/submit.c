@@ -62,8 +62,8 @@ static size_t chunk_end(const struct numbers *numbers, size_t from, size_t array
     return end;
 }
 
-static struct script make_script(const struct submitted *submitted, const struct numbers *numbers, size_t from,
-                                 size_t end)
+static struct script make_script(const struct submitted *submitted, const struct numbers *numbers,
+                                 size_t from, size_t end)
 {
     const struct plan *plan = &submitted->collected.plan;
     size_t array_size = submitted->submission.array_size;
@@ -94,8 +94,8 @@ void submit_show(const struct submitted *submitted, size_t at_once, struct text 
 }
 
 /* Numbers of the experiments that tasks in the queue are for. */
-static bool find_queued(const struct submitted *submitted, const struct submit_options *options, bool *queued,
-                        struct err *err)
+static bool find_queued(const struct submitted *submitted, const struct submit_options *options,
+                        bool *queued, struct err *err)
 {
     AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0};
     AUTO_STRV struct strv names = {0};
@@ -116,8 +116,8 @@ static bool find_queued(const struct submitted *submitted, const struct submit_o
     return true;
 }
 
-static bool find_missing(const struct submitted *submitted, const struct submit_options *options, struct numbers *out,
-                         size_t *queued_count, struct err *err)
+static bool find_missing(const struct submitted *submitted, const struct submit_options *options,
+                         struct numbers *out, size_t *queued_count, struct err *err)
 {
     const struct collected *collected = &submitted->collected;
     bool *queued = mem_array(collected->plan.count, sizeof *queued);
@@ -135,9 +135,10 @@ static bool find_missing(const struct submitted *submitted, const struct submit_
     return ok;
 }
 
-/* Recorded before sbatch is asked, without a number, so that a lost answer does not lose the array. */
-static bool submit_array(struct submitted *submitted, const struct submit_options *options, struct script *script,
-                         const char *after, struct err *err)
+/* Recorded before sbatch is asked, without a number, so that a lost answer does not lose the
+ * array. */
+static bool submit_array(struct submitted *submitted, const struct submit_options *options,
+                         struct script *script, const char *after, struct err *err)
 {
     AUTO_FREE char *program = program_path();
     AUTO_FREE char *file = mem_printf("%s/submit.sh", submitted->absolute);
@@ -164,20 +165,23 @@ static bool submit_array(struct submitted *submitted, const struct submit_option
         .script = file,
     };
     return fs_write_atomic(submitted->dir, "submit.sh", text_get(&text), text.length, err) &&
-           submission_write(submitted->dir, submission, err) && slurm_submit(&request, &array->job_id, err) &&
+           submission_write(submitted->dir, submission, err) &&
+           slurm_submit(&request, &array->job_id, err) &&
            submission_write(submitted->dir, submission, err);
 }
 
 static void say_array(const struct submission_array *array, size_t count, bool json)
 {
     if (json)
-        message_printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id, array->indices,
-                       array->offset);
+        message_printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id,
+                       array->indices, array->offset);
     else
-        message_printf("job %s: %zu experiment%s (%s)\n", array->job_id, count, count == 1 ? "" : "s", array->indices);
+        message_printf("job %s: %zu experiment%s (%s)\n", array->job_id, count,
+                       count == 1 ? "" : "s", array->indices);
 }
 
-/* So many tasks at a time holds for all arrays of a submission: each waits until the one before has ended. */
+/* So many tasks at a time holds for all arrays of a submission: each waits until the one before has
+ * ended. */
 static bool submit_arrays(struct submitted *submitted, const struct submit_options *options,
                           const struct numbers *missing, struct err *err)
 {
@@ -187,7 +191,8 @@ static bool submit_arrays(struct submitted *submitted, const struct submit_optio
         end = chunk_end(missing, from, submission->array_size);
         struct script script = make_script(submitted, missing, from, end);
         if (!submit_array(submitted, options, &script, after, err))
-            return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from, missing->count);
+            return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from,
+                            missing->count);
         const struct submission_array *array = &submission->arrays[submission->count - 1];
         say_array(array, end - from, options->json);
         free(after);
@@ -196,7 +201,8 @@ static bool submit_arrays(struct submitted *submitted, const struct submit_optio
     return true;
 }
 
-bool submit_missing(struct submitted *submitted, const struct submit_options *options, struct err *err)
+bool submit_missing(struct submitted *submitted, const struct submit_options *options,
+                    struct err *err)
 {
     size_t queued_count;
     AUTO(numbers_fini) struct numbers missing = {0};
@@ -206,13 +212,15 @@ bool submit_missing(struct submitted *submitted, const struct submit_options *op
         cli_note("%zu experiment%s still in the queue, and left there", queued_count,
                  queued_count == 1 ? " is" : "s are");
     if (missing.count == 0)
-        cli_note(options->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
-                                                    : "nothing is missing: nothing was submitted");
+        cli_note(options->only && queued_count == 0
+                     ? "nothing is to be repeated: nothing was submitted"
+                     : "nothing is missing: nothing was submitted");
     return submit_arrays(submitted, options, &missing, err);
 }
 
-/* A file server shows a new folder to another machine within a minute (nfs(5): acdirmax is 60 s), and takes a lock from
- * a machine that is gone after its lease (90 s with Linux's) or when that is back. */
+/* A file server shows a new folder to another machine within a minute (nfs(5): acdirmax is 60 s),
+ * and takes a lock from a machine that is gone after its lease (90 s with Linux's) or when that is
+ * back. */
 static const int64_t FOLDER_NS = 60 * NS_PER_S, LOCK_NS = 180 * NS_PER_S;
 enum { ASK_AGAIN_MS = 1000 };
 
@@ -242,7 +250,8 @@ static struct wait wait_for(const struct strv *env)
 enum look { LOOK_READY, LOOK_NOT_YET, LOOK_REFUSED };
 
 /* How it is at this moment: err says what is wrong unless it is ready. */
-static enum look look(const char *run_dir, size_t number, struct tasks_start *start, struct err *err)
+static enum look look(const char *run_dir, size_t number, struct tasks_start *start,
+                      struct err *err)
 {
     char host[HOST_NAME_MAX + 1] = "?";
     AUTO_FREE char *path = NULL;
@@ -250,17 +259,23 @@ static enum look look(const char *run_dir, size_t number, struct tasks_start *st
     AUTO_CLOSE int dir = run_folder_open(run_dir, &path, err);
     if (dir < 0) {
         bool absent = err->code == ENOENT || err->code == ESTALE;
-        err_wrap(err, "the run's folder cannot be reached from %s, and must be by this path on every machine", host);
+        err_wrap(
+            err,
+            "the run's folder cannot be reached from %s, and must be by this path on every machine",
+            host);
         return absent ? LOOK_NOT_YET : LOOK_REFUSED;
     }
     if (!tasks_are_in(dir)) {
-        err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks, seen from %s", path, host);
+        err_set(err,
+                "%s: this run was not submitted: it holds no plan.json and no tasks, seen from %s",
+                path, host);
         return LOOK_NOT_YET;
     }
     return tasks_begin(dir, path, number, grace_max_s(dir), start, err) ? LOOK_READY : LOOK_REFUSED;
 }
 
-int run_task_begin(const struct strv *env, const char *run_dir, size_t number, struct tasks_start *start)
+int run_task_begin(const struct strv *env, const char *run_dir, size_t number,
+                   struct tasks_start *start)
 {
     struct err err = {0};
     struct wait wait = wait_for(env);
@@ -271,8 +286,9 @@ int run_task_begin(const struct strv *env, const char *run_dir, size_t number, s
         if (now == LOOK_READY)
             return CLI_OK;
         bool held = now == LOOK_REFUSED && err.code == EWOULDBLOCK;
-        bool worth = (now == LOOK_NOT_YET && wait.on_slurm && clock_monotonic_ns() < wait.folder_until_ns) ||
-                     (held && wait.on_slurm && wait.restarted && clock_monotonic_ns() < wait.lock_until_ns);
+        bool worth =
+            (now == LOOK_NOT_YET && wait.on_slurm && clock_monotonic_ns() < wait.folder_until_ns) ||
+            (held && wait.on_slurm && wait.restarted && clock_monotonic_ns() < wait.lock_until_ns);
         if (!worth)
             break;
         poll(NULL, 0, ASK_AGAIN_MS);
@@ -299,9 +315,9 @@ static void say(const struct again *again, bool json)
     if (again->count > 0 && !json)
         message_printf("%zu to repeat (%s)\n", again->count, why);
     if (again->unjudged > 0)
-        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", again->unjudged,
-                 again->unjudged == 1 ? "" : "s", again->unjudged == 1 ? "is" : "are",
-                 again->unjudged == 1 ? "it is" : "they are");
+        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s",
+                 again->unjudged, again->unjudged == 1 ? "" : "s",
+                 again->unjudged == 1 ? "is" : "are", again->unjudged == 1 ? "it is" : "they are");
 }
 
 /* What was planned so is collected: its row says so, and it counts as missing. */
@@ -320,7 +336,8 @@ bool submit_plan_again(struct submitted *submitted, bool json, bool **only, stru
         return false;
     again_of_results(&results, &again);
     say(&again, json);
-    bool ok = again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
+    bool ok =
+        again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
     if (ok && again.count > 0)
         *only = steal_ptr(again.items);
     return ok;

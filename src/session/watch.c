@@ -1,4 +1,5 @@
-/* The loop of tare watch: the run is read, the grid drawn and shown, keys are taken, its runner is asked. */
+/* The loop of tare watch: the run is read, the grid drawn and shown, keys are taken, its runner is
+ * asked. */
 #include "session/watch.h"
 
 #include "base/clock.h"
@@ -45,7 +46,9 @@ static void add_runs_in(const char *path, int dir, struct strv *out)
     AUTO_DIR DIR *list = fs_list(dir, ".");
     for (struct dirent *entry; list && (entry = readdir(list));) {
         AUTO_CLOSE int folder =
-            entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            entry->d_name[0] == '.'
+                ? -1
+                : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder >= 0 && is_run(folder))
             strv_add(&found, entry->d_name);
     }
@@ -70,7 +73,8 @@ static bool add_operand(const char *operand, struct strv *out, struct err *err)
     return out->count > before || err_set(err, "%s: no run, and there is none in it", path);
 }
 
-/* The folders of runs that the operands name, of a folder of runs the latest first; at most 1000. False: there is none. */
+/* The folders of runs that the operands name, of a folder of runs the latest first; at most 1000.
+ * False: there is none. */
 static bool watch_runs_find(const struct strv *operands, struct strv *out, struct err *err)
 {
     if (operands->count == 0)
@@ -103,7 +107,8 @@ static size_t watch_runs_first(const struct strv *runs)
     return 0;
 }
 
-/* So often in a row a terminal may say that there is input and have none before it counts as gone. */
+/* So often in a row a terminal may say that there is input and have none before it counts as
+ * gone. */
 enum { EMPTY_READS = 3 };
 
 /* So long it is told that a request was made. */
@@ -210,7 +215,8 @@ static void read_list(struct watcher *watcher)
     free(watcher->items);
     watcher->items = mem_array(watcher->dirs.count, sizeof *watcher->items);
     for (size_t i = 0; i < watcher->dirs.count; i++)
-        watcher->items[i] = (struct watch_item){watcher->dirs.items[i], watch_run_state(watcher->dirs.items[i])};
+        watcher->items[i] =
+            (struct watch_item){watcher->dirs.items[i], watch_run_state(watcher->dirs.items[i])};
 }
 
 static void ask(struct watcher *watcher)
@@ -221,8 +227,8 @@ static void ask(struct watcher *watcher)
         say(watcher, true, err.text);
         return;
     }
-    AUTO_FREE char *said =
-        mem_printf("asked to %s: its runner takes it within about a second", live_request_name(view->request));
+    AUTO_FREE char *said = mem_printf("asked to %s: its runner takes it within about a second",
+                                      live_request_name(view->request));
     say(watcher, false, said);
 }
 
@@ -278,7 +284,8 @@ static void look(struct watcher *watcher)
     watcher->is_faulty = !live_run_update(&watcher->run, NULL, &watcher->fault);
     if (!watcher->view.said_bad && clock_monotonic_ns() - watcher->said_ns > SAID_NS)
         watcher->view.said[0] = '\0';
-    watcher->next_ns = clock_monotonic_ns() + (int64_t)(watcher->options->every_s * (double)NS_PER_S);
+    watcher->next_ns =
+        clock_monotonic_ns() + (int64_t)(watcher->options->every_s * (double)NS_PER_S);
 }
 
 /* The signal that ends it, or 0. */
@@ -307,7 +314,8 @@ static bool take_keys(struct watcher *watcher)
 /* Gives the signal that ended it; 0: the user did. */
 static int loop(struct watcher *watcher, int signals)
 {
-    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                           {.fd = signals, .events = POLLIN}};
     look(watcher);
     for (;;) {
         draw(watcher);
@@ -369,7 +377,8 @@ static void print_json(const struct watcher *watcher)
     message_print_exact(&text);
 }
 
-/* Of a folder of runs that which may be under way, else the latest; of several operands each of them. */
+/* Of a folder of runs that which may be under way, else the latest; of several operands each of
+ * them. */
 static int print_once(struct watcher *watcher)
 {
     size_t only = watch_runs_first(&watcher->dirs);
@@ -392,14 +401,15 @@ static int print_once(struct watcher *watcher)
 int watch(const struct watch_options *options)
 {
     struct err err = {0};
-    AUTO(fini) struct watcher watcher = {.options = options, .dir = -1, .grid = {.ascii = !width_is_utf8()}};
+    AUTO(fini)
+    struct watcher watcher = {.options = options, .dir = -1, .grid = {.ascii = !width_is_utf8()}};
     if (!watch_runs_find(options->operands, &watcher.dirs, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (options->once)
         return print_once(&watcher);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-        cli_error(
-            "watch draws on a terminal, and there is none: --once prints plain text, --once --json for a program");
+        cli_error("watch draws on a terminal, and there is none: --once prints plain text, --once "
+                  "--json for a program");
         return CLI_USAGE;
     }
     if (!open_run(&watcher, watch_runs_first(&watcher.dirs), &err))

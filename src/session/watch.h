@@ -23,8 +23,9 @@ int watch(const struct watch_options *options);
 /* A terminal in the hands of ncurses. One at a time. (watch_screen.c) */
 struct watch_screen;
 struct watch_screen *watch_screen_new(bool colour, struct err *err);
-void watch_screen_free(struct watch_screen *screen); /* gives the terminal back as it was; NULL: nothing */
-void watch_screen_fit(struct watch_screen *screen);  /* after SIGWINCH */
+/* gives the terminal back as it was; NULL: nothing */
+void watch_screen_free(struct watch_screen *screen);
+void watch_screen_fit(struct watch_screen *screen); /* after SIGWINCH */
 void watch_screen_size(const struct watch_screen *screen, size_t *rows, size_t *columns);
 void watch_screen_show(struct watch_screen *screen, const struct grid *grid);
 int watch_screen_key(struct watch_screen *screen); /* as watch_key takes it; -1: none waits */

@@ -35,8 +35,8 @@ static const struct {
 static struct termios terminal_before;
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-/* A fault of ours must not leave the user without a terminal: the main screen, the cursor, colours (xterm's control sequences), and its
- * modes. */
+/* A fault of ours must not leave the user without a terminal: the main screen, the cursor, colours
+ * (xterm's control sequences), and its modes. */
 static void give_back(int number)
 {
     static const char sequence[] = "\033[0m\033[?1l\033>\033[?1049l\033[?25h";
@@ -48,7 +48,8 @@ static void give_back(int number)
 
 static void catch_faults(bool on)
 {
-    struct sigaction action = {.sa_handler = on ? give_back : SIG_DFL, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on ? give_back : SIG_DFL,
+                               .sa_flags = (int)SA_RESETHAND};
     EACH_OF (fault, faults)
         sigaction(*fault, &action, NULL);
 }
@@ -86,7 +87,8 @@ struct watch_screen *watch_screen_new(bool colour, struct err *err)
     screen->terminal = known ? newterm(NULL, screen->out, screen->in) : NULL;
     if (!screen->terminal) {
         const char *term = getenv("TERM");
-        err_set(err, "the terminal (TERM=%s) cannot be drawn on; --once prints plain text", term ? term : "");
+        err_set(err, "the terminal (TERM=%s) cannot be drawn on; --once prints plain text",
+                term ? term : "");
         watch_screen_free(screen);
         return NULL;
     }
@@ -142,7 +144,8 @@ void watch_screen_size(const struct watch_screen *screen, size_t *rows, size_t *
 static void set_style(struct watch_screen *screen, const struct grid_cell *cell)
 {
     attr_t attributes = cell->chosen ? A_REVERSE : styles[cell->style].attributes;
-    wattr_set(screen->window, attributes, screen->colour && !cell->chosen ? styles[cell->style].pair : 0, NULL);
+    wattr_set(screen->window, attributes,
+              screen->colour && !cell->chosen ? styles[cell->style].pair : 0, NULL);
 }
 
 void watch_screen_show(struct watch_screen *screen, const struct grid *grid)
@@ -154,7 +157,8 @@ void watch_screen_show(struct watch_screen *screen, const struct grid *grid)
         for (size_t i = 0; i < grid->columns;) {
             size_t from = i;
             text_clear(&run);
-            for (; i < grid->columns && cells[i].style == cells[from].style && cells[i].chosen == cells[from].chosen;
+            for (; i < grid->columns && cells[i].style == cells[from].style &&
+                   cells[i].chosen == cells[from].chosen;
                  i++)
                 text_add(&run, cells[i].text);
             set_style(screen, &cells[from]);

@@ -37,19 +37,22 @@ static enum pairs_source source_of(const json_t *gpu, bool counted)
     return counted ? SOURCE_COUNTED : json_says(gpu, "of", "job") ? SOURCE_JOB : SOURCE_DEVICE;
 }
 
-/* The most that all its contexts can have: as counted, else by the first reading; else as large as any that was
- * measured. */
+/* The most that all its contexts can have: as counted, else by the first reading; else as large as
+ * any that was measured. */
 static double context_at_most(const json_t *counted, const struct memory_curve *curve)
 {
     static const double MEASURED_MOST = 640.0 * 1048576;
     struct reading context = json_get_reading(counted, "context_bytes");
     struct curve_shape shape;
     curve_shape(curve, &shape);
-    return context.valid ? context.value : shape.context.valid ? shape.context.value : MEASURED_MOST;
+    return context.valid         ? context.value
+           : shape.context.valid ? shape.context.value
+                                 : MEASURED_MOST;
 }
 
-/* What its processes held together at most and its contexts is how much they can have had at once, though no reading
- * showed it. Contexts are in the curve, which the driver told, and not in what was held. */
+/* What its processes held together at most and its contexts is how much they can have had at once,
+ * though no reading showed it. Contexts are in the curve, which the driver told, and not in what
+ * was held. */
 static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
 {
     struct reading sum = json_get_reading(counted, "sum_peak_bytes"),
@@ -59,13 +62,14 @@ static double hidden_bytes(const json_t *counted, const struct memory_curve *cur
 }
 
 /* Of several runs the one with the highest peak. */
-static void take_seen(struct pairs_model *model, const json_t *gpu, const struct memory_curve *curve)
+static void take_seen(struct pairs_model *model, const json_t *gpu,
+                      const struct memory_curve *curve)
 {
     struct curve_shape shape;
     curve_shape(curve, &shape);
     if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
-        model->seen =
-            (struct overlap_alone){shape.steady.value, shape.peak.value, json_get_reading(gpu, "load_at_peak_percent")};
+        model->seen = (struct overlap_alone){shape.steady.value, shape.peak.value,
+                                             json_get_reading(gpu, "load_at_peak_percent")};
 }
 
 static void take_memory(struct pairs_model *model, const json_t *attempt)
@@ -82,10 +86,12 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     if (!(peak > 0)) /* too short to be seen, or it used no GPU: neither says that it needs none */
         return;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
-    struct reading total = json_get_reading(gpu, "total_bytes"), before = json_get_reading(gpu, "before_bytes");
+    struct reading total = json_get_reading(gpu, "total_bytes"),
+                   before = json_get_reading(gpu, "before_bytes");
     struct reading reserved = json_get_reading(gpu, "reserved_bytes");
     if (total.valid) {
-        double left = total.value - (before.valid ? before.value : 0) - (reserved.valid ? reserved.value : 0);
+        double left =
+            total.value - (before.valid ? before.value : 0) - (reserved.valid ? reserved.value : 0);
         model->total_bytes = total;
         model->before_bytes = before;
         model->available_bytes = (struct reading){left, left > 0};
@@ -102,10 +108,12 @@ static char *proposal_for(const char *cause, const json_t *oom)
 {
     const char *segments = result_remedy(oom, "expandable_segments");
     if (strcmp(cause, "out_of_memory") == 0)
-        return mem_printf("a smaller batch, with gradient accumulation for the same effective batch%s%s",
-                          segments ? ", or " : "", segments ? segments : "");
-    return mem_strdup(strcmp(cause, "timeout") == 0 ? "more time: \"timeout\" of the settings"
-                                                    : "its log says more, below alone/ in this study's folder");
+        return mem_printf(
+            "a smaller batch, with gradient accumulation for the same effective batch%s%s",
+            segments ? ", or " : "", segments ? segments : "");
+    return mem_strdup(strcmp(cause, "timeout") == 0
+                          ? "more time: \"timeout\" of the settings"
+                          : "its log says more, below alone/ in this study's folder");
 }
 
 static void take_failure(struct pairs_model *model, const json_t *experiment)
@@ -151,19 +159,22 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         sums->utilisation[sums->utilisation_count++] = value;
 }
 
-/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may
- * have been higher for a moment. When several processes had what no reading showed, nobody knows. */
+/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the
+ * peak that may have been higher for a moment. When several processes had what no reading showed,
+ * nobody knows. */
 static void take_shape(struct pairs_model *model)
 {
     curve_shape(&model->curve, &model->shape);
     double ripple = model->shape.ripple.valid ? model->shape.ripple.value : 0;
     bool counted = model->source == SOURCE_COUNTED;
     curve_raise(&model->curve, counted ? ripple : model->hidden_bytes);
-    model->margin_bytes = pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple);
+    model->margin_bytes =
+        pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple);
 }
 
 /* The runs of one model, known ones first. */
-static json_t *runs_of(const struct pairs_model *model, const json_t *experiments, const json_t *entries)
+static json_t *runs_of(const struct pairs_model *model, const json_t *experiments,
+                       const json_t *entries)
 {
     json_t *runs = model->known ? json_copy(model->known) : json_array();
     size_t at = 0;
@@ -193,13 +204,15 @@ static void take_runs(struct pairs_model *model, const json_t *runs)
 static json_t *known_json(const struct pairs_model *model, json_t *runs)
 {
     return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
-                     json_text_or_null(model->model), "hyperparameters", model->params, "gpu_memory_limit",
-                     pairs_limit_json(&model->gpu_limit), "runs", runs);
+                     json_text_or_null(model->model), "hyperparameters", model->params,
+                     "gpu_memory_limit", pairs_limit_json(&model->gpu_limit), "runs", runs);
 }
 
-json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings)
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
+                               const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
+    const json_t *experiments = json_get(results, "experiments"),
+                 *entries = json_get(settings, "experiments");
     json_t *measured = json_array();
     EACH (model, study->models, study->model_count) {
         json_t *runs = runs_of(model, experiments, entries);
@@ -230,20 +243,23 @@ void feasibility_predict(struct feasibility *study, double gpu_bytes)
         if (model->before_bytes.valid && model->before_bytes.value > study->before_bytes)
             study->before_bytes = model->before_bytes.value;
         if (!(gpu_bytes > 0) && model->total_bytes.valid && model->available_bytes.valid &&
-            (study->room.total_bytes <= 0 || model->available_bytes.value < study->room.available_bytes))
-            study->room = (struct pairs_room){model->total_bytes.value, model->available_bytes.value};
+            (study->room.total_bytes <= 0 ||
+             model->available_bytes.value < study->room.available_bytes))
+            study->room =
+                (struct pairs_room){model->total_bytes.value, model->available_bytes.value};
     }
     for (size_t i = 0; i < study->pair_count; i++) {
         struct pairs_pair *pair = &study->pairs[i];
-        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        const struct pairs_model *fore = &study->models[pair->foreground],
+                                 *back = &study->models[pair->background];
         struct pairs_timing timing = study->timing;
         double after_s;
         if (proof_is_aligned(study, pair) && proof_start_after(study, pair, &after_s)) {
             timing.lead_low_s = fmin(timing.lead_low_s, after_s);
             timing.lead_high_s = fmax(timing.lead_high_s, after_s);
         }
-        pairs_predict(&fore->curve, fore->margin_bytes, &back->curve, back->margin_bytes, &timing, &study->room,
-                      &pair->prediction);
+        pairs_predict(&fore->curve, fore->margin_bytes, &back->curve, back->margin_bytes, &timing,
+                      &study->room, &pair->prediction);
     }
     qsort(study->pairs, study->pair_count, sizeof *study->pairs, by_risk);
 }
@@ -260,7 +276,8 @@ static bool has_limit(const json_t *json, const struct gpu_limit *limit)
 bool known_is_of(const json_t *json, const struct pairs_model *model)
 {
     return json_says(json, "repo", model->repo) && json_says(json, "model", model->model) &&
-           json_equal(json_get(json, "hyperparameters"), model->params) && has_limit(json, &model->gpu_limit);
+           json_equal(json_get(json, "hyperparameters"), model->params) &&
+           has_limit(json, &model->gpu_limit);
 }
 
 /* One that failed is tried anew. */

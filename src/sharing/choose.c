@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const epochs_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs"};
+static const char *const epochs_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs",
+                                           "nb_epochs"};
 
 /* Beside each other each takes longer, by how much is not known beforehand. */
 static const double SLOWDOWN_MAX = 3;
@@ -50,8 +51,8 @@ bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b)
 }
 
 /* Gives the model's place. */
-static size_t add_model(struct feasibility *study, const struct registry *registry, const struct entry_settings *entry,
-                        const struct job_settings *job)
+static size_t add_model(struct feasibility *study, const struct registry *registry,
+                        const struct entry_settings *entry, const struct job_settings *job)
 {
     const struct repo *repo = registry_find(registry, job->repo);
     const struct param *epochs = epochs_param(repo);
@@ -59,7 +60,8 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         if (strcmp(model->repo, job->repo) == 0 && strcmp(model->model, job->model) == 0 &&
-            json_equal(model->params, params) && pairs_same_limit(&model->gpu_limit, &job->gpu_limit)) {
+            json_equal(model->params, params) &&
+            pairs_same_limit(&model->gpu_limit, &job->gpu_limit)) {
             json_decref(params);
             return i;
         }
@@ -80,13 +82,16 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     return study->model_count++;
 }
 
-static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry, double expected_s)
+static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry,
+                     double expected_s)
 {
     EACH (pair, study->pairs, study->pair_count)
         if (pair->foreground == foreground && pair->background == background)
             return;
-    study->pairs[study->pair_count++] = (struct pairs_pair){
-        .foreground = foreground, .background = background, .entry = entry, .expected_s = expected_s};
+    study->pairs[study->pair_count++] = (struct pairs_pair){.foreground = foreground,
+                                                            .background = background,
+                                                            .entry = entry,
+                                                            .expected_s = expected_s};
 }
 
 /* The shortest name that tells it from the others. */
@@ -118,23 +123,25 @@ void feasibility_check(const struct settings *settings, struct problems *problem
     EACH (entry, settings->entries, settings->entry_count) {
         bool points = entry->foreground.mode == MODE_GRID || entry->foreground.mode == MODE_LIST;
         if (points || entry->seeds.json_path)
-            problems_add(problems, SEVERITY_ERROR, &settings->doc, entry->json_path,
-                         "this command cannot take %s: write an entry with one value of each hyperparameter",
-                         points ? "a grid or a list of points" : "'seeds'");
+            problems_add(
+                problems, SEVERITY_ERROR, &settings->doc, entry->json_path,
+                "this command cannot take %s: write an entry with one value of each hyperparameter",
+                points ? "a grid or a list of points" : "'seeds'");
     }
     if (settings->seeds.json_path)
         problems_add(problems, SEVERITY_ERROR, &settings->doc, settings->seeds.json_path,
                      "this command cannot take 'seeds': leave it out");
 }
 
-void feasibility_choose(const struct settings *settings, const struct registry *registry, struct feasibility *out)
+void feasibility_choose(const struct settings *settings, const struct registry *registry,
+                        struct feasibility *out)
 {
     json_t *entries = json_object_get(settings->doc.root, "experiments");
     *out = (struct feasibility){
         .models = mem_array(2 * settings->entry_count + 1, sizeof *out->models),
         .pairs = mem_array(settings->entry_count + 1, sizeof *out->pairs),
-        .timing = {settings->parallel.wait_s, settings->parallel.limit_s, settings->parallel.restart_delay_s,
-                   SLOWDOWN_MAX},
+        .timing = {settings->parallel.wait_s, settings->parallel.limit_s,
+                   settings->parallel.restart_delay_s, SLOWDOWN_MAX},
         .hold_s = settings->parallel.hold_s,
         .overlap_s = PAIRS_OVERLAP_S,
         .pair_s = PAIRS_PAIR_S,

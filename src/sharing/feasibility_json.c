@@ -11,7 +11,8 @@
 
 #define MODEL(key, member)       RECORD_AS(struct pairs_model, key, member)
 #define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
-static const struct record_field model_names[] = {MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
+static const struct record_field model_names[] = {
+    MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
 static const struct record_field model_fields[] = {
     MODEL("one_epoch", has_epochs),
     MODEL("epochs", full_epochs),
@@ -76,19 +77,21 @@ static const struct record_field outcome_overlap[] = {
     OUTCOME("looks_at_peaks", at_peaks),
     RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes),
     {0}};
-static const struct record_field outcome_states[] = {OUTCOME("measured_s", measured_s),
-                                                     OUTCOME("started", started),
-                                                     OUTCOME("finished", finished),
-                                                     OUTCOME("out_of_memory", out_of_memory),
-                                                     OUTCOME("background_failed", background_failed),
-                                                     {0}};
+static const struct record_field outcome_states[] = {
+    OUTCOME("measured_s", measured_s),
+    OUTCOME("started", started),
+    OUTCOME("finished", finished),
+    OUTCOME("out_of_memory", out_of_memory),
+    OUTCOME("background_failed", background_failed),
+    {0}};
 static const struct record_field outcome_figures[] = {
     RECORD_BYTES(struct pairs_outcome, "peak_bytes", peak_bytes),
     OUTCOME("foreground_seconds", seconds),
     OUTCOME("background_seconds", background_seconds),
     OUTCOME("foreground_slowdown", slowdown),
     OUTCOME("background_slowdown", background_slowdown),
-    RECORD_STRUCT_IF(struct pairs_outcome, attribution.by, "attribution", attribution, attribution_fields),
+    RECORD_STRUCT_IF(struct pairs_outcome, attribution.by, "attribution", attribution,
+                     attribution_fields),
     OUTCOME("foreground_joules_estimate", joules),
     OUTCOME("background_joules_estimate", background_joules),
     OUTCOME("foreground_joules_ratio", joules_ratio),
@@ -109,7 +112,8 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
     json_object_set(json, "experiments", outcome->runs);
     record_set(json, outcome_overlap, outcome);
     struct reading peaks = pairs_peaks_alone(study, pair);
-    json_object_set_new(json, "peaks_alone_bytes", peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
+    json_object_set_new(json, "peaks_alone_bytes",
+                        peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
     record_set(json, outcome_states, outcome);
     json_object_set_new(json, "background_loops", json_integer(outcome->loops));
     json_set_count(json, "metrics", outcome->metrics);
@@ -118,7 +122,8 @@ static json_t *outcome_json(const struct feasibility *study, const struct pairs_
 }
 
 static const struct record_field pair_fields[] = {
-    RECORD_STRUCT_IF(struct pairs_pair, prediction.known, "predicted", prediction, prediction_fields),
+    RECORD_STRUCT_IF(struct pairs_pair, prediction.known, "predicted", prediction,
+                     prediction_fields),
     RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name),
     RECORD_AS(struct pairs_pair, "why", outcome.why),
     {0}};
@@ -139,8 +144,8 @@ static json_t *criteria_json(const struct pairs_criterion *criteria, size_t coun
     json_t *list = json_array();
     EACH (item, criteria, count) {
         json_t *met = item->known ? json_boolean(item->met) : json_null();
-        json_array_append_new(
-            list, json_pack("{s:s, s:o, s:s}", "criterion", item->what, "met", met, "detail", item->detail));
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "criterion", item->what, "met",
+                                              met, "detail", item->detail));
     }
     return list;
 }
@@ -164,22 +169,26 @@ static json_t *tiers_json(const struct feasibility *study)
     json_t *list = json_array();
     limits_count(study, &account);
     for (size_t i = 0; i < TIER_COUNT + (account.by_size[TIER_COUNT].pairs > 0); i++) {
-        static const struct limits_tier none = {.up_to_bytes = INFINITY, .up_to_share = INFINITY, .expected = NAN};
+        static const struct limits_tier none = {
+            .up_to_bytes = INFINITY, .up_to_share = INFINITY, .expected = NAN};
         const struct limits_tier *tier = i < TIER_COUNT ? &limits_tiers[i] : &none;
         bool ends = isfinite(tier->up_to_bytes);
-        json_array_append_new(list, json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o}", "tier", tier->name, "up_to_bytes",
-                                              ends ? json_integer((json_int_t)tier->up_to_bytes) : json_null(),
-                                              "up_to_share", json_finite(tier->up_to_share), "expected_rate",
-                                              json_finite(tier->expected), "by_size", success_json(&account.by_size[i]),
-                                              "by_share", success_json(&account.by_share[i])));
+        json_array_append_new(
+            list,
+            json_pack("{s:s?, s:o, s:o, s:o, s:o, s:o}", "tier", tier->name, "up_to_bytes",
+                      ends ? json_integer((json_int_t)tier->up_to_bytes) : json_null(),
+                      "up_to_share", json_finite(tier->up_to_share), "expected_rate",
+                      json_finite(tier->expected), "by_size", success_json(&account.by_size[i]),
+                      "by_share", success_json(&account.by_share[i])));
     }
     return list;
 }
 
 #define COUNT(key, member) RECORD_AS(struct pairs_counts, key, member)
 static const struct record_field count_fields[] = {
-    COUNT("not_run", of[PAIRS_NOT_RUN]), COUNT("failed", of[PAIRS_FAILED]), COUNT("not_proven", of[PAIRS_NOT_PROVEN]),
-    COUNT("proven", of[PAIRS_PROVEN]),   COUNT("recommended", recommended), {0}};
+    COUNT("not_run", of[PAIRS_NOT_RUN]),       COUNT("failed", of[PAIRS_FAILED]),
+    COUNT("not_proven", of[PAIRS_NOT_PROVEN]), COUNT("proven", of[PAIRS_PROVEN]),
+    COUNT("recommended", recommended),         {0}};
 
 #define ROOM_BYTES(key, member) RECORD_BYTES_IF(struct pairs_room, total_bytes, key, member)
 static const struct record_field room_fields[] = {
@@ -196,10 +205,12 @@ json_t *feasibility_json(const struct feasibility *study)
         json_array_append_new(models, model_json(model));
     EACH (pair, study->pairs, study->pair_count)
         json_array_append_new(pairs, pair_json(study, pair));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu", record_json(room_fields, &study->room),
-                     "overlap_asked_s", json_finite(study->overlap_s), "estimate", forecast_json(&study->forecast),
-                     "counts", record_json(count_fields, &counts), "tiers", tiers_json(study), "models", models,
-                     "pairs", pairs, "criteria", criteria_json(criteria, PAIRS_CRITERIA), "study_criteria",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu",
+                     record_json(room_fields, &study->room), "overlap_asked_s",
+                     json_finite(study->overlap_s), "estimate", forecast_json(&study->forecast),
+                     "counts", record_json(count_fields, &counts), "tiers", tiers_json(study),
+                     "models", models, "pairs", pairs, "criteria",
+                     criteria_json(criteria, PAIRS_CRITERIA), "study_criteria",
                      criteria_json(limits, LIMITS_CRITERIA));
 }
 
@@ -238,7 +249,8 @@ static void add_kinds(struct text *out, const struct pairs_outcome *outcome)
     add_text(out, text_get(&kinds));
 }
 
-static void add_proof(const struct feasibility *study, const struct pairs_pair *pair, struct text *out)
+static void add_proof(const struct feasibility *study, const struct pairs_pair *pair,
+                      struct text *out)
 {
     const struct pairs_outcome *real = &pair->outcome;
     struct reading peaks = pairs_peaks_alone(study, pair);
@@ -254,9 +266,11 @@ static void add_proof(const struct feasibility *study, const struct pairs_pair *
     add_number(out, mib(peaks.valid, peaks.value));
 }
 
-static void add_row(const struct feasibility *study, const struct pairs_pair *pair, struct text *out)
+static void add_row(const struct feasibility *study, const struct pairs_pair *pair,
+                    struct text *out)
 {
-    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    const struct pairs_model *fore = &study->models[pair->foreground],
+                             *back = &study->models[pair->background];
     const struct pairs_prediction *told = &pair->prediction;
     const struct pairs_outcome *real = &pair->outcome;
     bool known = told->known;
@@ -306,11 +320,14 @@ void feasibility_csv(const struct feasibility *study, struct text *out)
         out,
         "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
         "background_memory_source,aligned_mib,safe_mib,margin_mib,"
-        "available_mib,tier,class,tier_by_size,class_by_size,predicted_to_fit,outcome,why,verdict,evidence,experiments,"
+        "available_mib,tier,class,tier_by_size,class_by_size,predicted_to_fit,outcome,why,verdict,"
+        "evidence,experiments,"
         "clean_experiments,"
-        "overlap_s,looks_at_peaks,together_mib,peaks_alone_mib,started,foreground_finished,background_loops,metrics,"
+        "overlap_s,looks_at_peaks,together_mib,peaks_alone_mib,started,foreground_finished,"
+        "background_loops,metrics,"
         "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
-        "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_"
+        "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,"
+        "background_"
         "joules_ratio,"
         "pair_joules,one_after_the_other_joules,cause,"
         "proposal,recommended\n");

@@ -30,12 +30,15 @@ static struct reading measured_seconds(const struct pairs_model *model)
     if (model->seconds.valid)
         return model->seconds;
     for (size_t i = 0; i < json_array_size(model->known); i++)
-        add(&runs, 1, json_get_reading(result_attempt(json_array_get(model->known, i)), "duration_seconds"));
+        add(&runs, 1,
+            json_get_reading(result_attempt(json_array_get(model->known, i)), "duration_seconds"));
     return (struct reading){runs.known ? runs.known_s / (double)runs.known : 0, runs.known > 0};
 }
 
-/* Earlier runs know seconds of an epoch where the hyperparameter has the name that history_read looks for. */
-static struct reading earlier_seconds(const struct pairs_model *model, bool parallel, const struct expected *earlier)
+/* Earlier runs know seconds of an epoch where the hyperparameter has the name that history_read
+ * looks for. */
+static struct reading earlier_seconds(const struct pairs_model *model, bool parallel,
+                                      const struct expected *earlier)
 {
     AUTO_FREE char *context = space_context(model->repo, model->model, parallel);
     bool epochs = model->epochs_name && strcmp(model->epochs_name, "epochs") == 0;
@@ -49,8 +52,8 @@ static struct reading alone_seconds(const struct pairs_model *model, const struc
 }
 
 /* model: the foreground; expected_s: by the settings, 0: not said. */
-static struct reading pair_seconds(const struct feasibility *study, const struct pairs_model *model, double expected_s,
-                                   const struct expected *earlier)
+static struct reading pair_seconds(const struct feasibility *study, const struct pairs_model *model,
+                                   double expected_s, const struct expected *earlier)
 {
     struct reading fore = measured_seconds(model);
     if (!fore.valid && expected_s > 0)
@@ -64,7 +67,8 @@ static struct reading pair_seconds(const struct feasibility *study, const struct
 }
 
 /* The longer one is in front, as feasibility_pair_all has it. */
-static void add_all_pairs(const struct feasibility *study, const struct expected *earlier, struct sum *pairs)
+static void add_all_pairs(const struct feasibility *study, const struct expected *earlier,
+                          struct sum *pairs)
 {
     for (size_t i = 0; i < study->model_count; i++)
         for (size_t j = i + 1; j < study->model_count; j++) {
@@ -79,10 +83,13 @@ static struct forecast_part part_of(const struct sum *sum, double pause_s)
     double mean_s = sum->known ? sum->known_s / (double)sum->known : 0;
     double pauses_s = sum->count > 1 ? (double)(sum->count - 1) * pause_s : 0;
     return (struct forecast_part){
-        sum->count, sum->known, {(double)sum->count * mean_s + pauses_s, sum->known > 0 || sum->count == 0}};
+        sum->count,
+        sum->known,
+        {(double)sum->count * mean_s + pauses_s, sum->known > 0 || sum->count == 0}};
 }
 
-void forecast_make(const struct feasibility *study, const struct forecast_options *options, struct forecast *out)
+void forecast_make(const struct feasibility *study, const struct forecast_options *options,
+                   struct forecast *out)
 {
     struct sum alone = {0}, pairs = {0};
     EACH (model, study->models, study->model_count) {
@@ -93,11 +100,13 @@ void forecast_make(const struct feasibility *study, const struct forecast_option
         add_all_pairs(study, options->earlier, &pairs);
     for (size_t i = 0; i < study->pair_count && !options->all_pairs; i++) {
         const struct pairs_pair *pair = &study->pairs[i];
-        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        const struct pairs_model *fore = &study->models[pair->foreground],
+                                 *back = &study->models[pair->background];
         if ((!fore->ran || fore->succeeded) && (!back->ran || back->succeeded))
             add(&pairs, 1, pair_seconds(study, fore, pair->expected_s, options->earlier));
     }
-    *out = (struct forecast){part_of(&alone, options->pause_s), part_of(&pairs, options->pause_s), {0, false}};
+    *out = (struct forecast){
+        part_of(&alone, options->pause_s), part_of(&pairs, options->pause_s), {0, false}};
     out->seconds = (struct reading){out->alone.seconds.value + out->pairs.seconds.value,
                                     out->alone.seconds.valid && out->pairs.seconds.valid};
 }
@@ -109,10 +118,11 @@ static const struct record_field part_fields[] = {RECORD(struct forecast_part, c
 
 json_t *forecast_json(const struct forecast *forecast)
 {
-    static const struct record_field fields[] = {RECORD_STRUCT(struct forecast, "alone", alone, part_fields),
-                                                 RECORD_STRUCT(struct forecast, "pairs", pairs, part_fields),
-                                                 RECORD(struct forecast, seconds),
-                                                 {0}};
+    static const struct record_field fields[] = {
+        RECORD_STRUCT(struct forecast, "alone", alone, part_fields),
+        RECORD_STRUCT(struct forecast, "pairs", pairs, part_fields),
+        RECORD(struct forecast, seconds),
+        {0}};
     return record_json(fields, forecast);
 }
 
@@ -127,6 +137,7 @@ static struct forecast_part part_from_json(const json_t *json)
 
 void forecast_from_json(const json_t *json, struct forecast *out)
 {
-    *out = (struct forecast){part_from_json(json_get(json, "alone")), part_from_json(json_get(json, "pairs")),
+    *out = (struct forecast){part_from_json(json_get(json, "alone")),
+                             part_from_json(json_get(json, "pairs")),
                              json_get_reading(json, "seconds")};
 }

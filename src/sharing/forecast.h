@@ -14,9 +14,9 @@ struct feasibility;
 
 struct forecast_options {
     const struct expected *earlier; /* how long earlier runs took (plan/expected.h) */
-    int repeats; /* of each model alone; 0: that part is over */
-    bool all_pairs; /* of the models, instead of the study's */
-    double pause_s; /* between two experiments */
+    int repeats;                    /* of each model alone; 0: that part is over */
+    bool all_pairs;                 /* of the models, instead of the study's */
+    double pause_s;                 /* between two experiments */
 };
 
 struct forecast_part {

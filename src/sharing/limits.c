@@ -10,9 +10,9 @@
 #define MB           1e6
 #define STUDY_GPU_MB 8000.0
 
-#define TIER(name, up_to_mb, expected)                                                                                 \
-    {                                                                                                                  \
-        name, (up_to_mb)*MB, (up_to_mb) / STUDY_GPU_MB, expected                                                       \
+#define TIER(name, up_to_mb, expected)                           \
+    {                                                            \
+        name, (up_to_mb)*MB, (up_to_mb) / STUDY_GPU_MB, expected \
     }
 const struct limits_tier limits_tiers[TIER_COUNT] = {
     [TIER_ULTRA_LOW] = TIER("ultra-low", 1300, 1.00),
@@ -48,7 +48,8 @@ enum pairs_tier pairs_tier_of(double bytes, double total_bytes)
 {
     size_t tier = TIER_ULTRA_LOW;
     /* Multiplied, not divided: a limit itself belongs to its tier. */
-    while (tier < TIER_HIGH && bytes * (STUDY_GPU_MB * MB) > limits_tiers[tier].up_to_bytes * total_bytes)
+    while (tier < TIER_HIGH &&
+           bytes * (STUDY_GPU_MB * MB) > limits_tiers[tier].up_to_bytes * total_bytes)
         tier++;
     return (enum pairs_tier)tier;
 }
@@ -68,8 +69,8 @@ enum pairs_risk limits_risk_of(double bytes)
 char *limits_risks_text(void)
 {
     return mem_printf("%s below %.0f MB, %s up to %.0f MB, %s above", risks[RISK_STABLE].name,
-                      risks[RISK_STABLE].up_to_mb, risks[RISK_USABLE].name, risks[RISK_USABLE].up_to_mb,
-                      risks[RISK_HIGH].name);
+                      risks[RISK_STABLE].up_to_mb, risks[RISK_USABLE].name,
+                      risks[RISK_USABLE].up_to_mb, risks[RISK_HIGH].name);
 }
 
 static void add(struct limits_success *success, const struct pairs_outcome *outcome)
@@ -103,16 +104,18 @@ static void judge_memory(const struct feasibility *study, struct pairs_criterion
         if (pair->outcome.peak_bytes.valid)
             most = (struct reading){fmax(most.value, pair->outcome.peak_bytes.value), true};
     double share = study->room.total_bytes > 0 ? most.value / study->room.total_bytes : 0;
-    out[0] = (struct pairs_criterion){"every pair leaves room on a GPU of 8 GB", most.valid, most.value < MOST_MB * MB,
-                                      "not measured"};
+    out[0] = (struct pairs_criterion){"every pair leaves room on a GPU of 8 GB", most.valid,
+                                      most.value < MOST_MB * MB, "not measured"};
     out[1] = (struct pairs_criterion){"every pair leaves room on this GPU", most.valid && share > 0,
                                       share < limits_usable_share, "not measured"};
     if (out[0].known)
-        snprintf(out[0].detail, sizeof out[0].detail, "the largest has %.0f MB, less than %.0f MB is asked for",
-                 most.value / MB, MOST_MB);
+        snprintf(out[0].detail, sizeof out[0].detail,
+                 "the largest has %.0f MB, less than %.0f MB is asked for", most.value / MB,
+                 MOST_MB);
     if (out[1].known)
-        snprintf(out[1].detail, sizeof out[1].detail, "the largest has %.1f %%, less than %.0f %% is asked for",
-                 100 * share, 100 * limits_usable_share);
+        snprintf(out[1].detail, sizeof out[1].detail,
+                 "the largest has %.1f %%, less than %.0f %% is asked for", 100 * share,
+                 100 * limits_usable_share);
 }
 
 /* On a machine without a meter all pairs lack energy, which does not count against them. */
@@ -127,9 +130,11 @@ static void judge_records(const struct feasibility *study, struct pairs_criterio
         metrics += outcome->metrics > 0;
         energies += outcome->pair_joules.valid;
     }
-    *out = (struct pairs_criterion){"each that works has metrics, and energy where a meter is", worked > 0,
+    *out = (struct pairs_criterion){"each that works has metrics, and energy where a meter is",
+                                    worked > 0,
                                     metrics == worked && (energies == worked || energies == 0), ""};
-    snprintf(out->detail, sizeof out->detail, "metrics of %zu of %zu pairs, energy of %zu", metrics, worked, energies);
+    snprintf(out->detail, sizeof out->detail, "metrics of %zu of %zu pairs, energy of %zu", metrics,
+             worked, energies);
 }
 
 void limits_criteria(const struct feasibility *study, struct pairs_criterion out[LIMITS_CRITERIA])
@@ -137,9 +142,10 @@ void limits_criteria(const struct feasibility *study, struct pairs_criterion out
     struct limits_account account;
     limits_count(study, &account);
     size_t least = (LEAST_WORKED * account.all.pairs + LEAST_OF - 1) / LEAST_OF;
-    out[0] = (struct pairs_criterion){"nearly all pairs work", account.all.ran > 0, account.all.worked >= least, ""};
-    snprintf(out[0].detail, sizeof out[0].detail, "%zu of %zu pairs, at least %zu are asked for", account.all.worked,
-             account.all.pairs, least);
+    out[0] = (struct pairs_criterion){"nearly all pairs work", account.all.ran > 0,
+                                      account.all.worked >= least, ""};
+    snprintf(out[0].detail, sizeof out[0].detail, "%zu of %zu pairs, at least %zu are asked for",
+             account.all.worked, account.all.pairs, least);
     judge_memory(study, &out[1]);
     judge_records(study, &out[3]);
 }

@@ -17,7 +17,7 @@ struct limits_tier {
     const char *name;
     double up_to_bytes; /* the study's limit, which belongs to the tier; of the last INFINITY */
     double up_to_share; /* the same as a share of the study's GPU, so of any */
-    double expected; /* share of its pairs that the study expected to work */
+    double expected;    /* share of its pairs that the study expected to work */
 };
 extern const struct limits_tier limits_tiers[TIER_COUNT];
 

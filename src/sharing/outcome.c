@@ -17,7 +17,8 @@ static const double BYTES_PER_MIB = 1048576;
 
 static struct reading ratio(struct reading a, struct reading b)
 {
-    return a.valid && b.valid && b.value > 0 ? (struct reading){a.value / b.value, true} : (struct reading){0};
+    return a.valid && b.valid && b.value > 0 ? (struct reading){a.value / b.value, true}
+                                             : (struct reading){0};
 }
 
 static bool says_oom(const char *text)
@@ -25,7 +26,8 @@ static bool says_oom(const char *text)
     return text && oom_line_framework(text, strlen(text)) != OOM_NONE;
 }
 
-/* Of the background's loops, those that came to their end. Gives what a failed one said of it, or NULL. */
+/* Of the background's loops, those that came to their end. Gives what a failed one said of it, or
+ * NULL. */
 static const char *take_loops(const json_t *background, struct pairs_outcome *out)
 {
     const json_t *loops = json_get(background, "loops");
@@ -34,7 +36,8 @@ static const char *take_loops(const json_t *background, struct pairs_outcome *ou
     json_int_t number = 0;
     for (size_t i = 0; i < json_array_size(loops); i++) {
         const json_t *loop = json_array_get(loops, i);
-        struct reading duration = json_get_reading(loop, "duration_s"), start = json_get_reading(loop, "start_s");
+        struct reading duration = json_get_reading(loop, "duration_s"),
+                       start = json_get_reading(loop, "start_s");
         if (json_says(loop, "outcome", "failed"))
             error = json_get_text(loop, "error");
         /* One that ran alone to its end says nothing of two beside each other. */
@@ -54,11 +57,13 @@ static const char *take_loops(const json_t *background, struct pairs_outcome *ou
 /* More than so much of the energy may not be nobody's. */
 static const double UNATTRIBUTED_MOST = 0.5;
 
-/* The foreground's energy by foreground_marginal. Records of older versions have it whatever its half-width. */
+/* The foreground's energy by foreground_marginal. Records of older versions have it whatever its
+ * half-width. */
 static void read_marginal(const json_t *marginal, struct pairs_attribution *out)
 {
     const json_t *interval = json_get(marginal, "interval_j");
-    struct reading joules = json_get_reading(marginal, "joules"), half_j = json_get_reading(marginal, "half_width_j");
+    struct reading joules = json_get_reading(marginal, "joules"),
+                   half_j = json_get_reading(marginal, "half_width_j");
     if (json_array_size(interval) == 2) {
         const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
         out->low_j = (struct reading){json_number_value(low), json_is_number(low)};
@@ -74,24 +79,31 @@ static void read_marginal(const json_t *marginal, struct pairs_attribution *out)
 }
 
 /* What can be told of the foreground's part; false: it cannot be attributed. */
-static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out, struct reading *mine)
+static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out,
+                      struct reading *mine)
 {
-    const json_t *share = json_get(parallel, "sm_share"), *marginal = json_get(parallel, "foreground_marginal");
-    struct reading fore = json_get_reading(share, "foreground_mj"), back = json_get_reading(share, "background_mj");
+    const json_t *share = json_get(parallel, "sm_share"),
+                 *marginal = json_get(parallel, "foreground_marginal");
+    struct reading fore = json_get_reading(share, "foreground_mj"),
+                   back = json_get_reading(share, "background_mj");
     struct reading nobody = json_get_reading(share, "unattributed_mj");
-    struct reading all = {fore.value + back.value + nobody.value, fore.valid && back.valid && nobody.valid};
+    struct reading all = {fore.value + back.value + nobody.value,
+                          fore.valid && back.valid && nobody.valid};
     *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all)};
     read_marginal(marginal, out);
     *mine = (struct reading){0};
     bool divided = fore.valid && back.valid && fore.value + back.value > 0;
-    bool shared = divided && out->unattributed_share.valid && out->unattributed_share.value <= UNATTRIBUTED_MOST;
+    bool shared = divided && out->unattributed_share.valid &&
+                  out->unattributed_share.value <= UNATTRIBUTED_MOST;
     bool added = out->marginal_joules.valid;
     if (shared)
         *mine = (struct reading){total.value * fore.value / (fore.value + back.value), total.valid};
     else if (added)
         *mine = out->marginal_joules;
     out->possible = mine->valid && total.valid;
-    out->by = shared || (divided && !added) ? "sm_share" : out->high_j.valid ? "foreground_marginal" : NULL;
+    out->by = shared || (divided && !added) ? "sm_share"
+              : out->high_j.valid           ? "foreground_marginal"
+                                            : NULL;
     return out->possible;
 }
 
@@ -107,7 +119,8 @@ static void divide(const json_t *parallel, struct pairs_outcome *out)
         out->background_joules = (struct reading){(total.value - mine.value) / loops.value, true};
 }
 
-static void compare(const struct pairs_model *fore, const struct pairs_model *back, struct pairs_outcome *out)
+static void compare(const struct pairs_model *fore, const struct pairs_model *back,
+                    struct pairs_outcome *out)
 {
     struct reading loops = ratio(out->seconds, out->background_seconds);
     out->slowdown = ratio(out->seconds, fore->seconds);
@@ -115,18 +128,24 @@ static void compare(const struct pairs_model *fore, const struct pairs_model *ba
     out->joules_ratio = ratio(out->joules, fore->joules);
     out->background_joules_ratio = ratio(out->background_joules, back->joules);
     if (loops.valid && fore->joules.valid && back->joules.valid)
-        out->serial_joules = (struct reading){fore->joules.value + loops.value * back->joules.value, true};
+        out->serial_joules =
+            (struct reading){fore->joules.value + loops.value * back->joules.value, true};
 }
 
 /* The remedy that ends the other process is none: that is the other half of the pair. */
-static char *memory_proposal(const struct feasibility *study, const struct pairs_pair *pair, const json_t *oom)
+static char *memory_proposal(const struct feasibility *study, const struct pairs_pair *pair,
+                             const json_t *oom)
 {
-    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
-    const struct pairs_model *larger = back->curve.peak_bytes > fore->curve.peak_bytes ? back : fore;
+    const struct pairs_model *fore = &study->models[pair->foreground],
+                             *back = &study->models[pair->background];
+    const struct pairs_model *larger =
+        back->curve.peak_bytes > fore->curve.peak_bytes ? back : fore;
     double room = study->room.available_bytes - larger->curve.peak_bytes - larger->margin_bytes;
     const char *segments = result_remedy(oom, "expandable_segments");
     struct text text = {0};
-    text_addf(&text, "a smaller batch of %s, with gradient accumulation for the same effective batch", larger->name);
+    text_addf(&text,
+              "a smaller batch of %s, with gradient accumulation for the same effective batch",
+              larger->name);
     if (segments)
         text_addf(&text, ", or %s", segments);
     if (larger->curve.any && room > 0)
@@ -152,19 +171,20 @@ static char *reason_in(const char *error)
     return reason;
 }
 
-static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
-                           const char *error, struct pairs_outcome *out)
+static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair,
+                           const json_t *experiment, const char *error, struct pairs_outcome *out)
 {
     const json_t *oom = json_get(result_attempt(experiment), "oom");
     const char *told = result_oom_reason(oom);
     AUTO_FREE char *reason = told ? mem_strdup(told) : reason_in(error);
-    const char *who = study->models[out->finished || !oom ? pair->background : pair->foreground].name;
+    const char *who =
+        study->models[out->finished || !oom ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
     out->proposal = memory_proposal(study, pair, oom);
 }
 
-static void explain(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
-                    const char *loop_error, struct pairs_outcome *out)
+static void explain(const struct feasibility *study, const struct pairs_pair *pair,
+                    const json_t *experiment, const char *loop_error, struct pairs_outcome *out)
 {
     const json_t *failure = json_get(json_get(experiment, "tare"), "failure");
     AUTO_FREE char *error = result_error(experiment);
@@ -182,12 +202,15 @@ static void explain(const struct feasibility *study, const struct pairs_pair *pa
         explain_memory(study, pair, experiment, error, out);
     } else if (!out->finished) {
         out->cause = mem_strdup(error);
-        out->proposal = mem_strdup(json_says(failure, "cause", "timeout")
-                                       ? "more time: \"timeout\" of the settings"
-                                       : "its log says more; alone it ran, so run the pair once more by itself");
+        out->proposal = mem_strdup(
+            json_says(failure, "cause", "timeout")
+                ? "more time: \"timeout\" of the settings"
+                : "its log says more; alone it ran, so run the pair once more by itself");
     } else if (out->background_failed) {
-        out->cause = mem_printf("the background failed: %s", loop_error ? loop_error : "it is not known why");
-        out->proposal = mem_strdup("its log in background_logs says more; or exchange foreground and background");
+        out->cause = mem_printf("the background failed: %s",
+                                loop_error ? loop_error : "it is not known why");
+        out->proposal = mem_strdup(
+            "its log in background_logs says more; or exchange foreground and background");
     }
 }
 
@@ -205,21 +228,23 @@ static struct reading in_use_before(const json_t *experiment)
 }
 
 /* One experiment of the pair. */
-static void take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
-                 struct pairs_outcome *out)
+static void take(const struct feasibility *study, const struct pairs_pair *pair,
+                 const json_t *experiment, struct pairs_outcome *out)
 {
     const json_t *attempt = result_attempt(experiment), *parallel = result_parallel(experiment);
     *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
     out->seconds = json_get_reading(attempt, "duration_seconds");
     out->started = out->seconds.valid;
-    out->metrics = json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
+    out->metrics =
+        json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
     const char *loop_error = take_loops(json_get(parallel, "background"), out);
     explain(study, pair, experiment, loop_error, out);
     /* What lay on the GPU before is none of theirs. */
     struct reading before = in_use_before(experiment);
     out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
     if (out->peak_bytes.valid)
-        out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
+        out->peak_bytes.value =
+            fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
     proof_take(study, pair, experiment, out);
     if (!out->finished)
         return;
@@ -228,20 +253,23 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
     compare(&study->models[pair->foreground], &study->models[pair->background], out);
 }
 
-void feasibility_take_pairs(struct feasibility *study, const json_t *results, const json_t *settings)
+void feasibility_take_pairs(struct feasibility *study, const json_t *results,
+                            const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
+    const json_t *experiments = json_get(results, "experiments"),
+                 *entries = json_get(settings, "experiments");
     for (size_t i = 0; i < study->pair_count; i++) {
         struct pairs_pair *pair = &study->pairs[i];
-        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        const struct pairs_model *fore = &study->models[pair->foreground],
+                                 *back = &study->models[pair->background];
         struct pairs_outcome *out = &pair->outcome, one;
         double before_s = out->overlap_s;
         size_t at = 0, ran = out->experiments, before = out->at_peaks;
         for (size_t k = 0; k < json_array_size(entries); k++) {
             const json_t *entry = json_array_get(entries, k);
             json_int_t count = 0;
-            bool own =
-                known_is_of(json_get(entry, "foreground"), fore) && known_is_of(json_get(entry, "background"), back);
+            bool own = known_is_of(json_get(entry, "foreground"), fore) &&
+                       known_is_of(json_get(entry, "background"), back);
             json_get_int(entry, "runs_per_config", &count);
             for (json_int_t n = 0; n < count && at < json_array_size(experiments); n++, at++) {
                 const json_t *experiment = json_array_get(experiments, at);
@@ -252,7 +280,8 @@ void feasibility_take_pairs(struct feasibility *study, const json_t *results, co
             }
         }
         if (out->experiments > ran)
-            out->without_gain = out->overlap_s > before_s || out->at_peaks > before ? 0 : out->without_gain + 1;
+            out->without_gain =
+                out->overlap_s > before_s || out->at_peaks > before ? 0 : out->without_gain + 1;
         proof_judge(study, pair);
     }
 }
@@ -264,13 +293,15 @@ bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pa
 
 bool pairs_worked(const struct pairs_outcome *outcome)
 {
-    return outcome->ran && outcome->finished && !outcome->out_of_memory && !outcome->background_failed;
+    return outcome->ran && outcome->finished && !outcome->out_of_memory &&
+           !outcome->background_failed;
 }
 
 bool pairs_is_recommended(const struct pairs_pair *pair)
 {
     const struct pairs_prediction *prediction = &pair->prediction;
-    return prediction->known && prediction->risk != RISK_HIGH && pair->outcome.result == PAIRS_PROVEN;
+    return prediction->known && prediction->risk != RISK_HIGH &&
+           pair->outcome.result == PAIRS_PROVEN;
 }
 
 void pairs_outcome_fini(struct pairs_outcome *outcome)

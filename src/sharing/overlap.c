@@ -26,8 +26,8 @@ static void least_loads(const struct overlap_alone alone[OVERLAP_SIDES], double 
     bool known = alone[FOREGROUND].percent.valid && alone[BACKGROUND].percent.valid;
     double fair = known && sum > 100 ? 100 / sum : 1;
     for (int side = 0; side < OVERLAP_SIDES; side++)
-        out[side] =
-            known ? fmax(LOAD_LEAST_PERCENT, LOAD_ENOUGH * fair * alone[side].percent.value) : LOAD_LEAST_PERCENT;
+        out[side] = known ? fmax(LOAD_LEAST_PERCENT, LOAD_ENOUGH * fair * alone[side].percent.value)
+                          : LOAD_LEAST_PERCENT;
 }
 
 static bool has_load(const struct overlap_look *look, int side, double least)
@@ -54,8 +54,8 @@ static bool trains(const struct overlap_look *looks, size_t count, size_t at, in
         return false;
     if (has_load(look, side, least))
         return true;
-    return at > 0 && at + 1 < count && has_load(look - 1, side, least) && has_load(look + 1, side, least) &&
-           look[1].t_s - look[-1].t_s <= 2 * LONGEST_GAP * gap;
+    return at > 0 && at + 1 < count && has_load(look - 1, side, least) &&
+           has_load(look + 1, side, least) && look[1].t_s - look[-1].t_s <= 2 * LONGEST_GAP * gap;
 }
 
 static double stands_for(const struct overlap_look *looks, size_t count, size_t at, double gap)
@@ -65,8 +65,8 @@ static double stands_for(const struct overlap_look *looks, size_t count, size_t 
     return (fmin(before, LONGEST_GAP * gap) + fmin(after, LONGEST_GAP * gap)) / 2;
 }
 
-void overlap_measure(const struct overlap_look *looks, size_t count, const struct overlap_alone alone[OVERLAP_SIDES],
-                     struct overlap *out)
+void overlap_measure(const struct overlap_look *looks, size_t count,
+                     const struct overlap_alone alone[OVERLAP_SIDES], struct overlap *out)
 {
     double least[OVERLAP_SIDES], gap = usual_gap(looks, count);
     *out = (struct overlap){0};
@@ -85,7 +85,8 @@ void overlap_measure(const struct overlap_look *looks, size_t count, const struc
         out->looks++;
         out->at_peaks += peaks;
         out->seconds += stands_for(looks, count, i, gap);
-        out->together_bytes = fmax(out->together_bytes, looks[i].bytes[FOREGROUND] + looks[i].bytes[BACKGROUND]);
+        out->together_bytes =
+            fmax(out->together_bytes, looks[i].bytes[FOREGROUND] + looks[i].bytes[BACKGROUND]);
     }
 }
 
@@ -111,9 +112,10 @@ struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
         double before_s = *count ? looks[*count - 1].t_s : -LONGEST_S;
         bool good = number_at(times, i, before_s, LONGEST_S, &look.t_s);
         for (int side = 0; side < OVERLAP_SIDES; side++) {
-            good = good && number_at(json_get(json, bytes[side]), i, 0, MOST_BYTES, &look.bytes[side]);
-            look.percent[side].valid =
-                number_at(json_get(json, percent[side]), i, 0, 100 * 100, &look.percent[side].value);
+            good =
+                good && number_at(json_get(json, bytes[side]), i, 0, MOST_BYTES, &look.bytes[side]);
+            look.percent[side].valid = number_at(json_get(json, percent[side]), i, 0, 100 * 100,
+                                                 &look.percent[side].value);
         }
         if (good)
             looks[(*count)++] = look;

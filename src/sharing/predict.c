@@ -8,8 +8,10 @@
 
 static const double LEAST_MARGIN = 16.0 * 1048576, MARGIN_SHARE = 0.01;
 
-/* The highest within [from_s, to_s] of a curve that begins anew every period_s; what touches the span counts. */
-static double highest_within(const struct memory_curve *curve, double from_s, double to_s, double period_s)
+/* The highest within [from_s, to_s] of a curve that begins anew every period_s; what touches the
+ * span counts. */
+static double highest_within(const struct memory_curve *curve, double from_s, double to_s,
+                             double period_s)
 {
     double most = 0;
     if (to_s - from_s >= period_s)
@@ -24,8 +26,8 @@ static double highest_within(const struct memory_curve *curve, double from_s, do
     return most;
 }
 
-double pairs_aligned_peak(const struct memory_curve *foreground, const struct memory_curve *background,
-                          const struct pairs_timing *timing)
+double pairs_aligned_peak(const struct memory_curve *foreground,
+                          const struct memory_curve *background, const struct pairs_timing *timing)
 {
     struct memory_curve fore = *foreground, back = *background;
     double slow = fmax(timing->slowdown_max, 1), peak = fmax(fore.peak_bytes, back.peak_bytes);
@@ -34,7 +36,8 @@ double pairs_aligned_peak(const struct memory_curve *foreground, const struct me
     curve_fill(&back);
     for (size_t i = 0; i < fore.count && period_s > 0; i++) {
         double from_s = timing->lead_low_s + (double)i * fore.step_s / slow;
-        double to_s = fmax(timing->lead_high_s, timing->lead_low_s) + (double)(i + 1) * fore.step_s * slow;
+        double to_s =
+            fmax(timing->lead_high_s, timing->lead_low_s) + (double)(i + 1) * fore.step_s * slow;
         peak = fmax(peak, fore.points[i] + highest_within(&back, from_s, to_s, period_s));
     }
     return peak;
@@ -46,10 +49,12 @@ static double usable(const struct pairs_room *room)
     return fmin(limits_usable_share * room->total_bytes, room->available_bytes);
 }
 
-void pairs_bound(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
-                 double background_margin, const struct pairs_room *room, struct pairs_prediction *out)
+void pairs_bound(const struct memory_curve *foreground, double foreground_margin,
+                 const struct memory_curve *background, double background_margin,
+                 const struct pairs_room *room, struct pairs_prediction *out)
 {
-    *out = (struct pairs_prediction){.known = foreground->any && background->any && room->total_bytes > 0};
+    *out = (struct pairs_prediction){.known = foreground->any && background->any &&
+                                              room->total_bytes > 0};
     if (!out->known)
         return;
     out->safe_bytes = out->aligned_bytes = foreground->peak_bytes + background->peak_bytes;
@@ -62,8 +67,9 @@ void pairs_bound(const struct memory_curve *foreground, double foreground_margin
 }
 
 void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
-                   const struct memory_curve *background, double background_margin, const struct pairs_timing *timing,
-                   const struct pairs_room *room, struct pairs_prediction *out)
+                   const struct memory_curve *background, double background_margin,
+                   const struct pairs_timing *timing, const struct pairs_room *room,
+                   struct pairs_prediction *out)
 {
     pairs_bound(foreground, foreground_margin, background, background_margin, room, out);
     if (!out->known)
@@ -91,8 +97,9 @@ bool curve_from_json(const json_t *json, struct memory_curve *out)
     const json_t *points = json_get(json, "bytes");
     size_t count = json_array_size(points);
     *out = (struct memory_curve){0};
-    if (!json_get_number(json, "step_s", &out->step_s) || !json_get_number(json, "peak_bytes", &out->peak_bytes) ||
-        !(out->step_s > 0) || out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || out->peak_bytes > MOST_BYTES ||
+    if (!json_get_number(json, "step_s", &out->step_s) ||
+        !json_get_number(json, "peak_bytes", &out->peak_bytes) || !(out->step_s > 0) ||
+        out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || out->peak_bytes > MOST_BYTES ||
         count == 0 || count > MEMORY_CURVE_POINTS)
         return false;
     for (size_t i = 0; i < count; i++) {
@@ -158,9 +165,9 @@ bool curve_count(const json_t *counted, struct memory_curve *curve)
 {
     struct memory_curve held, sum = {0};
     double peak = 0, context = 0;
-    if (!json_get_number(counted, "peak_bytes", &peak) || !json_get_number(counted, "context_bytes", &context) ||
-        !(peak >= 0) || peak > MOST_BYTES || !(context >= 0) || context > peak ||
-        !curve_from_json(json_get(counted, "curve"), &held))
+    if (!json_get_number(counted, "peak_bytes", &peak) ||
+        !json_get_number(counted, "context_bytes", &context) || !(peak >= 0) || peak > MOST_BYTES ||
+        !(context >= 0) || context > peak || !curve_from_json(json_get(counted, "curve"), &held))
         return false;
     lay_over(curve, 0, &sum);
     lay_over(&held, context, &sum);

@@ -1,4 +1,5 @@
-/* Whether the experiments of a pair prove that the two go together, and how often it takes more of them. */
+/* Whether the experiments of a pair prove that the two go together, and how often it takes more of
+ * them. */
 #include "sharing/feasibility.h"
 
 #include "base/clock.h"
@@ -31,18 +32,20 @@ static struct reading loop_start(const json_t *parallel, double t_s)
     return found;
 }
 
-static void take_overlap(const struct feasibility *study, const struct pairs_pair *pair, const json_t *parallel,
-                         struct overlap *overlap, struct pairs_outcome *out)
+static void take_overlap(const struct feasibility *study, const struct pairs_pair *pair,
+                         const json_t *parallel, struct overlap *overlap, struct pairs_outcome *out)
 {
-    const struct overlap_alone alone[] = {
-        [FOREGROUND] = study->models[pair->foreground].seen, [BACKGROUND] = study->models[pair->background].seen};
+    const struct overlap_alone alone[] = {[FOREGROUND] = study->models[pair->foreground].seen,
+                                          [BACKGROUND] = study->models[pair->background].seen};
     size_t count;
-    AUTO_FREE struct overlap_look *looks = overlap_looks_from_json(json_get(parallel, "looks"), &count);
+    AUTO_FREE struct overlap_look *looks =
+        overlap_looks_from_json(json_get(parallel, "looks"), &count);
     overlap_measure(looks, count, alone, overlap);
     out->seen = count > 0;
     out->startup_s[FOREGROUND] = overlap->first_s[FOREGROUND];
     struct reading first_s = overlap->first_s[BACKGROUND];
-    struct reading start_s = first_s.valid ? loop_start(parallel, first_s.value) : (struct reading){0};
+    struct reading start_s =
+        first_s.valid ? loop_start(parallel, first_s.value) : (struct reading){0};
     out->startup_s[BACKGROUND] = (struct reading){first_s.value - start_s.value, start_s.valid};
 }
 
@@ -52,14 +55,15 @@ static json_t *evidence_json(const json_t *experiment)
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *item = json_array_get(all, i);
-        json_array_append_new(list, json_pack("{s:s?, s:s?, s:s?}", "kind", json_get_text(item, "kind"), "weight",
-                                              json_get_text(item, "weight"), "text", json_get_text(item, "text")));
+        json_array_append_new(
+            list, json_pack("{s:s?, s:s?, s:s?}", "kind", json_get_text(item, "kind"), "weight",
+                            json_get_text(item, "weight"), "text", json_get_text(item, "text")));
     }
     return list;
 }
 
-void proof_take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
-                struct pairs_outcome *out)
+void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
+                const json_t *experiment, struct pairs_outcome *out)
 {
     const json_t *parallel = result_parallel(experiment);
     const char *verdict = json_get_text(json_get(experiment, "tare"), "verdict");
@@ -81,10 +85,12 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair, 
         alone_s = 0;
     out->measured_s = alone_s + (out->seconds.valid ? out->seconds.value : 0);
     out->runs = json_pack(
-        "[{s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I}]", "experiment", json_get_text(experiment, "experiment_id"),
-        "verdict", out->verdict == VERDICT_NONE ? NULL : verdict_name(out->verdict), "evidence",
-        evidence_json(experiment), "seconds", json_reading_or_null(out->seconds), "background_alone_s",
-        json_finite(alone_s), "overlap_s", out->seen ? json_finite(overlap.seconds) : json_null(), "looks_at_peaks",
+        "[{s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I}]", "experiment",
+        json_get_text(experiment, "experiment_id"), "verdict",
+        out->verdict == VERDICT_NONE ? NULL : verdict_name(out->verdict), "evidence",
+        evidence_json(experiment), "seconds", json_reading_or_null(out->seconds),
+        "background_alone_s", json_finite(alone_s), "overlap_s",
+        out->seen ? json_finite(overlap.seconds) : json_null(), "looks_at_peaks",
         (json_int_t)overlap.at_peaks, "together_bytes", (json_int_t)overlap.together_bytes);
 }
 
@@ -103,7 +109,9 @@ static void add_failure(struct pairs_outcome *total, struct pairs_outcome *one)
 
 static void add_figures(struct pairs_outcome *total, const struct pairs_outcome *one)
 {
-    bool better = one->best_clean != total->best_clean ? one->best_clean : one->best_overlap_s > total->best_overlap_s;
+    bool better = one->best_clean != total->best_clean
+                      ? one->best_clean
+                      : one->best_overlap_s > total->best_overlap_s;
     if (!one->finished || !better)
         return;
     total->seconds = one->seconds;
@@ -169,9 +177,10 @@ static void add_evidence(json_t *list, const json_t *run)
         json_t *found = find_kind(list, kind);
         const char *text = json_get_text(item, "text");
         if (!found)
-            json_array_append_new(list, found = json_pack("{s:s, s:s, s:s, s:i}", "kind", kind, "weight",
-                                                          evidence_weight_name(evidence_weight(kind)), "text",
-                                                          text ? text : "", "experiments", 0));
+            json_array_append_new(list,
+                                  found = json_pack("{s:s, s:s, s:s, s:i}", "kind", kind, "weight",
+                                                    evidence_weight_name(evidence_weight(kind)),
+                                                    "text", text ? text : "", "experiments", 0));
         json_t *experiments = json_object_get(found, "experiments");
         json_integer_set(experiments, json_integer_value(experiments) + 1);
         json_object_set_new(counted, kind, json_true());
@@ -214,7 +223,8 @@ static const char *plural(size_t count)
 static char *why_not(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const double mib = 1048576;
-    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    const struct pairs_model *fore = &study->models[pair->foreground],
+                             *back = &study->models[pair->background];
     const struct pairs_outcome *out = &pair->outcome;
     struct reading peaks = pairs_peaks_alone(study, pair);
     char took[32];
@@ -234,15 +244,18 @@ static char *why_not(const struct feasibility *study, const struct pairs_pair *p
     if (out->overlap_s <= 0 && !out->startup_s[BACKGROUND].valid)
         return mem_printf("%s was never seen training beside %s", back->name, fore->name);
     if (out->overlap_s <= 0)
-        return mem_printf("they were never seen training at the same time, in %zu experiment%s of %s in all",
-                          out->clean, plural(out->clean), took);
+        return mem_printf(
+            "they were never seen training at the same time, in %zu experiment%s of %s in all",
+            out->clean, plural(out->clean), took);
     if (out->at_peaks == 0)
-        return mem_printf("they trained at the same time for %.1f s, but were never both at their peaks: at most "
-                          "%.0f MiB together, and their peaks alone are %.0f MiB",
-                          out->overlap_s, out->together_bytes / mib, peaks.value / mib);
-    return mem_printf("they trained at the same time for %.1f s, less than the %g s that are asked for, in %zu "
-                      "experiment%s of %s in all",
-                      out->overlap_s, study->overlap_s, out->clean, plural(out->clean), took);
+        return mem_printf(
+            "they trained at the same time for %.1f s, but were never both at their peaks: at most "
+            "%.0f MiB together, and their peaks alone are %.0f MiB",
+            out->overlap_s, out->together_bytes / mib, peaks.value / mib);
+    return mem_printf(
+        "they trained at the same time for %.1f s, less than the %g s that are asked for, in %zu "
+        "experiment%s of %s in all",
+        out->overlap_s, study->overlap_s, out->clean, plural(out->clean), took);
 }
 
 void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
@@ -286,7 +299,8 @@ static struct reading startup_s(const struct pairs_model *model, struct reading 
 
 bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out)
 {
-    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    const struct pairs_model *fore = &study->models[pair->foreground],
+                             *back = &study->models[pair->background];
     struct reading first = startup_s(fore, pair->outcome.startup_s[FOREGROUND]);
     struct reading second = startup_s(back, pair->outcome.startup_s[BACKGROUND]);
     if (!first.valid || !second.valid || !back->seconds.valid)
@@ -296,7 +310,8 @@ bool proof_start_after(const struct feasibility *study, const struct pairs_pair 
     return true;
 }
 
-/* A loop of the background must train for so much of its time to be waited for until its load holds. */
+/* A loop of the background must train for so much of its time to be waited for until its load
+ * holds. */
 static const double MOSTLY = 0.6;
 
 bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair)
@@ -306,7 +321,8 @@ bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *
     if (!proof_start_after(study, pair, &unused))
         return false;
     double trains_s = back->seconds.value - back->shape.startup_s.value;
-    return pair->outcome.ran || trains_s < study->hold_s + 1 || trains_s < MOSTLY * period_s(study, pair);
+    return pair->outcome.ran || trains_s < study->hold_s + 1 ||
+           trains_s < MOSTLY * period_s(study, pair);
 }
 
 /* More rounds without any gain than this, and more of them would not help. */
@@ -316,7 +332,8 @@ int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const struct pairs_outcome *out = &pair->outcome;
     if (out->result != PAIRS_NOT_PROVEN || !pairs_peaks_alone(study, pair).valid || !out->seen ||
-        out->without_gain >= WITHOUT_GAIN || out->verdict == VERDICT_UNVERIFIED || !(out->measured_s > 0))
+        out->without_gain >= WITHOUT_GAIN || out->verdict == VERDICT_UNVERIFIED ||
+        !(out->measured_s > 0))
         return 0;
     double each_s = out->measured_s / (double)out->experiments,
            left = floor((study->pair_s - out->measured_s) / each_s);
@@ -328,7 +345,8 @@ int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
 
 /* What a study must show for its predictions to be believed. */
 
-static void set(struct pairs_criterion *out, const char *what, size_t met, size_t of, const char *things)
+static void set(struct pairs_criterion *out, const char *what, size_t met, size_t of,
+                const char *things)
 {
     *out = (struct pairs_criterion){.what = what, .known = of > 0, .met = met == of};
     snprintf(out->detail, sizeof out->detail, "%zu of %zu %s", met, of, things);
@@ -349,7 +367,8 @@ struct counts {
     size_t started, finished, kept, proven, wrong_fit, wrong_miss, missed;
 };
 
-/* Of pairs that were predicted to fit: whether they started, finished, and kept their background. */
+/* Of pairs that were predicted to fit: whether they started, finished, and kept their
+ * background. */
 static void count_pair(const struct pairs_pair *pair, struct counts *counts)
 {
     const struct pairs_outcome *outcome = &pair->outcome;
@@ -370,7 +389,8 @@ static void count_pair(const struct pairs_pair *pair, struct counts *counts)
     counts->wrong_fit += outcome->out_of_memory;
 }
 
-void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA])
+void feasibility_criteria(const struct feasibility *study,
+                          struct pairs_criterion out[PAIRS_CRITERIA])
 {
     struct counts counts = {0};
     EACH (pair, study->pairs, study->pair_count)
@@ -380,9 +400,10 @@ void feasibility_criteria(const struct feasibility *study, struct pairs_criterio
     set(&out[1], "every pair predicted to fit starts", counts.started, counts.predicted, pairs);
     set(&out[2], "its foreground finishes its epoch", counts.finished, counts.predicted, pairs);
     set(&out[3], "its background goes on beside it", counts.kept, counts.predicted, pairs);
-    set(&out[4], "none of them runs out of memory", counts.predicted - counts.wrong_fit, counts.predicted, pairs);
-    set(&out[5], "at most one pair predicted not to fit does", counts.missed - counts.wrong_miss, counts.missed,
-        "pairs predicted not to fit did not");
+    set(&out[4], "none of them runs out of memory", counts.predicted - counts.wrong_fit,
+        counts.predicted, pairs);
+    set(&out[5], "at most one pair predicted not to fit does", counts.missed - counts.wrong_miss,
+        counts.missed, "pairs predicted not to fit did not");
     out[5].met = counts.wrong_miss <= 1;
     set(&out[6], "every pair predicted to fit is proven", counts.proven, counts.predicted, pairs);
 }

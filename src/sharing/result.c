@@ -61,7 +61,8 @@ const char *result_remedy(const json_t *oom, const char *name)
 
 json_t *result_alone(const json_t *experiment)
 {
-    static const char *const keys[] = {"number", "started", "duration_seconds", "error", "memory", "oom"};
+    static const char *const keys[] = {"number", "started", "duration_seconds",
+                                       "error",  "memory",  "oom"};
     const json_t *last = result_attempt(experiment), *tare = own(experiment);
     json_t *attempts = json_array(), *attempt = json_object();
     EACH_OF (key, keys)
@@ -70,6 +71,7 @@ json_t *result_alone(const json_t *experiment)
     if (last)
         json_array_append(attempts, attempt);
     json_decref(attempt);
-    return json_pack("{s:{s:O*, s:O*, s:{s:O*}, s:o}}", "tare", "outcome", json_get(tare, "outcome"), "failure",
-                     json_get(tare, "failure"), "energy", "gpu", result_gpu_energy(experiment), "attempts", attempts);
+    return json_pack("{s:{s:O*, s:O*, s:{s:O*}, s:o}}", "tare", "outcome",
+                     json_get(tare, "outcome"), "failure", json_get(tare, "failure"), "energy",
+                     "gpu", result_gpu_energy(experiment), "attempts", attempts);
 }

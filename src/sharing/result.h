@@ -1,4 +1,5 @@
-/* result: looks into an experiment as results_read_json gives it; what several of a pair prove. Private to sharing/. */
+/* result: looks into an experiment as results_read_json gives it; what several of a pair prove.
+ * Private to sharing/. */
 #ifndef TARE_SHARING_RESULT_H
 #define TARE_SHARING_RESULT_H
 
@@ -15,8 +16,8 @@ const json_t *result_attempt(const json_t *experiment);
 const json_t *result_gpu_energy(const json_t *experiment);
 const json_t *result_parallel(const json_t *experiment);
 
-/* Of an attempt's "oom", which may be NULL: the first of its reasons; what the remedy of that name is. NULL: there
- * is none. */
+/* Of an attempt's "oom", which may be NULL: the first of its reasons; what the remedy of that name
+ * is. NULL: there is none. */
 const char *result_oom_reason(const json_t *oom);
 const char *result_remedy(const json_t *oom, const char *name);
 
@@ -27,8 +28,8 @@ json_t *result_alone(const json_t *experiment);
 char *result_error(const json_t *experiment);
 
 /* Verdict, evidence and overlap of one experiment of the pair, whose other figures are in out. */
-void proof_take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
-                struct pairs_outcome *out);
+void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
+                const json_t *experiment, struct pairs_outcome *out);
 
 /* Takes one. */
 void proof_add(struct pairs_outcome *total, struct pairs_outcome *one);
@@ -36,12 +37,12 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one);
 /* What all that was added comes to: result and why. */
 void proof_judge(const struct feasibility *study, struct pairs_pair *pair);
 
-/* When the foreground is to start after the background, for both to train at the same time; false: how long their
- * start-ups take is not known. */
+/* When the foreground is to start after the background, for both to train at the same time; false:
+ * how long their start-ups take is not known. */
 bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out);
 
-/* So it is started, and not when the background's load has held: that loads the GPU for too short a time, or it has
- * been tried. */
+/* So it is started, and not when the background's load has held: that loads the GPU for too short a
+ * time, or it has been tried. */
 bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair);
 
 /* How many more experiments of the pair are worth their time. */

@@ -13,7 +13,9 @@ static const double LONGEST_S = 1e8, S_PER_H = 3600;
 
 double schedule_seconds(const struct pairs_model *model)
 {
-    double seconds = model->seconds.valid ? model->seconds.value * (model->has_epochs ? model->full_epochs : 1) : 0;
+    double seconds = model->seconds.valid
+                         ? model->seconds.value * (model->has_epochs ? model->full_epochs : 1)
+                         : 0;
     return seconds > LONGEST_S ? LONGEST_S : seconds;
 }
 
@@ -26,10 +28,12 @@ struct tried {
 static void look_up(struct tried *tried)
 {
     const struct feasibility *study = tried->study;
-    tried->outcomes = mem_array(study->model_count * study->model_count + 1, sizeof(struct pairs_outcome *));
+    tried->outcomes =
+        mem_array(study->model_count * study->model_count + 1, sizeof(struct pairs_outcome *));
     EACH (pair, study->pairs, study->pair_count) {
         if (pair->outcome.ran)
-            tried->outcomes[pair->foreground * study->model_count + pair->background] = &pair->outcome;
+            tried->outcomes[pair->foreground * study->model_count + pair->background] =
+                &pair->outcome;
     }
 }
 
@@ -49,7 +53,8 @@ static double assume(const struct pairs_model *a, const struct pairs_model *b, d
 /* Slowdowns of a and of b. True: measured. */
 static bool slowdowns(const struct tried *tried, size_t a, size_t b, double assumed, double out[2])
 {
-    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
+    const struct pairs_outcome *forward = outcome_of(tried, a, b),
+                               *backward = outcome_of(tried, b, a);
     struct reading own[2] = {{0}}, other[2] = {{0}};
     if (forward) {
         own[0] = forward->slowdown;
@@ -63,34 +68,41 @@ static bool slowdowns(const struct tried *tried, size_t a, size_t b, double assu
     for (size_t i = 0; i < 2; i++) {
         struct reading known = own[i].valid ? own[i] : other[i];
         measured &= known.valid;
-        out[i] =
-            known.valid ? fmax(known.value, 0.01) : assume(&tried->study->models[a], &tried->study->models[b], assumed);
+        out[i] = known.valid ? fmax(known.value, 0.01)
+                             : assume(&tried->study->models[a], &tried->study->models[b], assumed);
     }
     return measured;
 }
 
-static bool is_safe(const struct tried *tried, size_t a, size_t b, const struct pairs_prediction *prediction)
+static bool is_safe(const struct tried *tried, size_t a, size_t b,
+                    const struct pairs_prediction *prediction)
 {
-    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
-    return prediction->known && prediction->risk == RISK_STABLE && (!forward || pairs_worked(forward)) &&
-           (!backward || pairs_worked(backward));
+    const struct pairs_outcome *forward = outcome_of(tried, a, b),
+                               *backward = outcome_of(tried, b, a);
+    return prediction->known && prediction->risk == RISK_STABLE &&
+           (!forward || pairs_worked(forward)) && (!backward || pairs_worked(backward));
 }
 
 /* One way or the other. */
 static bool is_proven(const struct tried *tried, size_t a, size_t b)
 {
-    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
-    return (forward && forward->result == PAIRS_PROVEN) || (backward && backward->result == PAIRS_PROVEN);
+    const struct pairs_outcome *forward = outcome_of(tried, a, b),
+                               *backward = outcome_of(tried, b, a);
+    return (forward && forward->result == PAIRS_PROVEN) ||
+           (backward && backward->result == PAIRS_PROVEN);
 }
 
-/* False: these two are not to run together, or nothing is gained by it. That they are proven is asked elsewhere. */
-static bool pair_step(const struct tried *tried, size_t a, size_t b, double assumed, struct schedule_step *out)
+/* False: these two are not to run together, or nothing is gained by it. That they are proven is
+ * asked elsewhere. */
+static bool pair_step(const struct tried *tried, size_t a, size_t b, double assumed,
+                      struct schedule_step *out)
 {
     const struct feasibility *study = tried->study;
     const struct pairs_model *x = &study->models[a], *y = &study->models[b];
     double slow[2], alone_s = schedule_seconds(x) + schedule_seconds(y);
     *out = (struct schedule_step){.foreground = a, .background = b};
-    pairs_bound(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->room, &out->prediction);
+    pairs_bound(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->room,
+                &out->prediction);
     if (!is_safe(tried, a, b, &out->prediction))
         return false;
     out->measured = slowdowns(tried, a, b, assumed, slow);
@@ -144,8 +156,8 @@ static int compare_seconds(const void *a, const void *b, void *context)
     return left != right ? (left > right ? -1 : 1) : ORDER(x, y);
 }
 
-/* The model whose pair with `first` saves most time; count if there is none. saved_s has count rows and count
- * columns; 0: not a pair. */
+/* The model whose pair with `first` saves most time; count if there is none. saved_s has count rows
+ * and count columns; 0: not a pair. */
 static size_t find_partner(const double *saved_s, size_t count, size_t first)
 {
     size_t best = count;
@@ -165,10 +177,10 @@ static void clear_pairs(double *saved_s, size_t count, size_t i)
         saved_s[i * count + k] = saved_s[k * count + i] = 0;
 }
 
-/* Greedy: the longest model that is left gets the partner that saves most. chosen: the models that take part,
- * longest first. */
-static void pair_models(const struct tried *tried, const size_t *chosen, size_t count, double assumed,
-                        struct schedule *out)
+/* Greedy: the longest model that is left gets the partner that saves most. chosen: the models that
+ * take part, longest first. */
+static void pair_models(const struct tried *tried, const size_t *chosen, size_t count,
+                        double assumed, struct schedule *out)
 {
     AUTO_FREE double *saved_s = mem_array(count * count + 1, sizeof *saved_s);
     AUTO_FREE bool *used = mem_array(count + 1, sizeof *used);
@@ -193,14 +205,16 @@ static void pair_models(const struct tried *tried, const size_t *chosen, size_t 
             used[partner] = true;
             clear_pairs(saved_s, count, partner);
         } else {
-            add_step(out, (struct schedule_step){.foreground = chosen[i], .background = chosen[i], .seconds = seconds});
+            add_step(out, (struct schedule_step){.foreground = chosen[i],
+                                                 .background = chosen[i],
+                                                 .seconds = seconds});
         }
         clear_pairs(saved_s, count, i);
     }
 }
 
-void schedule_make(const struct feasibility *study, const bool *use, double gpu_bytes, double assumed,
-                   struct schedule *out)
+void schedule_make(const struct feasibility *study, const bool *use, double gpu_bytes,
+                   double assumed, struct schedule *out)
 {
     struct feasibility on_gpu = *study;
     AUTO_FREE size_t *chosen = mem_array(study->model_count + 1, sizeof *chosen);
@@ -230,15 +244,17 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%.3g h instead of %.3g h one after the other", schedule->seconds / S_PER_H,
               schedule->alone_seconds / S_PER_H);
-    text_addf(&text, "; slowdown measured for %zu of %zu pairs, assumed for the others", schedule->measured,
-              schedule->pairs);
+    text_addf(&text, "; slowdown measured for %zu of %zu pairs, assumed for the others",
+              schedule->measured, schedule->pairs);
     EACH (step, schedule->steps, schedule->count) {
         const struct pairs_model *back = &study->models[step->background];
-        json_array_append_new(entries, pairs_entry(&study->models[step->foreground],
-                                                   step->foreground == step->background ? NULL : back, true));
+        json_array_append_new(
+            entries, pairs_entry(&study->models[step->foreground],
+                                 step->foreground == step->background ? NULL : back, true));
     }
-    return json_pack("{s:s, s:s, s:s, s:i, s:o}", "experiment_name", "pairs", "description", text_get(&text), "mode",
-                     "mixed", "runs_per_config", 1, "experiments", entries);
+    return json_pack("{s:s, s:s, s:s, s:i, s:o}", "experiment_name", "pairs", "description",
+                     text_get(&text), "mode", "mixed", "runs_per_config", 1, "experiments",
+                     entries);
 }
 
 /* feasibility.json, as feasibility_json wrote it or anybody else. */
@@ -295,7 +311,8 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
 {
     EACH (old, study->models, study->model_count) {
         if (strcmp(old->repo, model->repo) == 0 && strcmp(old->model, model->model) == 0 &&
-            json_equal(old->real_params, model->real_params) && pairs_same_limit(&old->gpu_limit, &model->gpu_limit))
+            json_equal(old->real_params, model->real_params) &&
+            pairs_same_limit(&old->gpu_limit, &model->gpu_limit))
             old->succeeded = false;
     }
     MEM_ADD(study->models, study->model_count) = *model;
@@ -303,8 +320,8 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
 }
 
 /* hint: where the last one was found; the next is there or close behind, as pairs are written. */
-static bool find(const struct feasibility *study, const size_t *places, size_t count, const char *name, size_t *hint,
-                 size_t *out)
+static bool find(const struct feasibility *study, const size_t *places, size_t count,
+                 const char *name, size_t *hint, size_t *out)
 {
     for (size_t i = 0; name && i < count; i++) {
         size_t at = (*hint + i) % count;
@@ -323,19 +340,23 @@ struct reader {
     size_t count, hints[OVERLAP_SIDES];
 };
 
-static bool read_pair(struct feasibility *study, struct reader *reader, const json_t *json, struct err *err)
+static bool read_pair(struct feasibility *study, struct reader *reader, const json_t *json,
+                      struct err *err)
 {
     const char *fore = json_get_text(json, "foreground"), *back = json_get_text(json, "background");
     struct pairs_pair pair = {0};
     const json_t *real = json_get(json, "real");
-    if (!find(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND], &pair.foreground) ||
-        !find(study, reader->places, reader->count, back, &reader->hints[BACKGROUND], &pair.background))
+    if (!find(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND],
+              &pair.foreground) ||
+        !find(study, reader->places, reader->count, back, &reader->hints[BACKGROUND],
+              &pair.background))
         return err_set(err, "a pair of models that are not in the list");
     if (!real)
         return true;
     pair.outcome = (struct pairs_outcome){
         .ran = true,
-        .result = json_says(json, "outcome", pairs_result_name(PAIRS_PROVEN)) ? PAIRS_PROVEN : PAIRS_NOT_PROVEN,
+        .result = json_says(json, "outcome", pairs_result_name(PAIRS_PROVEN)) ? PAIRS_PROVEN
+                                                                              : PAIRS_NOT_PROVEN,
         .started = truth_of(real, "started"),
         .finished = truth_of(real, "finished"),
         .out_of_memory = truth_of(real, "out_of_memory"),

@@ -93,7 +93,8 @@ static bool read_machine(int start, struct json_doc *doc, struct text *text)
 }
 
 /* Kept as machine.<n>.json, the last one as machine.json. */
-static bool keep_machine(struct collecting *collecting, int start, const struct text *text, struct err *err)
+static bool keep_machine(struct collecting *collecting, int start, const struct text *text,
+                         struct err *err)
 {
     char name[40];
     if (collecting->machines > 0) {
@@ -128,19 +129,22 @@ static bool take_machine(struct collecting *collecting, size_t number, int last,
 
 static enum collect_state state_of(const struct store_experiment *experiment)
 {
-    if (experiment->state == STATE_DONE && experiment->again && experiment->outcome != OUTCOME_INTERRUPTED)
+    if (experiment->state == STATE_DONE && experiment->again &&
+        experiment->outcome != OUTCOME_INTERRUPTED)
         return COLLECT_AGAIN;
     if (experiment->state == STATE_DONE)
         return experiment->outcome == OUTCOME_SUCCEEDED ? COLLECT_SUCCEEDED
                : experiment->outcome == OUTCOME_FAILED  ? COLLECT_FAILED
                                                         : COLLECT_CUT;
-    return experiment->last.number > 0 && experiment->last.outcome == OUTCOME_INTERRUPTED ? COLLECT_CUT : COLLECT_BEGUN;
+    return experiment->last.number > 0 && experiment->last.outcome == OUTCOME_INTERRUPTED
+               ? COLLECT_CUT
+               : COLLECT_BEGUN;
 }
 
 /* A symbolic link to the training's outputs, which stay where they were written: of the last start
  * that has them. An experiment that was done is not begun again by a later start. */
-static bool link_outputs(const struct collecting *collecting, size_t number, int last, const char *id, bool background,
-                         int to, struct err *err)
+static bool link_outputs(const struct collecting *collecting, size_t number, int last,
+                         const char *id, bool background, int to, struct err *err)
 {
     const char *name = placeholder_folder(background);
     for (int i = last; i > 0; i--) {
@@ -155,22 +159,25 @@ static bool link_outputs(const struct collecting *collecting, size_t number, int
     return true;
 }
 
-static bool link_folder(struct collecting *collecting, size_t number, int start, int last, const char *id,
-                        struct err *err)
+static bool link_folder(struct collecting *collecting, size_t number, int start, int last,
+                        const char *id, struct err *err)
 {
     AUTO_CLOSE int from = fs_open_folder_beneath(start, id);
     if (from < 0)
         return errno == ENOENT || err_sys(err, "open %s", id);
     AUTO_CLOSE int to = fs_make_dir_at(collecting->work, id, 0777, err);
-    if (to < 0 || !files_link_tree(from, to, err) || !link_outputs(collecting, number, last, id, false, to, err) ||
+    if (to < 0 || !files_link_tree(from, to, err) ||
+        !link_outputs(collecting, number, last, id, false, to, err) ||
         !link_outputs(collecting, number, last, id, true, to, err))
         return false;
     /* The store writes its own, which knows the number that the experiment has here. */
-    return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT || err_sys(err, "remove experiment.json");
+    return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT ||
+           err_sys(err, "remove experiment.json");
 }
 
 /* One that cannot be read must not keep the others from being seen. */
-static void take_records(struct collecting *collecting, size_t number, int start, const struct tasks_last *last)
+static void take_records(struct collecting *collecting, size_t number, int start,
+                         const struct tasks_last *last)
 {
     struct err why = {0};
     struct import_loss loss;
@@ -182,11 +189,12 @@ static void take_records(struct collecting *collecting, size_t number, int start
     if (!ok)
         item->why = mem_printf("%s: %s", name, why.text);
     else if (last->readable < last->start)
-        item->why = mem_printf("the records of start %d are gone; what start %d had recorded was read", last->start,
-                               last->readable);
-    else if (loss.events > 0)
         item->why =
-            mem_printf("%s: %s (%zu event%s lost)", name, loss.first.text, loss.events, loss.events == 1 ? "" : "s");
+            mem_printf("the records of start %d are gone; what start %d had recorded was read",
+                       last->start, last->readable);
+    else if (loss.events > 0)
+        item->why = mem_printf("%s: %s (%zu event%s lost)", name, loss.first.text, loss.events,
+                               loss.events == 1 ? "" : "s");
     if (item->why && collect_is_missing(item->state))
         item->state = COLLECT_DAMAGED;
 }
@@ -203,7 +211,8 @@ static bool take_experiment(struct collecting *collecting, size_t number, struct
         return true;
     if (start < 0) {
         item->state = COLLECT_DAMAGED;
-        item->why = mem_printf("tasks/%04zu: %s", number, *why.text ? why.text : "no start has records any more");
+        item->why = mem_printf("tasks/%04zu: %s", number,
+                               *why.text ? why.text : "no start has records any more");
         return true;
     }
     take_records(collecting, number, start, &last);
@@ -220,11 +229,12 @@ static bool publish_folder(const struct collecting *collecting, const char *name
     bool had = renameat(collecting->dir, name, collecting->work, old) == 0;
     if (!had && errno != ENOENT)
         return err_sys(err, "move %s", name);
-    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 ||
+           err_sys(err, "publish %s", name);
 }
 
-static bool publish_entry(const struct collecting *collecting, const struct dirent *entry, bool folders,
-                          struct err *err)
+static bool publish_entry(const struct collecting *collecting, const struct dirent *entry,
+                          bool folders, struct err *err)
 {
     struct stat status;
     const char *name = entry->d_name;
@@ -236,7 +246,8 @@ static bool publish_entry(const struct collecting *collecting, const struct dire
         return true;
     if (folders)
         return publish_folder(collecting, name, err);
-    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 ||
+           err_sys(err, "publish %s", name);
 }
 
 static bool publish_all(const struct collecting *collecting, bool folders, struct err *err)
@@ -255,7 +266,8 @@ static bool publish(const struct collecting *collecting, struct err *err)
     if (syncfs(collecting->work) != 0)
         return err_sys(err, "sync %s", work_name);
     return publish_all(collecting, true, err) && publish_all(collecting, false, err) &&
-           (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 || err_sys(err, "publish run.db")) &&
+           (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 ||
+            err_sys(err, "publish run.db")) &&
            (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
 }
 
@@ -302,7 +314,8 @@ static bool begin(int dir, const char *dir_path, struct collected *out, struct e
 {
     *out = (struct collected){0};
     if (!tasks_are_in(dir))
-        return err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks", dir_path);
+        return err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks",
+                       dir_path);
     if (!tasks_read_plan(dir, &out->plan, err))
         return err_wrap(err, "%s", dir_path);
     out->items = mem_array(out->plan.count, sizeof *out->items);
@@ -351,7 +364,8 @@ static bool link_file(int from, int to, const char *name, struct err *err)
 {
     if (linkat(from, name, to, name, 0) == 0 || errno == EEXIST)
         return true;
-    bool unlinkable = errno == EPERM || errno == EXDEV || errno == EMLINK || errno == ENOTSUP || errno == ENOSYS;
+    bool unlinkable =
+        errno == EPERM || errno == EXDEV || errno == EMLINK || errno == ENOTSUP || errno == ENOSYS;
     if (errno == ENOENT)
         return true; /* renamed or removed meanwhile: its writer lives */
     return unlinkable ? copy_file(from, to, name, err) : err_sys(err, "link %s", name);
@@ -368,11 +382,12 @@ static bool link_subfolder(int from, int to, const char *name, int depth, struct
     return made >= 0 && (link_all(below, made, depth + 1, err) || err_wrap(err, "%s", name));
 }
 
-/* Outputs of a training may be large and deep, and hold links. They are in an experiment's folder, and
- * in those of its earlier attempts. */
+/* Outputs of a training may be large and deep, and hold links. They are in an experiment's folder,
+ * and in those of its earlier attempts. */
 static bool is_output(const char *name, int depth)
 {
-    return depth <= 1 && (strcmp(name, placeholder_folder(false)) == 0 || strcmp(name, placeholder_folder(true)) == 0);
+    return depth <= 1 && (strcmp(name, placeholder_folder(false)) == 0 ||
+                          strcmp(name, placeholder_folder(true)) == 0);
 }
 
 static bool link_all(int from, int to, int depth, struct err *err)
@@ -389,7 +404,8 @@ static bool link_all(int from, int to, int depth, struct err *err)
             continue;
         if (S_ISREG(status.st_mode) && !link_file(from, to, name, err))
             return false;
-        if (S_ISDIR(status.st_mode) && !is_output(name, depth) && !link_subfolder(from, to, name, depth, err))
+        if (S_ISDIR(status.st_mode) && !is_output(name, depth) &&
+            !link_subfolder(from, to, name, depth, err))
             return false;
     }
     return true;
@@ -409,7 +425,8 @@ static bool remove_below(int dir, int depth, struct err *err)
         return err_sys(err, "read a folder");
     for (struct dirent *entry; (entry = readdir(open_dir));) {
         const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(dir, name, 0) == 0 ||
+            errno == ENOENT)
             continue;
         if (errno != EISDIR && errno != EPERM)
             return err_sys(err, "remove %s", name);

@@ -28,7 +28,8 @@ static char *last_words(const struct text *answer)
 }
 
 /* argv: the program's name without a folder, and its arguments; NULL-terminated. */
-static bool ask(const char *const *argv, const struct strv *env, double timeout_s, struct text *out, struct err *err)
+static bool ask(const char *const *argv, const struct strv *env, double timeout_s, struct text *out,
+                struct err *err)
 {
     int status;
     const char *name = argv[0];
@@ -74,7 +75,8 @@ static const char *config_value(const char *text, const char *key)
 static bool has_word(const char *line, const char *word)
 {
     size_t wanted = strlen(word);
-    for (size_t length; (length = strcspn(line, ",\n \t")) > 0; line += length, line += *line == ',')
+    for (size_t length; (length = strcspn(line, ",\n \t")) > 0;
+         line += length, line += *line == ',')
         if (length == wanted && strncmp(line, word, length) == 0)
             return true;
     return false;
@@ -104,7 +106,8 @@ bool slurm_config_read(const struct strv *env, struct slurm_config *out, struct 
     return true;
 }
 
-/* The answer of --parsable: a line "123" or "123;cluster", among what sbatch may warn of. NULL: there is none. */
+/* The answer of --parsable: a line "123" or "123;cluster", among what sbatch may warn of. NULL:
+ * there is none. */
 static char *job_id_of(const char *answer)
 {
     const char *id = NULL;
@@ -119,8 +122,8 @@ static char *job_id_of(const char *answer)
     return id ? mem_strndup(id, digits) : NULL;
 }
 
-/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the
- * script says will do. */
+/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all.
+ * NULL: what the script says will do. */
 static char *log_option(const char *run_dir)
 {
     struct text text = {0};
@@ -236,19 +239,22 @@ void slurm_accounts_parse(const char *text, struct slurm_tasks *out)
     }
 }
 
-bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err)
+bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out,
+                      struct err *err)
 {
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *names = strv_join(job_names, ",");
     AUTO_FREE char *of = mem_printf("--name=%s", names);
-    if (!ask((const char *[]){"squeue", "--noheader", "--array", of, "--format=%j|%K|%T|%N|%r", NULL}, env, ASK_S,
-             &answer, err))
+    if (!ask((const char *[]){"squeue", "--noheader", "--array", of, "--format=%j|%K|%T|%N|%r",
+                              NULL},
+             env, ASK_S, &answer, err))
         return false;
     slurm_queue_parse(text_get(&answer), out);
     return true;
 }
 
-bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err)
+bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids,
+                         struct slurm_tasks *out, struct err *err)
 {
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *ids = strv_join(job_ids, ",");
@@ -319,13 +325,16 @@ int64_t script_gpus(const struct plan *plan, const struct strv *options)
     return plan->pool.per_experiment;
 }
 
-/* The value of --dependency=V, --dependency V, -dV or -d V; *next is passed over when it holds the value. */
+/* The value of --dependency=V, --dependency V, -dV or -d V; *next is passed over when it holds the
+ * value. */
 static const char *dependency_value(const struct strv *options, size_t *i)
 {
     static const char name[] = "--dependency";
     const char *option = options->items[*i];
     bool is_long = strncmp(option, name, sizeof name - 1) == 0;
-    const char *rest = is_long ? option + sizeof name - 1 : strncmp(option, "-d", 2) == 0 ? option + 2 : NULL;
+    const char *rest = is_long                         ? option + sizeof name - 1
+                       : strncmp(option, "-d", 2) == 0 ? option + 2
+                                                       : NULL;
     if (rest && *rest == '\0')
         return *i + 1 < options->count ? options->items[++*i] : NULL;
     if (rest && is_long)
@@ -342,14 +351,16 @@ char *script_dependency(const struct strv *options, const char *after)
     }
     if (!after || (own && strchr(own, '?')))
         return mem_strdup(own);
-    return own && *own ? mem_printf("%s,afterany:%s", own, after) : mem_printf("afterany:%s", after);
+    return own && *own ? mem_printf("%s,afterany:%s", own, after)
+                       : mem_printf("afterany:%s", after);
 }
 
 static double task_seconds(const struct plan *plan, const struct plan_experiment *experiment)
 {
     double background_s = experiment->parallel ? plan->parallel.limit_s : 0;
-    double attempt_s = experiment->timeout_s + plan->timing.stop_grace_s + plan->timing.before_retry_s +
-                       plan->guard.preflight.wait_s + background_s + ATTEMPT_MARGIN_S;
+    double attempt_s = experiment->timeout_s + plan->timing.stop_grace_s +
+                       plan->timing.before_retry_s + plan->guard.preflight.wait_s + background_s +
+                       ATTEMPT_MARGIN_S;
     return attempt_s * (double)(experiment->max_retries + 1) + TASK_MARGIN_S;
 }
 
@@ -388,9 +399,12 @@ void script_text(const struct script *script, struct text *out)
         text_addf(out, "#SBATCH --time=%lld\n", (long long)script->minutes);
     if (script->gpus > 0)
         text_addf(out, "#SBATCH --gres=gpu:%lld\n", (long long)script->gpus);
-    /* After a node's failure or a preemption the task begins again, and goes on with what it had recorded. */
-    text_add(out, "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=" SCRIPT_LOG "\n");
-    /* exec: so that the scheduler's TERM reaches the program that ends the job's tree, not a shell around it. */
+    /* After a node's failure or a preemption the task begins again, and goes on with what it had
+     * recorded. */
+    text_add(out,
+             "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=" SCRIPT_LOG "\n");
+    /* exec: so that the scheduler's TERM reaches the program that ends the job's tree, not a shell
+     * around it. */
     text_add(out, "exec ");
     shell_words_quote(script->program, out);
     if (script->offset > 0)

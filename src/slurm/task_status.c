@@ -106,7 +106,8 @@ static bool add_slurm_line(const char *line, size_t length, struct text *out)
                   {"DUE TO JOB REQUEUE", "put back into the queue"},
                   {"CANCELLED", "cancelled"}};
     AUTO_FREE char *copy = mem_strndup(line, length);
-    const char *job = strstr(copy, "*** JOB "), *on = job ? strstr(job, " ON ") : NULL, *words = NULL;
+    const char *job = strstr(copy, "*** JOB "), *on = job ? strstr(job, " ON ") : NULL,
+               *words = NULL;
     for (size_t i = 0; job && !words && i < sizeof causes / sizeof *causes; i++)
         words = strstr(job, causes[i].cause) ? causes[i].words : NULL;
     if (!words)
@@ -147,14 +148,16 @@ static bool add_log(int dir, const struct submitted_task *submitted_task, struct
     char bytes[TAIL];
     struct stat status;
     AUTO_TEXT struct text found = {0};
-    if (!submitted_task->array->job_id ||
-        strspn(submitted_task->array->job_id, "0123456789") != strlen(submitted_task->array->job_id))
+    if (!submitted_task->array->job_id || strspn(submitted_task->array->job_id, "0123456789") !=
+                                              strlen(submitted_task->array->job_id))
         return false;
-    AUTO_FREE char *name = mem_printf("tasks/slurm-%s_%zu.log", submitted_task->array->job_id, submitted_task->index);
+    AUTO_FREE char *name =
+        mem_printf("tasks/slurm-%s_%zu.log", submitted_task->array->job_id, submitted_task->index);
     AUTO_CLOSE int fd = fs_open_beneath(dir, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
-    ssize_t count = pread(fd, bytes, sizeof bytes, status.st_size > TAIL ? status.st_size - TAIL : 0);
+    ssize_t count =
+        pread(fd, bytes, sizeof bytes, status.st_size > TAIL ? status.st_size - TAIL : 0);
     if (count > 0)
         task_status_of_log(bytes, (size_t)count, &found);
     if (found.length == 0)
@@ -164,8 +167,8 @@ static bool add_log(int dir, const struct submitted_task *submitted_task, struct
     return true;
 }
 
-static char *task_status_text(int dir, const struct submitted_task *submitted_task, const struct collect_item *item,
-                              bool asked)
+static char *task_status_text(int dir, const struct submitted_task *submitted_task,
+                              const struct collect_item *item, bool asked)
 {
     struct text text = {0};
     if (!submitted_task->array)
@@ -183,13 +186,15 @@ static char *task_status_text(int dir, const struct submitted_task *submitted_ta
     return text_take(&text);
 }
 
-static void find_submitted_tasks(const struct submission *submission, const struct collected *collected,
+static void find_submitted_tasks(const struct submission *submission,
+                                 const struct collected *collected,
                                  struct submitted_task *submitted_tasks)
 {
     EACH (item, submission->arrays, submission->count)
         for (size_t i = 0; i < collected->plan.count; i++)
             if (script_ranges_hold(item->indices, i + 1) && i + 1 >= item->offset)
-                submitted_tasks[i] = (struct submitted_task){.array = item, .index = i + 1 - item->offset};
+                submitted_tasks[i] =
+                    (struct submitted_task){.array = item, .index = i + 1 - item->offset};
 }
 
 static void match(const struct slurm_tasks *queue, const struct slurm_tasks *accounts,
@@ -203,7 +208,9 @@ static void match(const struct slurm_tasks *queue, const struct slurm_tasks *acc
             if (queue->items[t].index == submitted_task->index &&
                 strcmp(queue->items[t].job_name, submitted_task->array->job_name) == 0)
                 submitted_task->queued = &queue->items[t];
-        for (size_t t = 0; t < accounts->count && submitted_task->array->job_id && !submitted_task->accounted; t++)
+        for (size_t t = 0;
+             t < accounts->count && submitted_task->array->job_id && !submitted_task->accounted;
+             t++)
             if (accounts->items[t].index == submitted_task->index &&
                 strcmp(accounts->items[t].job_id, submitted_task->array->job_id) == 0)
                 submitted_task->accounted = &accounts->items[t];
@@ -211,8 +218,8 @@ static void match(const struct slurm_tasks *queue, const struct slurm_tasks *acc
 }
 
 /* Whether the queue answered. */
-static bool ask(const struct strv *env, const struct submission *submission, struct slurm_tasks *queue,
-                struct slurm_tasks *accounts, char **note)
+static bool ask(const struct strv *env, const struct submission *submission,
+                struct slurm_tasks *queue, struct slurm_tasks *accounts, char **note)
 {
     struct err err = {0};
     AUTO_STRV struct strv names = {0};
@@ -243,11 +250,13 @@ void task_statuses_find(int dir, const struct strv *env, const struct submission
         missing += collect_is_missing(item->state);
     if (missing == 0)
         return;
-    AUTO_FREE struct submitted_task *submitted_tasks = mem_array(collected->plan.count, sizeof *submitted_tasks);
+    AUTO_FREE struct submitted_task *submitted_tasks =
+        mem_array(collected->plan.count, sizeof *submitted_tasks);
     bool asked = ask(env, submission, &queue, &accounts, note);
     find_submitted_tasks(submission, collected, submitted_tasks);
     match(&queue, &accounts, collected, submitted_tasks);
     for (size_t i = 0; i < collected->plan.count; i++)
         if (collect_is_missing(collected->items[i].state))
-            collected->items[i].task_status = task_status_text(dir, &submitted_tasks[i], &collected->items[i], asked);
+            collected->items[i].task_status =
+                task_status_text(dir, &submitted_tasks[i], &collected->items[i], asked);
 }

@@ -21,8 +21,8 @@ static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_t *experiments = json_array();
-    json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head", plan_head_to_json(plan),
-                                  "experiments", experiments);
+    json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head",
+                                  plan_head_to_json(plan), "experiments", experiments);
     EACH (experiment, plan->experiments, plan->count)
         json_array_append_new(experiments, plan_experiment_to_json(experiment));
     json_print(json, &text);
@@ -33,7 +33,8 @@ static bool write_plan(int dir, const struct plan *plan, struct err *err)
 bool tasks_make(int dir, const struct store_head *head, struct err *err)
 {
     AUTO_CLOSE int tasks = fs_make_dir_at(dir, "tasks", 0777, err);
-    return tasks >= 0 && fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
+    return tasks >= 0 &&
+           fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
            fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
            write_plan(dir, head->plan, err);
 }
@@ -41,8 +42,9 @@ bool tasks_make(int dir, const struct store_head *head, struct err *err)
 bool tasks_are_in(int dir)
 {
     struct stat status;
-    return fstatat(dir, "plan.json", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-           fstatat(dir, "tasks", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+    return fstatat(dir, "plan.json", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && fstatat(dir, "tasks", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(status.st_mode);
 }
 
 static bool read_experiments(const json_t *list, struct plan *out, struct err *err)
@@ -66,10 +68,12 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
     json_int_t format = 0;
     *out = (struct plan){0};
     if (!fs_read_at(dir, "plan.json", TEXT_MAX, &text, err) ||
-        !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err) || !json_doc_refuse_repeats(&doc, err))
+        !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err) ||
+        !json_doc_refuse_repeats(&doc, err))
         return false;
     if (!json_get_int(doc.root, "format", &format) || format != PLAN_FORMAT)
-        return err_set(err, "plan.json: its format is not %d, the one that is known here", PLAN_FORMAT);
+        return err_set(err, "plan.json: its format is not %d, the one that is known here",
+                       PLAN_FORMAT);
     if (plan_head_from_json(json_get(doc.root, "head"), out, err) &&
         read_experiments(json_get(doc.root, "experiments"), out, err))
         return true;
@@ -77,7 +81,8 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
     return err_wrap(err, "plan.json");
 }
 
-bool tasks_read_head(int dir, struct text *settings, struct text *registry, struct store_head *head, struct err *err)
+bool tasks_read_head(int dir, struct text *settings, struct text *registry, struct store_head *head,
+                     struct err *err)
 {
     if (!fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) ||
         !fs_read_at(dir, "registry.json", TEXT_MAX, registry, err))
@@ -132,11 +137,12 @@ static int open_start(int task, int start, struct err *err)
 static bool has_events(int start)
 {
     struct stat status;
-    return fstatat(start, "events.jsonl", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+    return fstatat(start, "events.jsonl", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode);
 }
 
-/* The last start whose records are there: one without them (somebody removed them) says nothing, and the one before
- * stands. */
+/* The last start whose records are there: one without them (somebody removed them) says nothing,
+ * and the one before stands. */
 static int open_last(int task, struct tasks_last *last, struct err *err)
 {
     struct err why = {0};
@@ -172,7 +178,8 @@ int tasks_open_start(int dir, size_t number, int start)
 }
 
 /* The plan with nothing but one experiment, whose number is 1 then. It borrows from plan. */
-static struct plan plan_of_one(const struct plan *plan, struct plan_experiment *only, double grace_max_s)
+static struct plan plan_of_one(const struct plan *plan, struct plan_experiment *only,
+                               double grace_max_s)
 {
     struct plan out = *plan;
     only->number = 1;
@@ -193,9 +200,10 @@ struct beginning {
     const char *again; /* the verdict for which the experiment is planned again; NULL: it is not */
 };
 
-/* What the start before left: its events, and the files of the experiment. What cannot be read of it is not had any
- * more, and the experiment is to be done all the same. */
-static bool take_over(struct store *store, const struct beginning *beginning, int made, const char *id, struct err *err)
+/* What the start before left: its events, and the files of the experiment. What cannot be read of
+ * it is not had any more, and the experiment is to be done all the same. */
+static bool take_over(struct store *store, const struct beginning *beginning, int made,
+                      const char *id, struct err *err)
 {
     struct import_loss loss;
     const struct import_source source = {.dir = beginning->before, .name = beginning->before_name};
@@ -228,16 +236,17 @@ static void plan_again(struct store *store, const char *verdict)
     gethostname(host, sizeof host - 1);
     struct clock_zone zone;
     clock_zone_here(clock_realtime_ns(), &zone);
-    json_t *started =
-        json_pack("{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host), "boot_id",
-                  boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL, "version", TARE_VERSION, "resumed", true,
-                  "zone", json_from_zone(&zone));
+    json_t *started = json_pack(
+        "{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
+        "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL, "version",
+        TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
     add(store, EVENT_SESSION_STARTED, 0, started);
     add(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
     add(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
 }
 
-static bool fill_start(int dir, int made, const struct beginning *beginning, const struct plan *plan, struct err *err)
+static bool fill_start(int dir, int made, const struct beginning *beginning,
+                       const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text settings = {0}, registry = {0};
     struct store_head head = {.plan = plan};
@@ -246,15 +255,16 @@ static bool fill_start(int dir, int made, const struct beginning *beginning, con
     struct store *store = store_create(made, "the new start", &head, err);
     if (!store)
         return false;
-    bool ok = beginning->before < 0 || take_over(store, beginning, made, plan->experiments[0].id, err);
+    bool ok =
+        beginning->before < 0 || take_over(store, beginning, made, plan->experiments[0].id, err);
     if (ok && beginning->again)
         plan_again(store, beginning->again);
     return store_close(store, ok ? err : NULL) && ok;
 }
 
 /* It gets its name when it is whole: a start that can be seen stands for all before it. */
-static bool make_start(int dir, const struct opened_task *task, const struct plan *plan, const char *again, int *start,
-                       struct err *err)
+static bool make_start(int dir, const struct opened_task *task, const struct plan *plan,
+                       const char *again, int *start, struct err *err)
 {
     char name[20];
     struct tasks_last last;
@@ -275,7 +285,8 @@ static bool make_start(int dir, const struct opened_task *task, const struct pla
     if (made < 0 || !fill_start(dir, made, &beginning, plan, err))
         return false;
     snprintf(name, sizeof name, "%d", *start);
-    return (renameat(task->dir, "new", task->dir, name) == 0 || err_sys(err, "name the start %s", name)) &&
+    return (renameat(task->dir, "new", task->dir, name) == 0 ||
+            err_sys(err, "name the start %s", name)) &&
            (fsync(task->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
 }
 
@@ -301,7 +312,8 @@ static bool begin(int dir, const char *dir_path, const struct plan *of_all, stru
 {
     int start = 0;
     if (request.number < 1 || request.number > of_all->count)
-        return err_set(err, "there is no experiment %zu; the plan holds %zu", request.number, of_all->count);
+        return err_set(err, "there is no experiment %zu; the plan holds %zu", request.number,
+                       of_all->count);
     AUTO_FREE char *name = task_name(request.number);
     struct plan_experiment only = of_all->experiments[request.number - 1];
     struct plan plan = plan_of_one(of_all, &only, request.grace_max_s);
@@ -313,26 +325,29 @@ static bool begin(int dir, const char *dir_path, const struct plan *of_all, stru
     AUTO_CLOSE int lock = lock_take(task, task_path, err);
     if (lock < 0 || !make_start(dir, &opened, &plan, request.again, &start, err))
         return err_wrap(err, "experiment %zu", request.number);
-    *out = (struct tasks_start){.lock = steal_fd(&lock), .path = mem_printf("%s/%d", task_path, start)};
+    *out = (struct tasks_start){.lock = steal_fd(&lock),
+                                .path = mem_printf("%s/%d", task_path, start)};
     return true;
 }
 
-bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out,
-                 struct err *err)
+bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s,
+                 struct tasks_start *out, struct err *err)
 {
     AUTO(plan_fini) struct plan plan = {0};
     *out = (struct tasks_start){.lock = -1};
     if (!tasks_read_plan(dir, &plan, err))
         return err_wrap(err, "%s", dir_path);
-    return begin(dir, dir_path, &plan, (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
+    return begin(dir, dir_path, &plan,
+                 (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
            err_wrap(err, "%s", dir_path);
 }
 
-bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, size_t number, const char *verdict,
-                      struct err *err)
+bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, size_t number,
+                      const char *verdict, struct err *err)
 {
     AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
-    return begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start, err) ||
+    return begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start,
+                 err) ||
            err_wrap(err, "%s", dir_path);
 }
 
@@ -377,18 +392,20 @@ void submission_fini(struct submission *submission)
 
 static json_t *array_to_json(const struct submission_array *array)
 {
-    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id), "job_name",
-                     json_string(array->job_name), "indices", json_string(array->indices), "offset",
-                     (json_int_t)array->offset, "realtime_ns", (json_int_t)array->realtime_ns);
+    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id),
+                     "job_name", json_string(array->job_name), "indices",
+                     json_string(array->indices), "offset", (json_int_t)array->offset,
+                     "realtime_ns", (json_int_t)array->realtime_ns);
 }
 
 bool submission_write(int dir, const struct submission *submission, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_t *options = json_array(), *arrays = json_array();
-    json_t *json = json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name), "kill_wait_s",
-                             json_finite(submission->kill_wait_s), "array_size", (json_int_t)submission->array_size,
-                             "sbatch_options", options, "arrays", arrays);
+    json_t *json =
+        json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name),
+                  "kill_wait_s", json_finite(submission->kill_wait_s), "array_size",
+                  (json_int_t)submission->array_size, "sbatch_options", options, "arrays", arrays);
     EACH (item, submission->options.items, submission->options.count)
         json_array_append_new(options, json_text_or_null(*item));
     EACH (array, submission->arrays, submission->count)
@@ -439,8 +456,8 @@ bool submission_read(int dir, struct submission *out, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     *out = (struct submission){0};
     if (fs_read_at(dir, "submit.json", SUBMISSION_MAX, &text, err) &&
-        json_doc_parse("submit.json", text_get(&text), text.length, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
-        read_all(doc.root, out, err))
+        json_doc_parse("submit.json", text_get(&text), text.length, &doc, err) &&
+        json_doc_refuse_repeats(&doc, err) && read_all(doc.root, out, err))
         return true;
     submission_fini(out);
     return false;

@@ -15,14 +15,15 @@ double budget_contribution(const struct budget_component *component)
     return component->known ? fabs(component->sensitivity) * component->u : 0;
 }
 
-/* More degrees of freedom than these make no difference. The guide tells them to a tenth before it cuts that off: 18.998
- * are 19.0 there (G.4.1). */
+/* More degrees of freedom than these make no difference. The guide tells them to a tenth before it
+ * cuts that off: 18.998 are 19.0 there (G.4.1). */
 static const double most_df = 1e6, half_tenth = 0.05;
 
 static double coverage_factor(double df, double confidence)
 {
     double p = 0.5 + confidence / 2;
-    return df >= most_df ? special_normal_quantile(p) : special_t_quantile(p, fmax(floor(df + half_tenth), 1));
+    return df >= most_df ? special_normal_quantile(p)
+                         : special_t_quantile(p, fmax(floor(df + half_tenth), 1));
 }
 
 struct budget_sum budget_combine(const struct budget *budget, double confidence)

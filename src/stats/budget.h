@@ -1,5 +1,5 @@
-/* budget: the uncertainty of one figure as a list of its components, after the GUM (JCGM 100:2008, Guide to the expression
- * of uncertainty in measurement). */
+/* budget: the uncertainty of one figure as a list of its components, after the GUM (JCGM 100:2008,
+ * Guide to the expression of uncertainty in measurement). */
 #ifndef TARE_STATS_BUDGET_H
 #define TARE_STATS_BUDGET_H
 
@@ -36,9 +36,13 @@ double budget_contribution(const struct budget_component *component);
 
 struct budget_sum {
     bool complete; /* all components are known; else the rest is of those that are */
-    double u;  /* combined standard uncertainty: the root of the sum of squares, as the components are independent */
+    /* combined standard uncertainty: the root of the sum of squares, as the components are
+     * independent */
+    double u;
     double df; /* effective, by Welch-Satterthwaite (GUM, G.4.1); can be INFINITY */
-    double k;  /* coverage factor: Student's t, two-sided, for df told to a tenth and cut to whole ones, at least 1 */
+    /* coverage factor: Student's t, two-sided, for df told to a tenth and cut to whole ones, at
+     * least 1 */
+    double k;
     double expanded; /* k·u */
 };
 

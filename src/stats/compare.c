@@ -18,7 +18,9 @@ static double runs_probability(double a, double b, size_t runs)
 {
     double all = log_choose(a + b, a), half = floor((double)runs / 2);
     if (runs % 2 == 0)
-        return half > a || half > b ? 0 : 2 * exp(log_choose(a - 1, half - 1) + log_choose(b - 1, half - 1) - all);
+        return half > a || half > b
+                   ? 0
+                   : 2 * exp(log_choose(a - 1, half - 1) + log_choose(b - 1, half - 1) - all);
     double p = 0;
     if (half + 1 <= a && half <= b)
         p += exp(log_choose(a - 1, half) + log_choose(b - 1, half - 1) - all);
@@ -47,8 +49,8 @@ void stats_pareto(const double *cost, const double *quality, size_t n, bool *fro
     for (size_t i = 0; i < n; i++) {
         front[i] = true;
         for (size_t k = 0; k < n && front[i]; k++)
-            front[i] =
-                !(cost[k] <= cost[i] && quality[k] >= quality[i] && (cost[k] < cost[i] || quality[k] > quality[i]));
+            front[i] = !(cost[k] <= cost[i] && quality[k] >= quality[i] &&
+                         (cost[k] < cost[i] || quality[k] > quality[i]));
     }
 }
 
@@ -81,9 +83,10 @@ static double mean_of(const double *x, size_t n)
     return sum / (double)n;
 }
 
-/* The values of each group change places among themselves. places: the indices, a group's behind one another, from
- * starts[g] on. */
-static void shuffle_within(double *x, const size_t *places, const size_t *starts, size_t groups, struct rng *rng)
+/* The values of each group change places among themselves. places: the indices, a group's behind
+ * one another, from starts[g] on. */
+static void shuffle_within(double *x, const size_t *places, const size_t *starts, size_t groups,
+                           struct rng *rng)
 {
     for (size_t g = 0; g < groups; g++)
         for (size_t i = starts[g + 1] - starts[g]; i > 1; i--) {
@@ -94,8 +97,8 @@ static void shuffle_within(double *x, const size_t *places, const size_t *starts
         }
 }
 
-struct stats_change stats_change_point(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
-                                       struct rng *rng)
+struct stats_change stats_change_point(const double *x, const size_t *group, size_t groups,
+                                       size_t n, size_t least, struct rng *rng)
 {
     struct stats_change out = {.p = 1};
     if (least < 1)
@@ -130,8 +133,8 @@ struct stats_change stats_change_point(const double *x, const size_t *group, siz
 }
 
 /* Runs of neighbours of one group in a random order. starts: where each begins in x, and n. */
-static void shuffle_runs(const double *x, const size_t *starts, size_t runs, size_t *order, double *out,
-                         struct rng *rng)
+static void shuffle_runs(const double *x, const size_t *starts, size_t runs, size_t *order,
+                         double *out, struct rng *rng)
 {
     size_t n = 0;
     for (size_t i = 0; i < runs; i++)
@@ -145,8 +148,8 @@ static void shuffle_runs(const double *x, const size_t *starts, size_t runs, siz
     }
 }
 
-struct stats_change stats_change_pooled(const double *x, const size_t *group, size_t n, size_t least, int sign,
-                                        struct rng *rng)
+struct stats_change stats_change_pooled(const double *x, const size_t *group, size_t n,
+                                        size_t least, int sign, struct rng *rng)
 {
     enum { FEWEST_RUNS = 4 };
     struct stats_change out = {.p = 1, .p_order = 1};
@@ -203,7 +206,8 @@ size_t stats_change_of_rate(const double *x, size_t n, size_t least)
         before += x[i - 1];
         if (i < least || n - i < least)
             continue;
-        double likelihood = rate_likelihood(before, (double)i) + rate_likelihood(all - before, (double)(n - i));
+        double likelihood =
+            rate_likelihood(before, (double)i) + rate_likelihood(all - before, (double)(n - i));
         if (likelihood > best) {
             best = likelihood;
             where = i;
@@ -282,8 +286,8 @@ static double exact_p(const double *x, const double *given, size_t n)
     return (double)far / (double)all;
 }
 
-/* The same of random orders of y, this one among them: until ENOUGH go as far, or MOST_SHUFFLES were tried (Besag and
- * Clifford 1991). Never 0. */
+/* The same of random orders of y, this one among them: until ENOUGH go as far, or MOST_SHUFFLES
+ * were tried (Besag and Clifford 1991). Never 0. */
 static double shuffled_p(const double *x, double *y, size_t n, struct rng *rng)
 {
     double limit = fabs(product(x, y, n)) * (1 - 1e-12);
@@ -307,7 +311,8 @@ static struct stats_interval fisher(double rho, size_t n)
 {
     if (n < 5 || fabs(rho) >= 1 - 1e-12)
         return (struct stats_interval){0};
-    double half = special_normal_quantile(0.5 + STATS_CONFIDENCE / 2) * sqrt((1 + rho * rho / 2) / (double)(n - 3));
+    double half = special_normal_quantile(0.5 + STATS_CONFIDENCE / 2) *
+                  sqrt((1 + rho * rho / 2) / (double)(n - 3));
     return (struct stats_interval){tanh(atanh(rho) - half), tanh(atanh(rho) + half), STATS_FISHER};
 }
 
@@ -358,7 +363,8 @@ struct stats_trend stats_trend(const double *x, const double *y, size_t n, struc
     out.test = n < STATS_TREND_RANKS_LEAST ? STATS_TREND_STUDENT : STATS_TREND_PERMUTATIONS;
     out.p = out.rank.p;
     if (out.test == STATS_TREND_STUDENT) {
-        double df = (double)n - 2, t = fabs(out.r) * sqrt(df / fmax(1 - out.r * out.r, DBL_EPSILON));
+        double df = (double)n - 2,
+               t = fabs(out.r) * sqrt(df / fmax(1 - out.r * out.r, DBL_EPSILON));
         out.p = 2 * special_t_cdf(-t, df);
     }
     return out;

@@ -74,10 +74,13 @@ double stats_skewness(const double *x, size_t n)
 struct reading stats_skew_p(const double *x, size_t count)
 {
     struct reading cv = stats_cv(x, count);
-    if (count < STATS_SKEW_LEAST || !stats_deviation(x, count).valid || (cv.valid && !(cv.value > 1e-12)))
+    if (count < STATS_SKEW_LEAST || !stats_deviation(x, count).valid ||
+        (cv.valid && !(cv.value > 1e-12)))
         return absent;
-    double n = (double)count, y = stats_skewness(x, count) * sqrt((n + 1) * (n + 3) / (6 * (n - 2)));
-    double kurtosis = 3 * (n * n + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9));
+    double n = (double)count,
+           y = stats_skewness(x, count) * sqrt((n + 1) * (n + 3) / (6 * (n - 2)));
+    double kurtosis =
+        3 * (n * n + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9));
     double w2 = sqrt(2 * (kurtosis - 1)) - 1, scale = y / sqrt(2 / (w2 - 1));
     double z = asinh(scale) / sqrt(log(w2) / 2);
     return known(2 * special_normal_cdf(-fabs(z)));
@@ -114,10 +117,12 @@ struct reading stats_median(const double *x, size_t n)
     return known(stats_quantile(sorted, n, 0.5));
 }
 
-/* The greatest Studentized deviate of n normal values is beyond this one with less than this probability; its bound is (n - 1) / sqrt(n). */
+/* The greatest Studentized deviate of n normal values is beyond this one with less than this
+ * probability; its bound is (n - 1) / sqrt(n). */
 static bool deviates(double deviate, size_t n, double alpha)
 {
-    double count = (double)n, df = count - 2, left = (count - 1) * (count - 1) - count * deviate * deviate;
+    double count = (double)n, df = count - 2,
+           left = (count - 1) * (count - 1) - count * deviate * deviate;
     return left <= 0 || 2 * count * special_t_cdf(-deviate * sqrt(count * df / left), df) < alpha;
 }
 
@@ -142,7 +147,8 @@ static size_t furthest(const double *x, size_t n, const size_t *step, double *de
 
 size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool *out)
 {
-    AUTO_FREE size_t *step = mem_array(n + 1, sizeof *step); /* in which it was taken away, from 1; 0: it was not */
+    /* in which it was taken away, from 1; 0: it was not */
+    AUTO_FREE size_t *step = mem_array(n + 1, sizeof *step);
     size_t count = 0;
     for (size_t taken = 1; n >= STATS_OUTLIERS_LEAST && taken <= most && taken + 2 < n; taken++) {
         double deviate;
@@ -166,8 +172,10 @@ double special_normal_cdf(double z)
     return 0.5 * erfc(-z * M_SQRT1_2);
 }
 
-/* A distribution's quantile by bisection: a few dozen steps are nothing beside what is computed from it. */
-static double bisect(double (*cdf)(double x, double df), double p, double df, double low, double high)
+/* A distribution's quantile by bisection: a few dozen steps are nothing beside what is computed
+ * from it. */
+static double bisect(double (*cdf)(double x, double df), double p, double df, double low,
+                     double high)
 {
     for (int i = 0; i < STEPS && high - low > precise * fmax(fabs(low), fabs(high)); i++) {
         double middle = 0.5 * (low + high);
@@ -229,7 +237,8 @@ static double beta_incomplete(double a, double b, double x)
     if (x <= 0 || x >= 1)
         return x <= 0 ? 0 : 1;
     double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
 double special_t_cdf(double t, double df)
@@ -254,8 +263,8 @@ double special_f_cdf(double f, double df1, double df2)
     return f > 0 ? beta_incomplete(0.5 * df1, 0.5 * df2, df1 * f / (df1 * f + df2)) : 0;
 }
 
-/* The regularised lower incomplete gamma function: its series below a + 1, its continued fraction above (DLMF 8.11.4,
- * 8.9.2). */
+/* The regularised lower incomplete gamma function: its series below a + 1, its continued fraction
+ * above (DLMF 8.11.4, 8.9.2). */
 static double gamma_incomplete(double a, double x)
 {
     if (x <= 0)

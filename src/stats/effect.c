@@ -8,11 +8,12 @@
 #include <math.h>
 
 enum { COLUMNS = STATS_EFFECT_COVARIATES + 1 };
-/* A column that is left with less than this share of its length by those before it says nothing new. */
+/* A column that is left with less than this share of its length by those before it says nothing
+ * new. */
 static const double singular = 1e-7, saturated = 1e-9, no_difference = 1e-12;
 
-/* The model without its strata: columns (the side last) less their means in each stratum, made orthonormal (QR by
- * modified Gram-Schmidt, each twice). */
+/* The model without its strata: columns (the side last) less their means in each stratum, made
+ * orthonormal (QR by modified Gram-Schmidt, each twice). */
 struct model {
     const struct stats_effect_input *in;
     double unit; /* of y: what is compared with no_difference is about 1 */
@@ -110,8 +111,8 @@ static void solve(const struct model *model, double *beta)
     }
 }
 
-/* The traces that the degrees of freedom are made of: of M·A and of (M·A)², with M = I - P - Q, where P holds the means of
- * the strata, Q = q·q' and A the weights of the squared residuals. */
+/* The traces that the degrees of freedom are made of: of M·A and of (M·A)², with M = I - P - Q,
+ * where P holds the means of the strata, Q = q·q' and A the weights of the squared residuals. */
 static double freedom(const struct model *model, const double *weight, const double *leverage)
 {
     const struct stats_effect_input *in = model->in;
@@ -186,8 +187,8 @@ static void set_error(const struct model *model, struct stats_effect *out)
     out->sigma = sqrt(squares / df);
     out->error = sqrt(variance);
     double half = special_t_quantile(0.5 + STATS_CONFIDENCE / 2, out->df) * out->error;
-    out->interval =
-        (struct stats_interval){shown(model, out->log_ratio - half), shown(model, out->log_ratio + half), STATS_T};
+    out->interval = (struct stats_interval){shown(model, out->log_ratio - half),
+                                            shown(model, out->log_ratio + half), STATS_T};
     out->p = fmax(2 * special_t_cdf(-fabs(out->log_ratio / out->error), out->df), DBL_MIN);
 }
 
@@ -196,7 +197,8 @@ struct cell {
     double count, sum;
 };
 
-static void set_heterogeneity(const struct model *model, const double *beta, struct stats_effect *out)
+static void set_heterogeneity(const struct model *model, const double *beta,
+                              struct stats_effect *out)
 {
     const struct stats_effect_input *in = model->in;
     AUTO_FREE struct cell *cells = mem_array(2 * in->strata + 1, sizeof *cells);
@@ -224,9 +226,12 @@ static void set_heterogeneity(const struct model *model, const double *beta, str
         df -= (a->count > 0) + (b->count > 0);
         if (!(a->count > 0) || !(b->count > 0))
             continue;
-        double weight = a->count * b->count / (a->count + b->count), apart = b->sum / b->count - a->sum / a->count;
-        out->lowest = out->strata == 0 || shown(model, apart) < out->lowest ? shown(model, apart) : out->lowest;
-        out->highest = out->strata == 0 || shown(model, apart) > out->highest ? shown(model, apart) : out->highest;
+        double weight = a->count * b->count / (a->count + b->count),
+               apart = b->sum / b->count - a->sum / a->count;
+        out->lowest = out->strata == 0 || shown(model, apart) < out->lowest ? shown(model, apart)
+                                                                            : out->lowest;
+        out->highest = out->strata == 0 || shown(model, apart) > out->highest ? shown(model, apart)
+                                                                              : out->highest;
         out->strata++;
         weights += weight;
         mean += weight * apart;
@@ -282,7 +287,8 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
 
 double stats_effect_detectable(const struct stats_effect *effect, double alpha, double power)
 {
-    return (special_t_quantile(1 - alpha / 2, effect->df) + special_t_quantile(power, effect->df)) * effect->error;
+    return (special_t_quantile(1 - alpha / 2, effect->df) + special_t_quantile(power, effect->df)) *
+           effect->error;
 }
 
 struct power {
@@ -293,8 +299,8 @@ static bool is_powerful(size_t n, const void *context)
 {
     const struct power *wanted = context;
     double df = 2 * (double)n - 2;
-    return (special_t_quantile(1 - wanted->alpha / 2, df) + special_t_quantile(wanted->power, df)) * wanted->sigma *
-               sqrt(2 / (double)n) <=
+    return (special_t_quantile(1 - wanted->alpha / 2, df) + special_t_quantile(wanted->power, df)) *
+               wanted->sigma * sqrt(2 / (double)n) <=
            fabs(wanted->log_ratio);
 }
 

@@ -26,7 +26,8 @@ struct fit {
 static void derive(const struct fit *fit, size_t i, double *value, double slope[MOST])
 {
     const struct stats_fit_input *in = fit->in;
-    double a = in->units ? exp(fit->at[0]) : 0, b = exp(fit->at[1]) * (in->units ? in->units[i] : 1);
+    double a = in->units ? exp(fit->at[0]) : 0,
+           b = exp(fit->at[1]) * (in->units ? in->units[i] : 1);
     *value = log(a + b);
     slope[0] = a / (a + b);
     slope[1] = b / (a + b);
@@ -58,7 +59,8 @@ static void invert(double m[MOST][MOST], size_t n, double out[MOST][MOST])
     }
 }
 
-/* What a step must lessen: squared residuals by their weights, and how far parameters are from where they were put. */
+/* What a step must lessen: squared residuals by their weights, and how far parameters are from
+ * where they were put. */
 static double cost(const struct fit *fit)
 {
     double sum = 0, value, slope[MOST];
@@ -71,7 +73,8 @@ static double cost(const struct fit *fit)
     return sum;
 }
 
-/* One step of Gauss and Newton with the weights that there are, shortened until it is one downwards. */
+/* One step of Gauss and Newton with the weights that there are, shortened until it is one
+ * downwards. */
 static void step(struct fit *fit)
 {
     double precision[MOST][MOST] = {0}, right[MOST] = {0}, value, slope[MOST];
@@ -106,7 +109,8 @@ static void step(struct fit *fit)
     memcpy(fit->at, from, sizeof from);
 }
 
-/* Residuals, the noise that they and what is known beforehand let expect, and the weights of the next round. */
+/* Residuals, the noise that they and what is known beforehand let expect, and the weights of the
+ * next round. */
 static void weigh(struct fit *fit, struct stats_noise known)
 {
     double value, slope[MOST], sum = 0, squares = 0;
@@ -158,7 +162,8 @@ static void end(struct fit *fit)
     free(fit->weight);
 }
 
-void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise, struct stats_prediction *out)
+void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise,
+                       struct stats_prediction *out)
 {
     struct fit fit;
     double value, slope[MOST], all = 0, used = 0;
@@ -173,7 +178,8 @@ void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise nois
         for (size_t k = 0; k < fit.size; k++)
             for (size_t l = 0; l < fit.size; l++)
                 lever += slope[k] * fit.covariance[k][l] * slope[l];
-        /* The prediction without itself, of a linear fit with these weights: r / (1 - wh), variance h / (1 - wh). */
+        /* The prediction without itself, of a linear fit with these weights: r / (1 - wh), variance
+         * h / (1 - wh). */
         double own = fmin(0.999, fit.weight[i] * lever);
         out[i].excess = fit.residual[i] / (1 - own);
         out[i].sigma = sqrt(fit.noise * (1 + lever / (1 - own)));

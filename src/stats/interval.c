@@ -37,15 +37,20 @@ bool stats_scale_holds(enum stats_scale scale, double lowest, double highest)
 
 double stats_to_scale(double x, enum stats_scale scale)
 {
-    return scale == STATS_ANY ? x : scale == STATS_POSITIVE ? log(x) : log(x / (bounds[scale].high - x));
+    return scale == STATS_ANY        ? x
+           : scale == STATS_POSITIVE ? log(x)
+                                     : log(x / (bounds[scale].high - x));
 }
 
 static double from_scale(double y, enum stats_scale scale)
 {
-    return scale == STATS_ANY ? y : scale == STATS_POSITIVE ? exp(y) : bounds[scale].high / (1 + exp(-y));
+    return scale == STATS_ANY        ? y
+           : scale == STATS_POSITIVE ? exp(y)
+                                     : bounds[scale].high / (1 + exp(-y));
 }
 
-/* Where Hall's t is this one (Hall, J. R. Statist. Soc. B 54, 1992, section 2): its cubic, inverted. */
+/* Where Hall's t is this one (Hall, J. R. Statist. Soc. B 54, 1992, section 2): its cubic,
+ * inverted. */
 static double hall_inverse(double t, double skewness, double n)
 {
     if (fabs(skewness) < 1e-9)
@@ -53,14 +58,16 @@ static double hall_inverse(double t, double skewness, double n)
     return 3 / skewness * (cbrt(1 + skewness * (t / sqrt(n) - skewness / (6 * n))) - 1);
 }
 
-struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale, const char **why)
+struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale,
+                                          const char **why)
 {
     if (n < STATS_MEAN_LEAST)
         return refuse(why, "fewer than 3 values");
     if (why)
         *why = NULL;
     double mean = stats_mean(x, n).value, deviation = stats_deviation(x, n).value;
-    double t = special_t_quantile(1 - tail, (double)(n - 1)), half = t * deviation / sqrt((double)n);
+    double t = special_t_quantile(1 - tail, (double)(n - 1)),
+           half = t * deviation / sqrt((double)n);
     double low = mean - half, high = mean + half;
     bool hall = n >= STATS_HALL_LEAST;
     if (hall) {
@@ -72,7 +79,8 @@ struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_
                                    hall ? STATS_HALL : STATS_T};
 }
 
-/* The largest rank k with P(Binomial(n, 1/2) < k) <= tail: the k-th value from each end is a bound. 0: none. */
+/* The largest rank k with P(Binomial(n, 1/2) < k) <= tail: the k-th value from each end is a bound.
+ * 0: none. */
 static size_t median_rank(size_t n)
 {
     double log_probability = -(double)n * M_LN2, below = 0;
@@ -96,7 +104,8 @@ struct stats_interval stats_median_interval(const double *x, size_t n)
     return (struct stats_interval){sorted[rank - 1], sorted[n - rank], STATS_ORDER};
 }
 
-struct stats_interval stats_median_interval_on(const double *x, size_t n, enum stats_scale scale, const char **why)
+struct stats_interval stats_median_interval_on(const double *x, size_t n, enum stats_scale scale,
+                                               const char **why)
 {
     if (why)
         *why = NULL;
@@ -114,7 +123,8 @@ struct stats_interval stats_median_interval_on(const double *x, size_t n, enum s
     if (!(deviation > 1e-12 * fabs(mean)))
         return refuse(why, "fewer than 6 values, all equal: nothing is known of their spread");
     double half = special_t_quantile(1 - tail, (double)(n - 1)) * deviation / sqrt((double)n);
-    return (struct stats_interval){from_scale(mean - half, scale), from_scale(mean + half, scale), STATS_T};
+    return (struct stats_interval){from_scale(mean - half, scale), from_scale(mean + half, scale),
+                                   STATS_T};
 }
 
 struct stats_interval stats_cv_interval(double cv, size_t n)
@@ -157,7 +167,8 @@ struct precision {
 static bool is_precise(size_t n, const void *context)
 {
     const struct precision *wanted = context;
-    return !(special_t_quantile(1 - tail, (double)(n - 1)) * wanted->cv / sqrt((double)n) > wanted->share);
+    return !(special_t_quantile(1 - tail, (double)(n - 1)) * wanted->cv / sqrt((double)n) >
+             wanted->share);
 }
 
 size_t stats_repeats(double cv, double share)

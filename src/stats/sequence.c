@@ -9,7 +9,8 @@
 
 enum { OVER, UNDER, BISECTIONS = 64 };
 
-/* Small bets find small differences, large ones find large differences soon; how much of the wealth is on each. */
+/* Small bets find small differences, large ones find large differences soon; how much of the wealth
+ * is on each. */
 static const double bets[STATS_SEQUENCE_BETS] = {0.15, 0.4, 1, 2.5};
 static const double shares[STATS_SEQUENCE_BETS] = {0.2, 0.3, 0.3, 0.2};
 
@@ -64,7 +65,8 @@ static double log_limit(double alpha)
 
 int stats_sequence_sign(const struct stats_sequence *sequence, double alpha)
 {
-    bool over = sequence->most[OVER] >= log_limit(alpha), under = sequence->most[UNDER] >= log_limit(alpha);
+    bool over = sequence->most[OVER] >= log_limit(alpha),
+         under = sequence->most[UNDER] >= log_limit(alpha);
     return over == under ? 0 : over ? 1 : -1;
 }
 
@@ -80,8 +82,10 @@ static bool refutes(const struct stats_sequence *sequence, double c, int side, d
     return log_mean(log_wealth) >= log_limit(alpha);
 }
 
-/* Where it is refuted at `from` and not at `to`: the last place that is not, seen from `to`. Refuted nowhere: `from`. */
-static double limit_between(const struct stats_sequence *sequence, double from, double to, int side, double alpha)
+/* Where it is refuted at `from` and not at `to`: the last place that is not, seen from `to`.
+ * Refuted nowhere: `from`. */
+static double limit_between(const struct stats_sequence *sequence, double from, double to, int side,
+                            double alpha)
 {
     for (int i = 0; i < BISECTIONS; i++) {
         double middle = from + (to - from) / 2;
@@ -103,7 +107,8 @@ static double pairs_median(const double *x, size_t n)
     return stats_median(means, count).value;
 }
 
-struct stats_sequence_interval stats_sequence_interval(const struct stats_sequence *sequence, double alpha)
+struct stats_sequence_interval stats_sequence_interval(const struct stats_sequence *sequence,
+                                                       double alpha)
 {
     struct stats_sequence_interval out = {0};
     if (sequence->count == 0)
@@ -120,8 +125,10 @@ struct stats_sequence_interval stats_sequence_interval(const struct stats_sequen
     out.has_low = sign > 0 || refutes(sequence, lowest - far, OVER, alpha);
     out.has_high = sign < 0 || refutes(sequence, highest + far, UNDER, alpha);
     out.low = out.has_low ? limit_between(sequence, lowest - far, highest + far, OVER, alpha) : 0;
-    out.high = out.has_high ? limit_between(sequence, highest + far, lowest - far, UNDER, alpha) : 0;
-    out.low = sign > 0 ? fmax(out.low, 0) : out.low; /* what was refuted at a look before stays so */
+    out.high =
+        out.has_high ? limit_between(sequence, highest + far, lowest - far, UNDER, alpha) : 0;
+    /* what was refuted at a look before stays so */
+    out.low = sign > 0 ? fmax(out.low, 0) : out.low;
     out.high = sign < 0 ? fmin(out.high, 0) : out.high;
     return out;
 }

@@ -1,5 +1,6 @@
-/* fake: what the parts of the fake library share: NVML's binary interface, declared here once more and apart from
- * src/machine/gpu/nvml_abi.h, from NVIDIA's NVML API Reference Guide; and the door through which every call comes. */
+/* fake: what the parts of the fake library share: NVML's binary interface, declared here once more
+ * and apart from src/machine/gpu/nvml_abi.h, from NVIDIA's NVML API Reference Guide; and the door
+ * through which every call comes. */
 #ifndef TARE_FAKE_FAKE_H
 #define TARE_FAKE_FAKE_H
 
@@ -84,7 +85,6 @@ enum {
     MISMATCH = 25
 };
 
-
 extern struct fake_scenario scenario;
 
 #define EXPORT __attribute__((visibility("default")))
@@ -101,12 +101,12 @@ long long wall_us(int64_t offset_ns, int64_t t_ns);
 /* Every call goes through here: gives its error, or OK; *garbage: it is to answer nonsense. */
 nvmlReturn_t enter(const char *call, nvmlDevice_t device, bool *garbage);
 
-#define ENTER(call, device)                                                                                            \
-    bool garbage;                                                                                                      \
-    nvmlReturn_t entered = enter(call, device, &garbage);                                                              \
-    if (entered != OK)                                                                                                 \
-        return entered;                                                                                                \
-    const struct fake_gpu *gpu = &scenario.gpus[(device) ? number_of(device) : 0];                                     \
+#define ENTER(call, device)                                                        \
+    bool garbage;                                                                  \
+    nvmlReturn_t entered = enter(call, device, &garbage);                          \
+    if (entered != OK)                                                             \
+        return entered;                                                            \
+    const struct fake_gpu *gpu = &scenario.gpus[(device) ? number_of(device) : 0]; \
     (void)gpu
 
 #endif

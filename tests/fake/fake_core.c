@@ -1,5 +1,6 @@
-/* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary interface of the real
- * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. FAKE_AS_REAL: without the symbol that tells it from one. */
+/* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary
+ * interface of the real one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. FAKE_AS_REAL:
+ * without the symbol that tells it from one. */
 #include "fake.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ int64_t now_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The wall clock that stamps the samples: from set_at_ns on this much off, before that by what was said before. */
+/* The wall clock that stamps the samples: from set_at_ns on this much off, before that by what was
+ * said before. */
 static struct {
     int64_t before_ns, after_ns, set_at_ns;
 } shift;
@@ -66,7 +68,9 @@ void pass(double us)
 int number_of(nvmlDevice_t device)
 {
     uintptr_t value = (uintptr_t)device;
-    return value >= 4096 && (value - 4096) / 64 < (uintptr_t)scenario.gpu_count ? (int)((value - 4096) / 64) : -1;
+    return value >= 4096 && (value - 4096) / 64 < (uintptr_t)scenario.gpu_count
+               ? (int)((value - 4096) / 64)
+               : -1;
 }
 
 nvmlDevice_t device_of(int number)
@@ -76,13 +80,16 @@ nvmlDevice_t device_of(int number)
 
 static bool applies(struct fake_fault *fault, const char *call, int gpu)
 {
-    if ((strcmp(fault->call, "*") != 0 && strcmp(fault->call, call) != 0) || (fault->gpu >= 0 && fault->gpu != gpu))
+    if ((strcmp(fault->call, "*") != 0 && strcmp(fault->call, call) != 0) ||
+        (fault->gpu >= 0 && fault->gpu != gpu))
         return false;
     double t_s = (double)(now_ns() - scenario.gpus[gpu < 0 ? 0 : gpu].origin_ns) / 1e9;
-    if (t_s < fault->from_s || t_s >= fault->until_s || (fault->when[0] && access(fault->when, F_OK) != 0))
+    if (t_s < fault->from_s || t_s >= fault->until_s ||
+        (fault->when[0] && access(fault->when, F_OK) != 0))
         return false;
     fault->seen++;
-    if (fault->seen < fault->from_call || (fault->calls && fault->seen >= fault->from_call + fault->calls))
+    if (fault->seen < fault->from_call ||
+        (fault->calls && fault->seen >= fault->from_call + fault->calls))
         return false;
     if (!fault->once[0])
         return true;

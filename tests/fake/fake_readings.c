@@ -33,10 +33,9 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, unsigned sensor, unsi
     ENTER("nvmlDeviceGetTemperature", device);
     if (sensor != 0)
         return INVALID;
-    *out =
-        garbage
-            ? 4000
-            : (unsigned)(fake_temperature_c(gpu, now_ns()) + fake_planted(&scenario, "heat", number_of(device)) + 0.5);
+    *out = garbage ? 4000
+                   : (unsigned)(fake_temperature_c(gpu, now_ns()) +
+                                fake_planted(&scenario, "heat", number_of(device)) + 0.5);
     return OK;
 }
 
@@ -61,7 +60,8 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned type, unsig
     return OK;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, unsigned type, unsigned *out);
+EXPORT nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, unsigned type,
+                                                   unsigned *out);
 nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, unsigned type, unsigned *out)
 {
     ENTER("nvmlDeviceGetApplicationsClock", device);
@@ -88,7 +88,8 @@ static ull memory_used(nvmlDevice_t device)
 {
     struct fake_users users;
     fake_users_read(&scenario, number_of(device), &users);
-    ull used = scenario.gpus[number_of(device)].leak + (ull)fake_planted(&scenario, "leak", number_of(device));
+    ull used = scenario.gpus[number_of(device)].leak +
+               (ull)fake_planted(&scenario, "leak", number_of(device));
     for (int i = 0; i < users.count; i++)
         used += users.users[i].bytes;
     return used;
@@ -145,8 +146,8 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *o
     ENTER("nvmlDeviceGetTemperatureV", device);
     if (out->version != (sizeof *out | 1U << 24))
         return MISMATCH;
-    out->temperature =
-        (int)(fake_temperature_c(gpu, now_ns()) + fake_planted(&scenario, "heat", number_of(device)) + 0.5);
+    out->temperature = (int)(fake_temperature_c(gpu, now_ns()) +
+                             fake_planted(&scenario, "heat", number_of(device)) + 0.5);
     return OK;
 }
 
@@ -172,7 +173,8 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
     int64_t t_ns = now_ns(), update_ns = fake_update_ns(gpu, t_ns);
     fake_users_load(&scenario, number_of(device), t_ns, &load);
     double extra_w = fake_load_power_w(&load, update_ns);
-    double extra_j = fake_load_energy_j(&load, update_ns) - fake_load_energy_j(&load, update_ns - 1000000000);
+    double extra_j =
+        fake_load_energy_j(&load, update_ns) - fake_load_energy_j(&load, update_ns - 1000000000);
     value->timestamp = wall_us(wall_offset_ns(), now_ns());
     value->valueType = garbage ? 77 : 1;
     switch (value->fieldId) {
@@ -180,7 +182,8 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
         value->value.uiVal = (unsigned)(fake_temperature_c(gpu, now_ns()) + 6.5);
         return OK;
     case 185:
-        value->value.uiVal = (unsigned)((fake_energy_j(gpu, update_ns - 1000000000, update_ns) + extra_j) * 1000);
+        value->value.uiVal =
+            (unsigned)((fake_energy_j(gpu, update_ns - 1000000000, update_ns) + extra_j) * 1000);
         return OK;
     case 186:
         value->value.uiVal = (unsigned)((fake_power_w(gpu, update_ns) + extra_w) * 1000);
@@ -190,7 +193,8 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
     }
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int values, nvmlFieldValue_t *inout);
+EXPORT nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int values,
+                                             nvmlFieldValue_t *inout);
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int values, nvmlFieldValue_t *inout)
 {
     ENTER("nvmlDeviceGetFieldValues", device);
@@ -199,8 +203,10 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int values, nvmlField
     return OK;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned type, unsigned counter, ull *out);
-nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned type, unsigned counter, ull *out)
+EXPORT nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned type,
+                                                unsigned counter, ull *out);
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned type, unsigned counter,
+                                         ull *out)
 {
     ENTER("nvmlDeviceGetTotalEccErrors", device);
     if (type != 1 || counter != 0)
@@ -220,10 +226,10 @@ static void spoil(nvmlSample_t *samples, unsigned number)
     samples[6].sampleValue.uiVal = ~0U;
 }
 
-EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_us, unsigned *value_type,
-                                         unsigned *inout, nvmlSample_t *out);
-nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_us, unsigned *value_type,
-                                  unsigned *inout, nvmlSample_t *out)
+EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_us,
+                                         unsigned *value_type, unsigned *inout, nvmlSample_t *out);
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_us,
+                                  unsigned *value_type, unsigned *inout, nvmlSample_t *out)
 {
     ENTER("nvmlDeviceGetSamples", device);
     if (type != 0)

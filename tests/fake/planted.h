@@ -1,4 +1,5 @@
-/* planted: what a test changes on a fake GPU while programs use it: files in the scenario's folder "users" (README.md). */
+/* planted: what a test changes on a fake GPU while programs use it: files in the scenario's folder
+ * "users" (README.md). */
 #ifndef TARE_FAKE_PLANTED_H
 #define TARE_FAKE_PLANTED_H
 

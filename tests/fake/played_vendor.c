@@ -1,5 +1,6 @@
-/* A second vendor of GPUs, for tests: all of it is this file and its row in the list below. tests/fake/README.md says how a machine with its
- * GPUs is played; tests/cli/vendor.bats runs the whole program with it (tests/fake/tare-played). */
+/* A second vendor of GPUs, for tests: all of it is this file and its row in the list below.
+ * tests/fake/README.md says how a machine with its GPUs is played; tests/cli/vendor.bats runs the
+ * whole program with it (tests/fake/tare-played). */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -16,7 +17,8 @@
 
 enum { FILE_MAX = 65536 };
 
-static const char gpus_file[] = "/proc/driver/played/gpus", version_file[] = "/proc/driver/played/version";
+static const char gpus_file[] = "/proc/driver/played/gpus",
+                  version_file[] = "/proc/driver/played/version";
 
 /* Its own bits, in its own order. */
 static const struct {
@@ -47,14 +49,16 @@ static bool lacks(struct err *err, int code, const char *what)
     return false;
 }
 
-/* The number behind a word at the beginning of a line of the scenario, which may change at any time. */
+/* The number behind a word at the beginning of a line of the scenario, which may change at any
+ * time. */
 static double scenario_number(const struct gpu_driver *driver, const char *word, double otherwise)
 {
     AUTO_TEXT struct text text = {0};
     if (!driver->scenario || !fs_read_kernel(AT_FDCWD, driver->scenario, FILE_MAX, &text, NULL))
         return otherwise;
     size_t length = strlen(word);
-    for (const char *line = text_get(&text); line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+    for (const char *line = text_get(&text); line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, word, length) == 0 && line[length] == ' ')
             return strtod(line + length, NULL);
     return otherwise;
@@ -71,7 +75,8 @@ static bool add_devices(const char *root, struct gpu_devices *out, struct err *e
             *err = why;
         return why.code == ENOENT;
     }
-    for (const char *line = text_get(&text); *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    for (const char *line = text_get(&text); *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
         struct gpu_device device = {.vendor = &gpu_vendor_played};
         char bus[GPU_BUS_SIZE], uuid[GPU_UUID_SIZE];
         if (sscanf(line, "%31s %d %63s %127[^\n]", bus, &device.minor, uuid, device.model) != 4)
@@ -144,7 +149,8 @@ static bool driver_count(struct gpu_driver *driver, uint32_t *out, struct err *e
     return good;
 }
 
-static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *device, struct err *err)
+static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *device,
+                                      struct err *err)
 {
     struct gpu_devices devices = {0};
     struct gpu_sensor *sensor = NULL;
@@ -170,7 +176,8 @@ static void sensor_close(struct gpu_sensor *sensor)
 static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
 {
     AUTO_FREE char *version = driver_version(root_of_machine());
-    *out = (struct gpu_identity){.index = sensor->index, .minor = sensor->device.minor, .mig = GPU_MIG_OFF};
+    *out = (struct gpu_identity){
+        .index = sensor->index, .minor = sensor->device.minor, .mig = GPU_MIG_OFF};
     snprintf(out->name, sizeof out->name, "%.90s", sensor->device.model);
     snprintf(out->uuid, sizeof out->uuid, "%s", sensor->device.uuid);
     snprintf(out->pci, sizeof out->pci, "%s", sensor->device.bus);
@@ -181,7 +188,8 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
 static bool counter(struct gpu_sensor *sensor, uint64_t *energy_mj, struct err *err)
 {
     (void)err;
-    *energy_mj = (uint64_t)(scenario_number(sensor->driver, "power_w", 100) * (double)clock_monotonic_ns() / 1e6);
+    *energy_mj = (uint64_t)(scenario_number(sensor->driver, "power_w", 100) *
+                            (double)clock_monotonic_ns() / 1e6);
     return true;
 }
 
@@ -200,8 +208,10 @@ static bool all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, stru
     if (pid <= 0)
         return true;
     out->items = mem_room(out->items, 0, sizeof *out->items);
-    out->items[out->count++] = (struct gpu_user){
-        .pid = (int32_t)pid, .compute = true, .memory_bytes = {scenario_number(sensor->driver, "user_bytes", 0), true}};
+    out->items[out->count++] =
+        (struct gpu_user){.pid = (int32_t)pid,
+                          .compute = true,
+                          .memory_bytes = {scenario_number(sensor->driver, "user_bytes", 0), true}};
     return true;
 }
 
@@ -221,7 +231,8 @@ static const char *group_name(size_t group)
     return "all";
 }
 
-static bool group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err)
+static bool group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out,
+                       struct err *err)
 {
     const struct gpu_driver *driver = sensor->driver;
     uint64_t own = (uint64_t)scenario_number(driver, "throttle", 0), reasons = 0;

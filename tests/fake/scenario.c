@@ -60,8 +60,8 @@ static double energy_in(const struct fake_gpu *gpu, int step, double t1_s, doubl
     const struct fake_step *s = &gpu->steps[step];
     double rest = 0;
     if (gpu->settle_s > 0)
-        rest =
-            s->rest_w * gpu->settle_s * (exp((s->t_s - t1_s) / gpu->settle_s) - exp((s->t_s - t2_s) / gpu->settle_s));
+        rest = s->rest_w * gpu->settle_s *
+               (exp((s->t_s - t1_s) / gpu->settle_s) - exp((s->t_s - t2_s) / gpu->settle_s));
     return s->target_w * (t2_s - t1_s) + rest;
 }
 
@@ -76,14 +76,16 @@ double fake_energy_j(const struct fake_gpu *gpu, int64_t t1_ns, int64_t t2_ns)
     return energy;
 }
 
-/* One body of heat: T' = (ambient + r P - T) / thermal. In a step, with P = target + rest exp(-t/settle):
- * T = rest state + c exp(-t/settle) + (T0 - rest state - c) exp(-t/thermal), c = r rest settle / (settle - thermal). */
+/* One body of heat: T' = (ambient + r P - T) / thermal. In a step, with P = target + rest
+ * exp(-t/settle): T = rest state + c exp(-t/settle) + (T0 - rest state - c) exp(-t/thermal), c = r
+ * rest settle / (settle - thermal). */
 static double temperature_in(const struct fake_gpu *gpu, int step, double t_s)
 {
     if (step < 0)
         return gpu->ambient_c + gpu->kelvin_per_w * gpu->idle_w;
     const struct fake_step *s = &gpu->steps[step];
-    double dt = t_s - s->t_s, state = gpu->ambient_c + gpu->kelvin_per_w * s->target_w, c = 0, fast = 0;
+    double dt = t_s - s->t_s, state = gpu->ambient_c + gpu->kelvin_per_w * s->target_w, c = 0,
+           fast = 0;
     if (gpu->settle_s > 0) {
         c = gpu->kelvin_per_w * s->rest_w * gpu->settle_s / (gpu->settle_s - gpu->thermal_s);
         fast = c * exp(-dt / gpu->settle_s);
@@ -107,15 +109,16 @@ static void work_out(struct fake_gpu *gpu)
 }
 
 /* Instants about period apart, with a phase of their own and jitter. */
-static int64_t instant_ns(const struct fake_gpu *gpu, uint64_t what, double period_ms, double jitter_ms, int64_t number)
+static int64_t instant_ns(const struct fake_gpu *gpu, uint64_t what, double period_ms,
+                          double jitter_ms, int64_t number)
 {
     double phase_ms = (jitter(gpu, what + 100, 0) + 1) / 2 * period_ms;
     double ms = phase_ms + (double)number * period_ms + jitter(gpu, what, number) * jitter_ms;
     return gpu->origin_ns + (int64_t)(ms * 1e6);
 }
 
-static int64_t instant_number(const struct fake_gpu *gpu, uint64_t what, double period_ms, double jitter_ms,
-                              int64_t t_ns)
+static int64_t instant_number(const struct fake_gpu *gpu, uint64_t what, double period_ms,
+                              double jitter_ms, int64_t t_ns)
 {
     int64_t number = (int64_t)floor((double)(t_ns - gpu->origin_ns) / 1e6 / period_ms) + 1;
     while (instant_ns(gpu, what, period_ms, jitter_ms, number) > t_ns)
@@ -240,11 +243,13 @@ static bool gpu_line(struct fake_gpu *gpu, const char *key, const char *one, con
 static bool fault_line(struct fake_scenario *out, char *words)
 {
     static const char *const actions[] = {"error", "hang", "garbage", "delay", "crash"};
-    char *rest = NULL, *call = strtok_r(words, " \t", &rest), *action = strtok_r(NULL, " \t", &rest);
+    char *rest = NULL, *call = strtok_r(words, " \t", &rest),
+         *action = strtok_r(NULL, " \t", &rest);
     if (!call || !action || out->fault_count == FAKE_FAULTS_MAX)
         return false;
     struct fake_fault *fault = &out->faults[out->fault_count];
-    *fault = (struct fake_fault){.gpu = -1, .code = 999, .from_call = 1, .from_s = -1e18, .until_s = 1e18};
+    *fault = (struct fake_fault){
+        .gpu = -1, .code = 999, .from_call = 1, .from_s = -1e18, .until_s = 1e18};
     snprintf(fault->call, sizeof fault->call, "%.60s", call);
     int which = 0;
     while (which < 5 && strcmp(actions[which], action) != 0)

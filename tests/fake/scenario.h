@@ -1,12 +1,18 @@
-/* scenario: what the fake driver's GPUs do, read from a file (README.md), and the truth about them in closed form:
- * shared by the fake library and by the tests. Times t_ns are CLOCK_MONOTONIC. */
+/* scenario: what the fake driver's GPUs do, read from a file (README.md), and the truth about them
+ * in closed form: shared by the fake library and by the tests. Times t_ns are CLOCK_MONOTONIC. */
 #ifndef TARE_FAKE_SCENARIO_H
 #define TARE_FAKE_SCENARIO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAKE_GPUS_MAX = 64, FAKE_STEPS_MAX = 256, FAKE_FAULTS_MAX = 64, FAKE_XIDS_MAX = 16, FAKE_PATH = 512 };
+enum {
+    FAKE_GPUS_MAX = 64,
+    FAKE_STEPS_MAX = 256,
+    FAKE_FAULTS_MAX = 64,
+    FAKE_XIDS_MAX = 16,
+    FAKE_PATH = 512
+};
 
 /* From t_s on (seconds after the origin) the power settles to target_w:
  * power_w(t) = target_w + rest_w exp(-(t - t_s) / settle). */
@@ -30,9 +36,12 @@ struct fake_gpu {
     double counter_reset_s; /* negative: never */
     uint64_t memory_total, memory_reserved, leak;
     int ecc, mig, part, persistence, virtualization, display;
-    int sm_clock_max, memory_clock_max, sm_clock_application, memory_clock_application; /* MHz; 0: not supported */
+    /* MHz; 0: not supported */
+    int sm_clock_max, memory_clock_max, sm_clock_application, memory_clock_application;
     int minor, flood; /* of its device file; so many more processes, a byte each */
-    int process_entry; /* bytes of an entry that the _v3 process functions write: 24, or 32 as drivers 535.43 to 535.98 do */
+    /* bytes of an entry that the _v3 process functions write: 24, or 32 as drivers 535.43 to 535.98
+     * do */
+    int process_entry;
     struct {
         double t_s;
         unsigned number;
@@ -43,16 +52,16 @@ struct fake_gpu {
 enum fake_action { FAKE_ERROR, FAKE_HANG, FAKE_GARBAGE, FAKE_DELAY, FAKE_CRASH };
 
 struct fake_fault {
-    char call[64];    /* an NVML function, "field:186", or "*" */
+    char call[64]; /* an NVML function, "field:186", or "*" */
     enum fake_action action;
-    int gpu;          /* -1: all */
-    int code;         /* of an error */
+    int gpu;  /* -1: all */
+    int code; /* of an error */
     double delay_ms;
     long from_call, calls; /* counted from 1 in each process; calls 0: without end */
     double from_s, until_s;
-    char when[FAKE_PATH];  /* "": always; else only while there is this file */
-    char once[FAKE_PATH];  /* "": as often as it fits; else only by whoever can make this file */
-    long seen;        /* the library's own count */
+    char when[FAKE_PATH]; /* "": always; else only while there is this file */
+    char once[FAKE_PATH]; /* "": as often as it fits; else only by whoever can make this file */
+    long seen;            /* the library's own count */
 };
 
 struct fake_scenario {
@@ -68,8 +77,9 @@ struct fake_scenario {
 /* False: why says what is wrong with the file. */
 bool fake_scenario_read(const char *path, struct fake_scenario *out, char why[256]);
 
-/* When the scenario has things happen, and how fast power and heat settle, becomes by so much shorter. The sensors' own
- * rhythm (updates, samples, what calls cost) stays, and a joule is still a watt for a second of the clock. */
+/* When the scenario has things happen, and how fast power and heat settle, becomes by so much
+ * shorter. The sensors' own rhythm (updates, samples, what calls cost) stays, and a joule is still
+ * a watt for a second of the clock. */
 void fake_scenario_scale(struct fake_scenario *scenario, double by);
 
 /* What the scripted load draws, and its integral; t1 <= t2. */
@@ -77,7 +87,8 @@ double fake_power_w(const struct fake_gpu *gpu, int64_t t_ns);
 double fake_energy_j(const struct fake_gpu *gpu, int64_t t1_ns, int64_t t2_ns);
 double fake_temperature_c(const struct fake_gpu *gpu, int64_t t_ns);
 
-/* The counter and the power figure change at instants about update_ms apart: the last one at or before t. */
+/* The counter and the power figure change at instants about update_ms apart: the last one at or
+ * before t. */
 int64_t fake_update_ns(const struct fake_gpu *gpu, int64_t t_ns);
 /* What the counter shows at t. */
 uint64_t fake_counter_mj(const struct fake_gpu *gpu, int64_t t_ns);

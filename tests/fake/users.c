@@ -8,7 +8,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Alive, and no zombie: a process that has ended has given its memory back before its parent takes notice. */
+/* Alive, and no zombie: a process that has ended has given its memory back before its parent takes
+ * notice. */
 static bool lives(int pid)
 {
     char path[64], line[512];
@@ -48,7 +49,8 @@ static void file_read(const char *folder, const char *name, int gpu, struct fake
         struct fake_user *user = &out->users[out->count];
         bool stranger = false;
         *user = (struct fake_user){.pid = atoi(name)};
-        if (line_read(line, gpu, user, &stranger) && user->pid > 0 && (stranger || lives(user->pid)))
+        if (line_read(line, gpu, user, &stranger) && user->pid > 0 &&
+            (stranger || lives(user->pid)))
             out->count++;
     }
     fclose(file);
@@ -69,12 +71,13 @@ void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_
     if (folder)
         closedir(folder);
     for (int i = 0; gpu >= 0 && i < scenario->gpus[gpu].flood && out->count < FAKE_USERS_MAX; i++)
-        out->users[out->count++] = (struct fake_user){.pid = FAKE_FLOOD_PID + i, .bytes = 1, .compute = true};
+        out->users[out->count++] =
+            (struct fake_user){.pid = FAKE_FLOOD_PID + i, .bytes = 1, .compute = true};
     qsort(out->users, (size_t)out->count, sizeof *out->users, by_pid);
 }
 
-/* Kernels that the fake CUDA driver plays (cuda/launch.c): pairs of begin and end, in order. Of the GPU that was asked
- * for last. */
+/* Kernels that the fake CUDA driver plays (cuda/launch.c): pairs of begin and end, in order. Of the
+ * GPU that was asked for last. */
 enum { KERNELS_MAX = 4096 };
 static int64_t kernels[KERNELS_MAX][2];
 static int kernel_count;
@@ -140,7 +143,8 @@ static void add_change(struct fake_load *load, int64_t t_ns, double power_w)
     const struct fake_change *last = load->count > 0 ? &load->changes[load->count - 1] : NULL;
     if (last && (last->power_w == power_w || t_ns <= last->t_ns))
         return;
-    struct fake_change change = {.t_ns = t_ns, .power_w = power_w, .energy_j = users_energy_j(load, t_ns)};
+    struct fake_change change = {
+        .t_ns = t_ns, .power_w = power_w, .energy_j = users_energy_j(load, t_ns)};
     if (load->count == FAKE_CHANGES_MAX) {
         load->count = FAKE_CHANGES_MAX / 2;
         memmove(load->changes, load->changes + FAKE_CHANGES_MAX / 2, sizeof load->changes / 2);
@@ -149,7 +153,8 @@ static void add_change(struct fake_load *load, int64_t t_ns, double power_w)
 }
 
 /* It is kept between the processes, in the file .gpuN of the folder. */
-void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_ns, struct fake_load *out)
+void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_ns,
+                     struct fake_load *out)
 {
     struct fake_users users;
     char path[FAKE_PATH + 32];

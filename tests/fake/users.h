@@ -1,4 +1,5 @@
-/* users: the processes that use the fake GPUs: files in the scenario's folder "users" (README.md). */
+/* users: the processes that use the fake GPUs: files in the scenario's folder "users"
+ * (README.md). */
 #ifndef TARE_FAKE_USERS_H
 #define TARE_FAKE_USERS_H
 
@@ -22,8 +23,9 @@ struct fake_users {
 /* Those that live, by pid. */
 void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_users *out);
 
-/* What they drew on top of the scripted load, as all processes that load the fake saw it together: since when how
- * much, and what until then. The past never changes: counter, samples and power tell of the same. */
+/* What they drew on top of the scripted load, as all processes that load the fake saw it together:
+ * since when how much, and what until then. The past never changes: counter, samples and power tell
+ * of the same. */
 struct fake_change {
     int64_t t_ns;
     double power_w, energy_j;
@@ -35,7 +37,8 @@ struct fake_load {
 };
 
 /* Until now_ns, which is when it is called. */
-void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_ns, struct fake_load *out);
+void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_ns,
+                     struct fake_load *out);
 double fake_load_power_w(const struct fake_load *load, int64_t t_ns);
 double fake_load_energy_j(const struct fake_load *load, int64_t t_ns);
 

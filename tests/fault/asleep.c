@@ -1,5 +1,6 @@
-/* Preloaded into the program: the machine seems to have slept for as many nanoseconds as the file $ASLEEP_FILE says.
- * After a sleep the wall clock and CLOCK_BOOTTIME are ahead by its length, and CLOCK_MONOTONIC is not. */
+/* Preloaded into the program: the machine seems to have slept for as many nanoseconds as the file
+ * $ASLEEP_FILE says. After a sleep the wall clock and CLOCK_BOOTTIME are ahead by its length, and
+ * CLOCK_MONOTONIC is not. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

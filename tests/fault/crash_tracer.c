@@ -1,12 +1,15 @@
-/* Runs a command under ptrace, tells its processes apart by what they are to it, and kills one of them by SIGKILL at one
- * system call: the NUMBER-th CALL (from 1) that processes of this ROLE make in the whole run. (strace counts for each process
- * anew, so it would hit the first job's always and never a later one's.) Jobs are let go when they are executed.
+/* Runs a command under ptrace, tells its processes apart by what they are to it, and kills one of
+ * them by SIGKILL at one system call: the NUMBER-th CALL (from 1) that processes of this ROLE make
+ * in the whole run. (strace counts for each process anew, so it would hit the first job's always
+ * and never a later one's.) Jobs are let go when they are executed.
  *
- * crash_tracer REPORT COMMAND...                                 counts: REPORT gets lines "COUNT ROLE CALL"
- * crash_tracer REPORT ROLE CALL NUMBER before|after COMMAND...   kills; REPORT gets the line "hit" when it came to that
+ * crash_tracer REPORT COMMAND...                                 counts: REPORT gets lines "COUNT
+ * ROLE CALL" crash_tracer REPORT ROLE CALL NUMBER before|after COMMAND...   kills; REPORT gets the
+ * line "hit" when it came to that
  *
- * COMMAND is an absolute path. The role runner+guardian counts the runner's calls and kills both. Ends when the command has:
- * with its exit code, 128 + n after signal n; 77 when tracing is not allowed. */
+ * COMMAND is an absolute path. The role runner+guardian counts the runner's calls and kills both.
+ * Ends when the command has: with its exit code, 128 + n after signal n; 77 when tracing is not
+ * allowed. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -142,7 +145,8 @@ static struct tracee *tracee_add(struct tracer *tracer, pid_t id)
         fail("too many processes");
     }
     struct tracee *tracee = &tracer->tracees[tracer->count];
-    *tracee = (struct tracee){.id = id, .process = status_number(id, "Tgid:"), .role = NEWBORN, .call = -1};
+    *tracee = (struct tracee){
+        .id = id, .process = status_number(id, "Tgid:"), .role = NEWBORN, .call = -1};
     const struct tracee *parent = tracee_find(tracer, status_number(id, "PPid:"));
     if (id == tracer->root)
         tracee->role = RUNNER;
@@ -183,7 +187,8 @@ static bool path_contains(pid_t id, uint64_t fd, const char *word)
 static int call_of(const struct tracer *tracer, pid_t id, const struct call_info *info)
 {
     for (int i = 0; i < CALL_COUNT; i++) {
-        if (calls[i].number != (long)info->number || (tracer->call && strcmp(calls[i].name, tracer->call) != 0) ||
+        if (calls[i].number != (long)info->number ||
+            (tracer->call && strcmp(calls[i].name, tracer->call) != 0) ||
             (calls[i].file && !path_contains(id, info->arguments[0], calls[i].file)))
             continue;
         int first = 0;
@@ -230,7 +235,8 @@ static void at_call(struct tracer *tracer, struct tracee *tracee)
     }
 }
 
-/* Its calls matter: to stop at each costs more than the program does. What is newly born may turn out to be what is aimed at. */
+/* Its calls matter: to stop at each costs more than the program does. What is newly born may turn
+ * out to be what is aimed at. */
 static bool calls_matter(const struct tracer *tracer, const struct tracee *tracee)
 {
     return tracer->role < 0 || (int)tracee->role == tracer->role || tracee->role == NEWBORN;
@@ -242,7 +248,8 @@ static int at_stop(struct tracer *tracer, struct tracee *tracee, int status, boo
     int event = status >> 16, signal = WSTOPSIG(status);
     if (signal == (SIGTRAP | 0x80))
         at_call(tracer, tracee);
-    /* After the hit the others go their own way; what was executed is a job, or a tool of the runner's. */
+    /* After the hit the others go their own way; what was executed is a job, or a tool of the
+     * runner's. */
     bool executed = event == PTRACE_EVENT_EXEC && tracee->id != tracer->root;
     bool stopped = event == PTRACE_EVENT_STOP && signal != SIGTRAP;
     *gone = (tracer->hit && signal == (SIGTRAP | 0x80)) || executed || stopped;
@@ -267,7 +274,10 @@ static int trace(struct tracer *tracer)
             tracee = tracee_add(tracer, id);
         bool gone = false;
         int signal = at_stop(tracer, tracee, status, &gone);
-        ptrace(gone ? PTRACE_DETACH : calls_matter(tracer, tracee) ? PTRACE_SYSCALL : PTRACE_CONT, id, NULL, signal);
+        ptrace(gone                           ? PTRACE_DETACH
+               : calls_matter(tracer, tracee) ? PTRACE_SYSCALL
+                                              : PTRACE_CONT,
+               id, NULL, signal);
         if (gone)
             tracee_forget(tracer, id);
     }
@@ -289,9 +299,10 @@ static pid_t start(char **command)
         _exit(127);
     }
     close(gate[0]);
-    long options =
-        PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-    if (pid < 0 || ptrace(PTRACE_SEIZE, pid, NULL, options) != 0 || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0)
+    long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                   PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+    if (pid < 0 || ptrace(PTRACE_SEIZE, pid, NULL, options) != 0 ||
+        ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0)
         fail("trace a process");
     if (write(gate[1], "", 1) != 1)
         fail("start the command");
@@ -309,7 +320,8 @@ static void report(const struct tracer *tracer, const char *path)
     for (int role = 0; tracer->role < 0 && role < ROLE_COUNT; role++)
         for (int call = 0; call < CALL_COUNT; call++)
             if (tracer->counts[role][call] > 0)
-                fprintf(file, "%ld %s %s\n", tracer->counts[role][call], roles[role], calls[call].name);
+                fprintf(file, "%ld %s %s\n", tracer->counts[role][call], roles[role],
+                        calls[call].name);
     fclose(file);
 }
 
@@ -328,7 +340,8 @@ int main(int argc, char **argv)
 {
     static struct tracer tracer = {.role = -1};
     if (argc < 3 || (argv[2][0] != '/' && argc < 7)) {
-        fprintf(stderr, "usage: crash_tracer REPORT [ROLE CALL NUMBER before|after] /PATH/OF/COMMAND...\n");
+        fprintf(stderr,
+                "usage: crash_tracer REPORT [ROLE CALL NUMBER before|after] /PATH/OF/COMMAND...\n");
         return 2;
     }
     bool aimed = argv[2][0] != '/';

@@ -1,4 +1,5 @@
-/* Preloaded into the runner: the disk is full for one kind of file: each write to one whose path ends in $DISK_FULL fails. */
+/* Preloaded into the runner: the disk is full for one kind of file: each write to one whose path
+ * ends in $DISK_FULL fails. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Preloaded into the runner: the disk hangs for one kind of file: none whose name ends in $HUNG_DISK gets that name within a minute. */
+/* Preloaded into the runner: the disk hangs for one kind of file: none whose name ends in
+ * $HUNG_DISK gets that name within a minute. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* Preloaded into the runner: kills it by SIGKILL at one write to the journal, or in the middle of it.
- * JOURNAL_FAULT=N kills before the N-th pwrite or fdatasync of a file whose name ends in run.db-wal, run.db or
- * events.jsonl, from 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when it is a write. JOURNAL_FAULT_FROM=FILE counts only once that
- * file is there, and then writes and syncs of any file of a run, renames and removals too. */
+/* Preloaded into the runner: kills it by SIGKILL at one write to the journal, or in the middle of
+ * it. JOURNAL_FAULT=N kills before the N-th pwrite or fdatasync of a file whose name ends in
+ * run.db-wal, run.db or events.jsonl, from 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when
+ * it is a write. JOURNAL_FAULT_FROM=FILE counts only once that file is there, and then writes and
+ * syncs of any file of a run, renames and removals too. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -127,7 +128,8 @@ int fsync(int fd)
 
 int renameat(int from, const char *old, int to, const char *name)
 {
-    int (*real)(int, const char *, int, const char *) = (int (*)(int, const char *, int, const char *))next("renameat");
+    int (*real)(int, const char *, int, const char *) =
+        (int (*)(int, const char *, int, const char *))next("renameat");
     if (getenv("JOURNAL_FAULT_FROM") && is_due(from))
         die();
     return real(from, old, to, name);

@@ -17,8 +17,10 @@ static inline void check(bool holds)
 
 typedef void fuzz_parser(const char *bytes, size_t count);
 
-/* The first byte says which parser reads the rest: a copy of its exact size, so that one byte too far is seen. */
-static inline int fuzz_one_of(const uint8_t *data, size_t size, fuzz_parser *const *parsers, size_t count)
+/* The first byte says which parser reads the rest: a copy of its exact size, so that one byte too
+ * far is seen. */
+static inline int fuzz_one_of(const uint8_t *data, size_t size, fuzz_parser *const *parsers,
+                              size_t count)
 {
     if (size == 0)
         return 0;
@@ -31,13 +33,17 @@ static inline int fuzz_one_of(const uint8_t *data, size_t size, fuzz_parser *con
     return 0;
 }
 
-/* Text that may go to a terminal, by the tables of UTF-8 (RFC 3629) alone: no control character (C0, DEL, C1), no bidirectional one,
- * and nothing cut or overlong. */
+/* Text that may go to a terminal, by the tables of UTF-8 (RFC 3629) alone: no control character
+ * (C0, DEL, C1), no bidirectional one, and nothing cut or overlong. */
 static inline bool fuzz_is_legible(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
         unsigned long point = *c;
-        size_t more = *c < 0x80 ? 0 : *c >= 0xC2 && *c <= 0xDF ? 1 : *c >= 0xE0 && *c <= 0xEF ? 2 : *c >= 0xF0 && *c <= 0xF4 ? 3 : 4;
+        size_t more = *c < 0x80                  ? 0
+                      : *c >= 0xC2 && *c <= 0xDF ? 1
+                      : *c >= 0xE0 && *c <= 0xEF ? 2
+                      : *c >= 0xF0 && *c <= 0xF4 ? 3
+                                                 : 4;
         if (more == 4 || *c < 0x20 || *c == 0x7F)
             return false;
         point = more == 0 ? point : point & (0x3FU >> more);
@@ -46,8 +52,9 @@ static inline bool fuzz_is_legible(const char *text)
                 return false;
             point = point << 6 | (c[i] & 0x3F);
         }
-        if ((more == 2 && point < 0x800) || (more == 3 && (point < 0x10000 || point > 0x10FFFF)) || (point >= 0xD800 && point <= 0xDFFF) ||
-            (point >= 0x80 && point <= 0x9F) || (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069))
+        if ((more == 2 && point < 0x800) || (more == 3 && (point < 0x10000 || point > 0x10FFFF)) ||
+            (point >= 0xD800 && point <= 0xDFFF) || (point >= 0x80 && point <= 0x9F) ||
+            (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069))
             return false;
         c += more + 1;
     }

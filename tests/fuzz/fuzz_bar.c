@@ -9,7 +9,8 @@ static void check_bar(const struct bar *bar)
 {
     check(strlen(bar->name) < BAR_NAME_MAX && fuzz_is_legible(bar->name));
     check(isfinite(bar->done) && bar->done >= 0);
-    check(!bar->total.valid || (isfinite(bar->total.value) && bar->total.value > 0 && bar->done <= bar->total.value));
+    check(!bar->total.valid ||
+          (isfinite(bar->total.value) && bar->total.value > 0 && bar->done <= bar->total.value));
 }
 
 static void one_line(const char *bytes, size_t count)
@@ -26,7 +27,8 @@ static void lines(const char *bytes, size_t count)
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         uint64_t before = bars.changes;
         bars_take(&bars, at, (size_t)((stop ? stop : end) - at));
-        check(bars.changes - before <= 1 && bars.count <= BARS_MAX && (bars.count == 0 || bars.latest < bars.count));
+        check(bars.changes - before <= 1 && bars.count <= BARS_MAX &&
+              (bars.count == 0 || bars.latest < bars.count));
         at = stop ? stop + 1 : end;
     }
     for (size_t i = 0; i < bars.count; i++)

@@ -1,5 +1,5 @@
-/* Any bytes as the file of a calibration: what is taken for one is written and read again as the same, gives a profile
- * whose figures are in range, and has a name without a path. */
+/* Any bytes as the file of a calibration: what is taken for one is written and read again as the
+ * same, gives a profile whose figures are in range, and has a name without a path. */
 #include "base/json.h"
 #include "base/text.h"
 #include "fuzz.h"

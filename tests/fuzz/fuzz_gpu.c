@@ -45,9 +45,10 @@ static void holder(const char *bytes, size_t count)
     check_text(once.run);
     gpu_holder_print(&once, &line);
     check(gpu_holder_parse(line.data, line.length, &twice));
-    check(once.pid == twice.pid && once.start_time == twice.start_time && once.pid_namespace == twice.pid_namespace &&
-          once.since_s == twice.since_s);
-    check(strcmp(once.user, twice.user) == 0 && strcmp(once.host, twice.host) == 0 && strcmp(once.run, twice.run) == 0);
+    check(once.pid == twice.pid && once.start_time == twice.start_time &&
+          once.pid_namespace == twice.pid_namespace && once.since_s == twice.since_s);
+    check(strcmp(once.user, twice.user) == 0 && strcmp(once.host, twice.host) == 0 &&
+          strcmp(once.run, twice.run) == 0);
 }
 
 static void names(const char *bytes, size_t count)
@@ -66,9 +67,15 @@ static void names(const char *bytes, size_t count)
 static void visible(const char *bytes, size_t count)
 {
     static struct gpu_device items[] = {
-        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-73fe8c24-959a", .bus = "0000:01:00.0", .model = "A"},
+        {.vendor = &gpu_vendor_nvidia,
+         .uuid = "GPU-73fe8c24-959a",
+         .bus = "0000:01:00.0",
+         .model = "A"},
         {.vendor = &gpu_vendor_nvidia, .uuid = "", .bus = "0000:02:00.0", .model = "A"},
-        {.vendor = &gpu_vendor_nvidia, .uuid = "GPU-2565a174-13ab", .bus = "0000:03:00.0", .model = "B"},
+        {.vendor = &gpu_vendor_nvidia,
+         .uuid = "GPU-2565a174-13ab",
+         .bus = "0000:03:00.0",
+         .model = "B"},
         {.vendor = &gpu_vendor_nvidia,
          .uuid = "GPU-73ffffff-0000",
          .bus = "0000:04:00.0",

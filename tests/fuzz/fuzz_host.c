@@ -16,7 +16,8 @@ static void pressure(const char *bytes, size_t count)
 {
     struct host_pressure read;
     if (host_pressure_parse(bytes, count, &read))
-        check((read.some_s.valid && read.some_s.value >= 0) || (read.full_s.valid && read.full_s.value >= 0));
+        check((read.some_s.valid && read.some_s.value >= 0) ||
+              (read.full_s.valid && read.full_s.value >= 0));
 }
 
 static void devices(const char *bytes, size_t count)
@@ -64,7 +65,8 @@ static void counter(const char *bytes, size_t count)
         at_ns += (int64_t)(raw_uj % 3600) * 1000000000;
         uint64_t before_uj = wrapping.energy_uj;
         rapl_follow(&wrapping, raw_uj, at_ns, &reading);
-        check(reading.valid && (reading.restarted || reading.energy_uj >= before_uj || before_uj == 0));
+        check(reading.valid &&
+              (reading.restarted || reading.energy_uj >= before_uj || before_uj == 0));
         rapl_follow(&endless, raw_uj, at_ns, &reading);
         check(reading.valid && !reading.gap);
     }

@@ -1,5 +1,5 @@
-/* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told
- * as a result. */
+/* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be
+ * written down and told as a result. */
 #include "base/mem.h"
 #include "results/store/store.h"
 #include "results/store/tables.h"
@@ -55,12 +55,13 @@ static void copy_run(const struct run *from, struct run *out)
     out->plan = from->plan;
     must(sqlite3_open(":memory:", &out->db) == SQLITE_OK);
     sqlite3_backup *backup = sqlite3_backup_init(out->db, "main", from->db, "main");
-    must(backup && sqlite3_backup_step(backup, -1) == SQLITE_DONE && sqlite3_backup_finish(backup) == SQLITE_OK);
+    must(backup && sqlite3_backup_step(backup, -1) == SQLITE_DONE &&
+         sqlite3_backup_finish(backup) == SQLITE_OK);
     must_say(db_run(out->db, &err, "PRAGMA foreign_keys=ON", ""), &err);
 }
 
-static void take(struct run *run, struct journal_replay *replay, struct import_lines *lines, const char *line,
-                 size_t length)
+static void take(struct run *run, struct journal_replay *replay, struct import_lines *lines,
+                 const char *line, size_t length)
 {
     struct err err = {0};
     struct event event;

@@ -1,5 +1,6 @@
-/* Any pattern over any bytes, cut anywhere: first line the pattern, second line the sizes of the chunks, the rest the log. The
- * joblog must find what matching each line alone finds, and metrics by their names wherever the log is cut. */
+/* Any pattern over any bytes, cut anywhere: first line the pattern, second line the sizes of the
+ * chunks, the rest the log. The joblog must find what matching each line alone finds, and metrics
+ * by their names wherever the log is cut. */
 #include "base/pattern/pattern.h"
 #include "run/log/joblog.h"
 #include "run/log/rank.h"
@@ -31,9 +32,11 @@ static const char *split(const char *bytes, size_t size)
     return end ? end : bytes + size;
 }
 
-static void expect_line(struct pattern *pattern, const char *line, size_t length, struct expected *expected)
+static void expect_line(struct pattern *pattern, const char *line, size_t length,
+                        struct expected *expected)
 {
-    struct pattern_match match = pattern_find(pattern, line, length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
+    struct pattern_match match =
+        pattern_find(pattern, line, length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
     expected->limited += match.limited;
     expected->marks += match.matched;
     /* a metric is that of the first rank (test_rank has the labels) */
@@ -62,7 +65,8 @@ static struct expected expect(struct pattern *pattern, const char *bytes, size_t
     return expected;
 }
 
-static void feed(struct joblog *log, const char *bytes, size_t size, const char *chunks, size_t chunk_count)
+static void feed(struct joblog *log, const char *bytes, size_t size, const char *chunks,
+                 size_t chunk_count)
 {
     for (size_t at = 0, i = 0; at < size; i++) {
         size_t count = chunk_count ? 1 + (unsigned char)chunks[i % chunk_count] % 64 : size;
@@ -82,11 +86,14 @@ enum { NAMED = 3 };
 static void find_named(const char *bytes, size_t size, const char *chunks, size_t chunk_count,
                        struct joblog_result out[NAMED])
 {
-    static const struct joblog_pattern wanted[NAMED] = {{JOBLOG_METRIC, "a", "named: loss, train_loss"},
-                                                        {JOBLOG_METRIC, "b", "named: accuracy, f1"},
-                                                        {JOBLOG_METRIC, "c", "named: val_loss, test_loss"}};
+    static const struct joblog_pattern wanted[NAMED] = {
+        {JOBLOG_METRIC, "a", "named: loss, train_loss"},
+        {JOBLOG_METRIC, "b", "named: accuracy, f1"},
+        {JOBLOG_METRIC, "c", "named: val_loss, test_loss"}};
     struct joblog *log = joblog_new(
-        &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = wanted, .pattern_count = NAMED}, NULL);
+        &(struct joblog_options){
+            .log_fd = -1, .times_fd = -1, .patterns = wanted, .pattern_count = NAMED},
+        NULL);
     if (!log)
         abort();
     feed(log, bytes, size, chunks, chunk_count);
@@ -102,7 +109,8 @@ static void compare_named(const char *bytes, size_t size, const char *chunks, si
     find_named(bytes, size, chunks, chunk_count, cut);
     for (size_t i = 0; i < NAMED; i++)
         if (whole[i].has_number != cut[i].has_number || whole[i].matches != cut[i].matches ||
-            (whole[i].has_number && memcmp(&whole[i].number, &cut[i].number, sizeof whole[i].number) != 0) ||
+            (whole[i].has_number &&
+             memcmp(&whole[i].number, &cut[i].number, sizeof whole[i].number) != 0) ||
             strcmp(whole[i].text, cut[i].text) != 0)
             abort();
 }
@@ -120,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(source, bytes, length);
     source[length] = '\0';
     struct pattern *pattern = pattern_new(source, NULL);
-    struct joblog_pattern wanted[] = {{JOBLOG_METRIC, "m", source}, {JOBLOG_MARK_START, "m", source}};
+    struct joblog_pattern wanted[] = {{JOBLOG_METRIC, "m", source},
+                                      {JOBLOG_MARK_START, "m", source}};
     uint64_t marks = 0;
     struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1,
                                                              .times_fd = -1,
@@ -138,9 +147,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct joblog_result *result = joblog_result(log, 0);
         if (joblog_totals(log).lines != expected.lines || joblog_totals(log).bytes != log_size)
             abort();
-        /* a limit (of steps, or of the joblog's time budget) may end one search and not the other */
+        /* a limit (of steps, or of the joblog's time budget) may end one search and not the
+         * other */
         if (expected.limited == 0 && joblog_totals(log).limited_lines == 0 &&
-            (result->matches != expected.matches || result->line != expected.last || marks != expected.marks))
+            (result->matches != expected.matches || result->line != expected.last ||
+             marks != expected.marks))
             abort();
         if (marks != joblog_result(log, 1)->matches)
             abort();

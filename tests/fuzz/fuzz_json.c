@@ -1,4 +1,5 @@
-/* Any bytes read as JSON: every value has a place, and what is printed reads as the same document. */
+/* Any bytes read as JSON: every value has a place, and what is printed reads as the same
+ * document. */
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -33,7 +34,8 @@ static void check_place(const struct json_doc *doc, const char *path, const json
 }
 
 /* A scan from the start for each value is slow on purpose-made input: budget bounds it. */
-static void check_places(const struct json_doc *doc, const char *path, json_t *value, size_t *budget)
+static void check_places(const struct json_doc *doc, const char *path, json_t *value,
+                         size_t *budget)
 {
     if (*budget == 0)
         return;
@@ -59,7 +61,8 @@ static void check_print(json_t *root, void (*print)(const json_t *, struct text 
     AUTO_TEXT struct text printed = {0};
     print(root, &printed);
     struct json_doc again;
-    if (!json_doc_parse("again", printed.data, printed.length, &again, NULL) || !json_equal(root, again.root))
+    if (!json_doc_parse("again", printed.data, printed.length, &again, NULL) ||
+        !json_equal(root, again.root))
         abort();
     json_doc_fini(&again);
 }

@@ -1,5 +1,6 @@
-/* Any bytes through the parser of mark lines, the limits and the cutting: the first byte says how far apart lines come. What is
- * parsed reads back from how it would be written; the parts of each name fill the attempt without gap or overlap. */
+/* Any bytes through the parser of mark lines, the limits and the cutting: the first byte says how
+ * far apart lines come. What is parsed reads back from how it would be written; the parts of each
+ * name fill the attempt without gap or overlap. */
 #include "fuzz.h"
 #include "measure/marks/marks.h"
 
@@ -12,9 +13,10 @@ static void check_mark(const struct mark *mark, int64_t now_ns)
     char line[MARK_LINE_MAX + 8];
     struct mark back;
     check(mark_name_is_valid(mark->name) && strlen(mark->label) <= MARK_LABEL_MAX);
-    check(mark->t_ns <= now_ns && mark->t_ns >= now_ns - MARK_CLOCK_BACK_NS && mark->source == MARK_FIFO);
-    int length = snprintf(line, sizeof line, "%s%s %s @%lld", mark->is_end ? "/" : "", mark->name, mark->label,
-                          (long long)mark->t_ns);
+    check(mark->t_ns <= now_ns && mark->t_ns >= now_ns - MARK_CLOCK_BACK_NS &&
+          mark->source == MARK_FIFO);
+    int length = snprintf(line, sizeof line, "%s%s %s @%lld", mark->is_end ? "/" : "", mark->name,
+                          mark->label, (long long)mark->t_ns);
     check(length > 0 && (size_t)length < sizeof line);
     check(mark_line_parse(line, (size_t)length, now_ns, &back));
     check(strcmp(back.name, mark->name) == 0 && strcmp(back.label, mark->label) == 0);
@@ -24,7 +26,8 @@ static void check_mark(const struct mark *mark, int64_t now_ns)
 static void check_epochs(struct marks *marks, int64_t end_ns, bool has_end)
 {
     size_t count = 0, whole = 0;
-    struct epoch *epochs = epochs_cut(marks->pending, marks->pending_count, START_NS, end_ns, has_end, &count);
+    struct epoch *epochs =
+        epochs_cut(marks->pending, marks->pending_count, START_NS, end_ns, has_end, &count);
     for (size_t i = 0; i < count; i++) {
         bool first = i == 0 || strcmp(epochs[i - 1].name, epochs[i].name) != 0;
         bool last = i + 1 == count || strcmp(epochs[i + 1].name, epochs[i].name) != 0;
@@ -49,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (marks && at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((stop ? stop : end) - at);
-        char *line = malloc(length ? length : 1); /* of its exact size, so that one byte too far is seen */
+        /* of its exact size, so that one byte too far is seen */
+        char *line = malloc(length ? length : 1);
         if (!line)
             break;
         struct mark mark;

@@ -1,5 +1,6 @@
-/* Any bytes as a log: what is found must not depend on where the bytes are cut, every size must lie within its bounds,
- * and a diagnosis must be made of anything. First byte: the size of the pieces. */
+/* Any bytes as a log: what is found must not depend on where the bytes are cut, every size must lie
+ * within its bounds, and a diagnosis must be made of anything. First byte: the size of the
+ * pieces. */
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
 
@@ -23,14 +24,16 @@ static void check(const struct oom *message, enum oom_setting expandable)
     struct oom_diagnosis diagnosis;
     for (int i = 0; i < OOM_FIGURES; i++)
         check_size(message->of[i]);
-    if (message->line == 0 || message->last_line < message->line || message->framework == OOM_NONE ||
-        message->process_count > OOM_PROCESSES_MAX || strlen(message->text) >= OOM_TEXT_SIZE)
+    if (message->line == 0 || message->last_line < message->line ||
+        message->framework == OOM_NONE || message->process_count > OOM_PROCESSES_MAX ||
+        strlen(message->text) >= OOM_TEXT_SIZE)
         abort();
     oom_diagnose(message, &known, &diagnosis);
     check_size(diagnosis.room);
     check_size(diagnosis.missing);
     for (size_t i = 0; i < diagnosis.remedy_count; i++)
-        if (expandable == OOM_SETTING_ON && strcmp(diagnosis.remedies[i].name, "expandable_segments") == 0)
+        if (expandable == OOM_SETTING_ON &&
+            strcmp(diagnosis.remedies[i].name, "expandable_segments") == 0)
             abort();
     if (diagnosis.cause != OOM_CAUSE_UNKNOWN && diagnosis.reasons.count == 0)
         abort();
@@ -40,7 +43,8 @@ static void check(const struct oom *message, enum oom_setting expandable)
 static bool same_sizes(const struct oom *a, const struct oom *b)
 {
     for (int i = 0; i < OOM_FIGURES; i++)
-        if (a->of[i].valid != b->of[i].valid || a->of[i].low != b->of[i].low || a->of[i].high != b->of[i].high)
+        if (a->of[i].valid != b->of[i].valid || a->of[i].low != b->of[i].low ||
+            a->of[i].high != b->of[i].high)
             return false;
     return true;
 }
@@ -51,7 +55,8 @@ static bool same(const struct oom_list *a, const struct oom_list *b)
         return false;
     for (size_t i = 0; i < a->count; i++)
         if (a->items[i].line != b->items[i].line || !same_sizes(&a->items[i], &b->items[i]) ||
-            a->items[i].process_count != b->items[i].process_count || a->items[i].repeats != b->items[i].repeats)
+            a->items[i].process_count != b->items[i].process_count ||
+            a->items[i].repeats != b->items[i].repeats)
             return false;
     return true;
 }

@@ -30,7 +30,8 @@ static void mounts(const char *bytes, size_t count)
     size_t seen = 0;
     while (mount && mountinfo_next(&at, end, mount)) {
         seen++;
-        check(at <= end && strlen(mount->root) < sizeof mount->root && strlen(mount->point) < sizeof mount->point);
+        check(at <= end && strlen(mount->root) < sizeof mount->root &&
+              strlen(mount->point) < sizeof mount->point);
         mount_option_has(mount->options, "freezer");
     }
     check(seen <= count && (!mount || at == end));
@@ -91,6 +92,7 @@ static void environment(const char *bytes, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static fuzz_parser *const parsers[] = {stat_line, mounts, own_cgroup, cgroup_path, numbers, environment};
+    static fuzz_parser *const parsers[] = {stat_line,   mounts,  own_cgroup,
+                                           cgroup_path, numbers, environment};
     return fuzz_one_of(data, size, parsers, sizeof parsers / sizeof *parsers);
 }

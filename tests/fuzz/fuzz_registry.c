@@ -1,5 +1,5 @@
-/* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a hyperparameter of a
- * registry without errors can be drawn. */
+/* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a
+ * hyperparameter of a registry without errors can be drawn. */
 #include "plan/config/registry.h"
 #include "problems.h"
 
@@ -16,7 +16,8 @@ static void check_param(const struct param *param)
         abort();
     if (param->distribution == DISTRIBUTION_LOG_UNIFORM && !(param->low > 0))
         abort();
-    if (param->type == PARAM_INT && (floor(param->low) != param->low || floor(param->high) != param->high))
+    if (param->type == PARAM_INT &&
+        (floor(param->low) != param->low || floor(param->high) != param->high))
         abort();
     if (param->has_normal && !(param->mean >= param->low && param->mean <= param->high))
         abort();
@@ -27,14 +28,16 @@ static void check_needs(const struct repo *repo)
 {
     if (repo->source.url && (repo->source.url[0] == '-' || strpbrk(repo->source.url, " \n\r\x1b")))
         abort();
-    if (repo->source.commit && strspn(repo->source.commit, "0123456789abcdef") != strlen(repo->source.commit))
+    if (repo->source.commit &&
+        strspn(repo->source.commit, "0123456789abcdef") != strlen(repo->source.commit))
         abort();
     for (size_t i = 0; i < repo->data_count; i++)
         if (!repo->data[i].path[0] || (repo->data[i].get && strpbrk(repo->data[i].get, "\n\r\x1b")))
             abort();
     for (size_t i = 0; i < repo->module_count; i++)
         for (size_t j = 0; j < repo->modules[i].names.count; j++)
-            if (repo->modules[i].names.items[j][0] == '-' || strpbrk(repo->modules[i].names.items[j], " ;()\n\x1b"))
+            if (repo->modules[i].names.items[j][0] == '-' ||
+                strpbrk(repo->modules[i].names.items[j], " ;()\n\x1b"))
                 abort();
 }
 

@@ -1,29 +1,32 @@
-/* Snapshots, mostly mutated valid ones, replayed: by the record, and under other settings and caps. The first two bytes
- * choose the setting and the cap; the rest is the file. What is no pickle is taken as events, four bytes each, so that
- * the order of events is tried as freely as their bytes. Whatever the trace says, the model's figures hold together. */
+/* Snapshots, mostly mutated valid ones, replayed: by the record, and under other settings and caps.
+ * The first two bytes choose the setting and the cap; the rest is the file. What is no pickle is
+ * taken as events, four bytes each, so that the order of events is tried as freely as their bytes.
+ * Whatever the trace says, the model's figures hold together. */
 #include "fuzz.h"
 #include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/usage.h"
 
 #define EVENTS_MAX 4000 /* longer ones only cost time */
 
-static const char *const confs[] = {"",
-                                    "expandable_segments:True",
-                                    "max_split_size_mb:32",
-                                    "roundup_power2_divisions:8",
-                                    "garbage_collection_threshold:0.6",
-                                    "expandable_segments:True,roundup_power2_divisions:[64:2,256:4,>:8]",
-                                    "max_split_size_mb:64,garbage_collection_threshold:0.5"};
+static const char *const confs[] = {
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:32",
+    "roundup_power2_divisions:8",
+    "garbage_collection_threshold:0.6",
+    "expandable_segments:True,roundup_power2_divisions:[64:2,256:4,>:8]",
+    "max_split_size_mb:64,garbage_collection_threshold:0.5"};
 
 static void check_stats(const struct model_stats *stats)
 {
     check(stats->allocated.now <= stats->active.now && stats->active.now <= stats->reserved.now);
-    check(stats->allocated.peak <= stats->active.peak && stats->active.peak <= stats->reserved.peak);
+    check(stats->allocated.peak <= stats->active.peak &&
+          stats->active.peak <= stats->reserved.peak);
     check(stats->inactive_split.now <= stats->reserved.now);
 }
 
-static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program, uint8_t which,
-                    uint8_t cap)
+static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program,
+                    uint8_t which, uint8_t cap)
 {
     struct alloc_settings settings;
     struct replay replay;
@@ -31,19 +34,22 @@ static void try_one(const struct snapshot *snapshot, size_t device, const struct
     uint64_t cap_bytes = cap == 255 ? MODEL_NO_CAP : program->peak_reserved_bytes / 64 * cap;
     replay_predict(snapshot, device, program, &settings, cap_bytes, 0, &replay);
     check_stats(&replay.stats);
-    check(replay.peak_low_bytes <= replay.stats.reserved.peak && replay.stats.reserved.peak <= replay.peak_high_bytes);
-    check((replay.outcome == REPLAY_FITS) == (replay.refusals == 0) || replay.outcome == REPLAY_SURVIVES ||
-          replay.outcome == REPLAY_UNCERTAIN);
+    check(replay.peak_low_bytes <= replay.stats.reserved.peak &&
+          replay.stats.reserved.peak <= replay.peak_high_bytes);
+    check((replay.outcome == REPLAY_FITS) == (replay.refusals == 0) ||
+          replay.outcome == REPLAY_SURVIVES || replay.outcome == REPLAY_UNCERTAIN);
 }
 
-static void replay_device(const struct snapshot *snapshot, size_t device, uint8_t which, uint8_t cap)
+static void replay_device(const struct snapshot *snapshot, size_t device, uint8_t which,
+                          uint8_t cap)
 {
     struct program program;
     struct check result;
     struct growth growth;
     struct curve curve;
     size_t groups;
-    if (snapshot->devices[device].count > EVENTS_MAX || !program_build(snapshot, device, &program, NULL))
+    if (snapshot->devices[device].count > EVENTS_MAX ||
+        !program_build(snapshot, device, &program, NULL))
         return;
     usage_curve(snapshot, device, &program, &curve);
     usage_growth(snapshot, device, &program, &growth);
@@ -63,15 +69,16 @@ static void replay_device(const struct snapshot *snapshot, size_t device, uint8_
 /* Few addresses and sizes, so that they meet often. */
 static struct snapshot_event event_of(const uint8_t *four, size_t place)
 {
-    static const uint64_t sizes[] = {1,        512,       4096,    700 << 10,       1 << 20,  3 << 20,
-                                     9 << 20,  12 << 20,  2 << 20, 20 << 20,        30 << 20, 64 << 20,
-                                     90 << 20, 512 << 20, 1 << 30, UINT64_MAX - 600};
-    return (struct snapshot_event){.action = (uint8_t)(NAME_ALLOC + four[0] % 9),
-                                   .stream = four[0] >> 7,
-                                   .addr = UINT64_C(0x7f0000000000) + four[1] * (UINT64_C(1) << 20) +
-                                           (four[2] & 7) * UINT64_C(512),
-                                   .size_bytes = sizes[four[3] % 16] + (four[2] >> 4) * UINT64_C(512),
-                                   .time_us = (int64_t)place};
+    static const uint64_t sizes[] = {
+        1,       512,      4096,     700 << 10, 1 << 20,  3 << 20,   9 << 20, 12 << 20,
+        2 << 20, 20 << 20, 30 << 20, 64 << 20,  90 << 20, 512 << 20, 1 << 30, UINT64_MAX - 600};
+    return (struct snapshot_event){
+        .action = (uint8_t)(NAME_ALLOC + four[0] % 9),
+        .stream = four[0] >> 7,
+        .addr = UINT64_C(0x7f0000000000) + four[1] * (UINT64_C(1) << 20) +
+                (four[2] & 7) * UINT64_C(512),
+        .size_bytes = sizes[four[3] % 16] + (four[2] >> 4) * UINT64_C(512),
+        .time_us = (int64_t)place};
 }
 
 static void replay_events(const uint8_t *data, size_t size, uint8_t which, uint8_t cap)

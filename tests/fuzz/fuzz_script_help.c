@@ -1,5 +1,5 @@
-/* What a script prints for --help: whatever it is, the options read of it are whole, legible and each there once, and registry and
- * settings made of them are files that can be read. */
+/* What a script prints for --help: whatever it is, the options read of it are whole, legible and
+ * each there once, and registry and settings made of them are files that can be read. */
 #include "fuzz.h"
 
 #include "base/mem.h"
@@ -19,9 +19,11 @@ static void check_option(const struct script_help *help, size_t at)
 {
     const struct script_option *option = &help->options[at];
     bool off;
-    check(*option->name && option->spellings.count > 0 && strv_has(&option->spellings, option->flag));
+    check(*option->name && option->spellings.count > 0 &&
+          strv_has(&option->spellings, option->flag));
     check(script_help_find(help, option->flag, &off) != NULL);
-    check((option->type == SCRIPT_CHOICE) == (option->choices.count > 0) || option->type != SCRIPT_CHOICE);
+    check((option->type == SCRIPT_CHOICE) == (option->choices.count > 0) ||
+          option->type != SCRIPT_CHOICE);
     check(!option->off || option->type == SCRIPT_SWITCH || *option->off == '-');
     check_legible(option->name);
     check_legible(option->help);

@@ -13,7 +13,8 @@ struct input {
     size_t length;
 };
 
-static bool read_same(void *context, const char *root, const char *path, struct text *out, bool *cut)
+static bool read_same(void *context, const char *root, const char *path, struct text *out,
+                      bool *cut)
 {
     const struct input *input = context;
     (void)root, (void)cut;
@@ -35,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     script_imports_parse(text, code, size, &names);
     check(names.count <= SCRIPT_IMPORTS_MAX);
     for (size_t i = 0; i < names.count; i++)
-        check(*names.items[i] && strlen(names.items[i]) <= SCRIPT_MODULE_BYTES && !strpbrk(names.items[i], " \t\n\"'"));
+        check(*names.items[i] && strlen(names.items[i]) <= SCRIPT_MODULE_BYTES &&
+              !strpbrk(names.items[i], " \t\n\"'"));
     strv_add(&roots, "/r");
     struct input input = {text, size};
     AUTO(script_files_fini) struct script_files files;

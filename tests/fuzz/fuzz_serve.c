@@ -1,5 +1,6 @@
-/* What strangers send to the server: the bytes as a path, and as each header that it reads. A name that is taken is one that may be part of
- * a path, and nothing but the token itself is the token. */
+/* What strangers send to the server: the bytes as a path, and as each header that it reads. A name
+ * that is taken is one that may be part of a path, and nothing but the token itself is the
+ * token. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -25,9 +26,10 @@ static void check_path(const char *text)
 
 static void check_headers(const char *text)
 {
-    static const char token[] = "0123456789abcdef0123456789abcdef01234567", nonce[] = "0123456789abcdef";
-    if (request_host_is_local(text) && strncasecmp(text, "localhost", 9) != 0 && strncmp(text, "127.0.0.1", 9) != 0 &&
-        strncmp(text, "[::1]", 5) != 0)
+    static const char token[] = "0123456789abcdef0123456789abcdef01234567",
+                      nonce[] = "0123456789abcdef";
+    if (request_host_is_local(text) && strncasecmp(text, "localhost", 9) != 0 &&
+        strncmp(text, "127.0.0.1", 9) != 0 && strncmp(text, "[::1]", 5) != 0)
         abort();
     if (request_token_equal(text, token) != (strcmp(text, token) == 0))
         abort();

@@ -1,5 +1,5 @@
-/* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its
- * bounds. */
+/* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was
+ * read keeps its bounds. */
 #include "plan/config/settings.h"
 #include "problems.h"
 
@@ -17,7 +17,8 @@ static void check_entry(const struct entry_settings *entry)
     check_job(&entry->foreground);
     if (entry->parallel)
         check_job(&entry->background);
-    if (entry->runs < 0 || entry->runs > 1000000 || entry->max_retries < 0 || entry->max_retries > 1000)
+    if (entry->runs < 0 || entry->runs > 1000000 || entry->max_retries < 0 ||
+        entry->max_retries > 1000)
         abort();
     if (!(entry->timeout_s >= 0 && entry->timeout_s <= 366.0 * 86400))
         abort();

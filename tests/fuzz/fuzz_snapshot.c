@@ -1,4 +1,5 @@
-/* Any bytes read as a memory snapshot: refused with a place, or read into structs that hold together. */
+/* Any bytes read as a memory snapshot: refused with a place, or read into structs that hold
+ * together. */
 #include "fuzz.h"
 #include "gpu_memory/allocator/usage.h"
 
@@ -11,7 +12,8 @@ static void check_segments(const struct snapshot *snapshot)
         check(segment->first_block + segment->block_count <= snapshot->block_count);
         for (size_t b = 0; b < segment->block_count; b++) {
             const struct snapshot_block *block = &snapshot->blocks[segment->first_block + b];
-            check(block->addr == addr && block->size_bytes > 0 && block->stack < snapshot->stack_count);
+            check(block->addr == addr && block->size_bytes > 0 &&
+                  block->stack < snapshot->stack_count);
             addr += block->size_bytes;
         }
         check(addr - segment->addr == segment->size_bytes);
@@ -26,7 +28,8 @@ static void check_events(const struct snapshot *snapshot)
             check(event->stream < snapshot->stream_count && event->stack < snapshot->stack_count);
         }
     for (size_t i = 0; i < snapshot->stack_count; i++)
-        check(snapshot->stacks[i].first_frame + snapshot->stacks[i].frame_count <= snapshot->stack_frame_count);
+        check(snapshot->stacks[i].first_frame + snapshot->stacks[i].frame_count <=
+              snapshot->stack_frame_count);
     for (size_t i = 0; i < snapshot->stack_frame_count; i++)
         check(snapshot->stack_frames[i] < snapshot->frame_count);
     for (size_t i = 1; i < snapshot->stream_count; i++)

@@ -1,5 +1,5 @@
-/* Others' files: the study's samples, what perf printed, experiment.json, CodeCarbon's emissions.csv; criteria and times. The first
- * byte chooses. */
+/* Others' files: the study's samples, what perf printed, experiment.json, CodeCarbon's
+ * emissions.csv; criteria and times. The first byte chooses. */
 #include "base/mem.h"
 #include "base/text.h"
 #include "results/judge/judge.h"
@@ -26,7 +26,8 @@ static void add(void *at, const struct trace_rows *rows)
     sum->rows += rows->count;
     for (size_t row = 0; row < rows->count; row++) {
         for (size_t i = 0; i < sum->columns; i++)
-            sum->values += rows->columns[i].kinds[row] == FIGURE_IS ? rows->columns[i].values[row] : 0;
+            sum->values +=
+                rows->columns[i].kinds[row] == FIGURE_IS ? rows->columns[i].values[row] : 0;
         if (rows->columns[0].kinds[row] == FIGURE_IS && fabs(rows->columns[0].values[row]) < 1e6)
             power_add_all(&sum->power, &rows->t_s[row], &rows->columns[0].values[row], 1);
     }
@@ -60,7 +61,8 @@ static void try_trace(const char *text, size_t size, size_t columns)
     }
     struct sum slow = parse(text_get(&careful), careful.length, columns, &other);
     bool same_sum = fast.values == slow.values || (isnan(fast.values) && isnan(slow.values));
-    if (slow.rows != fast.rows || !same_sum || other.damaged != file.damaged || other.backwards != file.backwards)
+    if (slow.rows != fast.rows || !same_sum || other.damaged != file.damaged ||
+        other.backwards != file.backwards)
         abort();
 }
 
@@ -77,7 +79,8 @@ static void try_json(const char *text, size_t size)
     bool said = memmem(text, size, "\\u", 2) || strcasestr(copy, "nan") || strcasestr(copy, "inf");
     if (study_json_take(experiment, text, size, &err))
         for (size_t i = 0; i < experiment->metric_count; i++)
-            if (experiment->metrics[i].value.valid && !isfinite(experiment->metrics[i].value.value) && !said)
+            if (experiment->metrics[i].value.valid &&
+                !isfinite(experiment->metrics[i].value.value) && !said)
                 abort();
     dataset_fini(&dataset);
 }
@@ -87,14 +90,15 @@ static void try_emissions(const char *text, size_t size)
 {
     struct dataset dataset = {.folders = mem_alloc(sizeof *dataset.folders), .folder_count = 1};
     struct err err;
-    dataset.folders[0] = (struct dataset_folder){.path = mem_strdup("folder"), .layout = DATASET_CODECARBON};
+    dataset.folders[0] =
+        (struct dataset_folder){.path = mem_strdup("folder"), .layout = DATASET_CODECARBON};
     if (codecarbon_take(&dataset, 0, text, size, &err)) {
         if (dataset.count > dataset.folders[0].summary_rows)
             abort();
         audit_judge(&dataset);
         for (size_t i = 0; i < dataset.count; i++)
-            if (dataset.items[i].verdict < VERDICT_UNVERIFIED || dataset.items[i].gpu.energy_j.value < 0 ||
-                dataset.items[i].cpu_j.value < 0)
+            if (dataset.items[i].verdict < VERDICT_UNVERIFIED ||
+                dataset.items[i].gpu.energy_j.value < 0 || dataset.items[i].cpu_j.value < 0)
                 abort();
     }
     dataset_fini(&dataset);

@@ -1,4 +1,5 @@
-/* Any bytes read as feasibility.json: no crash; a schedule of it takes no longer than the models alone. */
+/* Any bytes read as feasibility.json: no crash; a schedule of it takes no longer than the models
+ * alone. */
 #include "sharing/schedule.h"
 
 #include "base/json.h"
@@ -20,7 +21,8 @@ static void check_schedule(const struct feasibility *study)
     if (!(schedule.seconds <= schedule.alone_seconds + 1))
         abort();
     for (size_t i = 0; i < schedule.count; i++)
-        if (schedule.steps[i].foreground >= study->model_count || schedule.steps[i].background >= study->model_count)
+        if (schedule.steps[i].foreground >= study->model_count ||
+            schedule.steps[i].background >= study->model_count)
             abort();
     json_decref(schedule_settings(study, &schedule));
     schedule_fini(&schedule);

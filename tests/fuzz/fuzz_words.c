@@ -1,4 +1,5 @@
-/* Any text split into words as a shell does; the words, quoted again where they need it, split into the same. */
+/* Any text split into words as a shell does; the words, quoted again where they need it, split into
+ * the same. */
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/text.h"

@@ -1,4 +1,5 @@
-/* Any bytes read as YAML: what is made of them is JSON, bounded, and every place in it is one of the input. */
+/* Any bytes read as YAML: what is made of them is JSON, bounded, and every place in it is one of
+ * the input. */
 #include "base/cleanup.h"
 #include "base/json_place.h"
 
@@ -23,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!root || count == 0 || count > 1 << 20 || json.length > 192 << 20)
         abort();
     for (size_t i = 0; i < count; i++)
-        if (marks[i].offset >= json.length || (i && marks[i].offset <= marks[i - 1].offset) || !marks[i].place.line ||
-            marks[i].place.line > size + 1)
+        if (marks[i].offset >= json.length || (i && marks[i].offset <= marks[i - 1].offset) ||
+            !marks[i].place.line || marks[i].place.line > size + 1)
             abort();
     json_decref(root);
     free(marks);

@@ -3,8 +3,8 @@
 #define TARE_FUZZ_PROBLEMS_H
 
 #include "base/cleanup.h"
-#include "plan/config/problem.h"
 #include "fuzz.h"
+#include "plan/config/problem.h"
 
 /* Each is one line that can be printed; good: what reading the file gave. */
 static inline void check_problems(const struct problems *problems, bool good)

@@ -1,7 +1,8 @@
-/* A program that uses GPU memory: program HOW WHAT [NUMBER]. HOW it reaches the driver: link (program_linked
- * only), dlsym, default (dlsym without a handle), next, dlvsym, proc (cuGetProcAddress), proc2 (its second form,
- * which is itself asked for). WHAT it does: steps of this file, named below. At its end it writes "asked A peak P"
- * for each GPU: what the driver itself counted. */
+/* A program that uses GPU memory: program HOW WHAT [NUMBER]. HOW it reaches the driver: link
+ * (program_linked only), dlsym, default (dlsym without a handle), next, dlvsym, proc
+ * (cuGetProcAddress), proc2 (its second form, which is itself asked for). WHAT it does: steps of
+ * this file, named below. At its end it writes "asked A peak P" for each GPU: what the driver
+ * itself counted. */
 #include "cuda.h"
 
 #include "base/gpu_ledger.h"
@@ -63,7 +64,8 @@ static void *reach(const char *exported, const char *base, int version)
     } else if (strcmp(how, "proc2") == 0) {
         get2_fn *get = (get2_fn *)dlsym(library, "cuGetProcAddress_v2"), *again = NULL;
         int status = 7;
-        need(get("cuGetProcAddress", (void **)&again, 12000, 0, &status) == 0 && status == 0, "cuGetProcAddress");
+        need(get("cuGetProcAddress", (void **)&again, 12000, 0, &status) == 0 && status == 0,
+             "cuGetProcAddress");
         need(again(base, &out, version, per_thread, &status) == 0 && status == 0, base);
     }
     need(out != NULL, exported);
@@ -97,13 +99,14 @@ static void plain(void)
 {
     CUdeviceptr a = 0, b = 0, c = 0;
     use_gpu(0);
-    need(cu.alloc(&a, 3000000) == 0 && cu.alloc(&b, 7777777) == 0 && cu.alloc(&c, 1000) == 0, "alloc");
+    need(cu.alloc(&a, 3000000) == 0 && cu.alloc(&b, 7777777) == 0 && cu.alloc(&c, 1000) == 0,
+         "alloc");
     need(cu.free(b) == 0, "free");
     need(cu.free(b) != 0, "a second free is refused"); /* and counts nothing */
 }
 
-/* 5 000 live on GPU 1 at the end, 3 000 000 at its peak; on GPU 0 none, 4 096 at its peak: a context took it
- * along. */
+/* 5 000 live on GPU 1 at the end, 3 000 000 at its peak; on GPU 0 none, 4 096 at its peak: a
+ * context took it along. */
 static void async(void)
 {
     CUdeviceptr a, b, c;
@@ -111,7 +114,8 @@ static void async(void)
     use_gpu(1);
     need(cu.alloc_async(&a, 2995000, NULL) == 0 && cu.alloc_async(&b, 5000, NULL) == 0, "alloc");
     need(cu.free_async(a, NULL) == 0, "free");
-    need(cu.create(&context, 0, 0) == 0 && cu.alloc(&c, 4096) == 0 && cu.destroy(context) == 0, "context");
+    need(cu.create(&context, 0, 0) == 0 && cu.alloc(&c, 4096) == 0 && cu.destroy(context) == 0,
+         "context");
 }
 
 enum { THREADS = 8, SLOTS = 32 };
@@ -242,7 +246,8 @@ static struct gpu_ledger *find_table(void)
     return (struct gpu_ledger *)start;
 }
 
-/* Somebody has written the largest figures into the table: what is added to them does not begin anew at 0. */
+/* Somebody has written the largest figures into the table: what is added to them does not begin
+ * anew at 0. */
 static void written(void)
 {
     CUdeviceptr a = 0;
@@ -342,7 +347,8 @@ static void files_before(void)
     show_info();
 }
 
-/* This program once more, as another process, with output in place of standard output (-1: the same). */
+/* This program once more, as another process, with output in place of standard output (-1: the
+ * same). */
 static pid_t start(const char *what, int output)
 {
     pid_t child = fork();
@@ -400,11 +406,13 @@ static pid_t keeper(const char *what, const char *mib)
 static void end(pid_t child, bool leave)
 {
     siginfo_t info;
-    need(kill(child, SIGKILL) == 0 && waitid(P_PID, (id_t)child, &info, WEXITED | (leave ? WNOWAIT : 0)) == 0, "kill");
+    need(kill(child, SIGKILL) == 0 &&
+             waitid(P_PID, (id_t)child, &info, WEXITED | (leave ? WNOWAIT : 0)) == 0,
+         "kill");
 }
 
-/* Beside 100 MiB of its own: 2000 that are gone before 300 come, 1500 that nobody has waited for before 200 more. At
- * most 100 + 2000 at once. */
+/* Beside 100 MiB of its own: 2000 that are gone before 300 come, 1500 that nobody has waited for
+ * before 200 more. At most 100 + 2000 at once. */
 static void generations(void)
 {
     CUdeviceptr a, b, c;
@@ -447,7 +455,8 @@ static void info(void)
     _exit(0);
 }
 
-/* What others held is free for one that was there before they ended, and for one that comes after. */
+/* What others held is free for one that was there before they ended, and for one that comes
+ * after. */
 static void info_after(void)
 {
     use_gpu(0);
@@ -512,23 +521,26 @@ static void abis(void)
     for (int version = 11000; version <= 13010; version += 10) {
         void *create = entry_for("cuCtxCreate", version);
         CUresult result =
-            version >= 12050
-                ? ((CUresult(*)(CUcontext *, CUctxCreateParams *, unsigned, CUdevice))create)(&context, &options, 8, 1)
-            : version >= 11040 ? ((CUresult(*)(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice))create)(
-                                     &context, &affinity, 1, 8, 1)
-                               : ((CUresult(*)(CUcontext *, unsigned, CUdevice))create)(&context, 0, 1);
+            version >= 12050 ? ((CUresult(*)(CUcontext *, CUctxCreateParams *, unsigned,
+                                             CUdevice))create)(&context, &options, 8, 1)
+            : version >= 11040
+                ? ((CUresult(*)(CUcontext *, CUexecAffinityParam *, int, unsigned,
+                                CUdevice))create)(&context, &affinity, 1, 8, 1)
+                : ((CUresult(*)(CUcontext *, unsigned, CUdevice))create)(&context, 0, 1);
         need(result == 0, "a context");
         is_on_gpu_1(context, "it is on the GPU that was named");
     }
     for (int version = 3020; version <= 13010; version += 10) {
         CUdeviceptr a = 0;
         use_gpu(1);
-        need(((CUresult(*)(CUdeviceptr *, size_t))entry_for("cuMemAlloc", version))(&a, 1000) == 0, "alloc");
+        need(((CUresult(*)(CUdeviceptr *, size_t))entry_for("cuMemAlloc", version))(&a, 1000) == 0,
+             "alloc");
         need(((CUresult(*)(CUdeviceptr))entry_for("cuMemFree", version))(a) == 0, "free");
     }
 }
 
-/* A driver newer than any known here gives functions with parameters that nobody knows but who asked for them. */
+/* A driver newer than any known here gives functions with parameters that nobody knows but who
+ * asked for them. */
 static void future(void)
 {
     CUctxCreateParams options = {NULL, 1, NULL}; /* on GPU 1 */
@@ -537,11 +549,13 @@ static void future(void)
     need(cu.init(0) == 0, "init");
     *(void **)&get_entry = dlsym(library, "cuGetProcAddress_v2");
     void *create = entry_for("cuCtxCreate", 13020);
-    need(((CUresult(*)(const CUctxCreateParams *, CUcontext *))create)(&options, &context) == 0, "a context");
+    need(((CUresult(*)(const CUctxCreateParams *, CUcontext *))create)(&options, &context) == 0,
+         "a context");
     is_on_gpu_1(context, "it is on the GPU that was named");
     use_gpu(0);
     void *alloc = entry_for("cuMemAlloc", 13020);
-    need(((CUresult(*)(unsigned, CUdeviceptr *, uint64_t, size_t))alloc)(5, &a, 4096, 1000) == 0, "alloc");
+    need(((CUresult(*)(unsigned, CUdeviceptr *, uint64_t, size_t))alloc)(5, &a, 4096, 1000) == 0,
+         "alloc");
     abis();
 }
 
@@ -552,7 +566,8 @@ static void show_count(void)
     for (int gpu = 0; gpu < 2; gpu++) {
         uint64_t asked, peak;
         count(gpu, &asked, &peak);
-        printf("gpu %d asked %llu peak %llu\n", gpu, (unsigned long long)asked, (unsigned long long)peak);
+        printf("gpu %d asked %llu peak %llu\n", gpu, (unsigned long long)asked,
+               (unsigned long long)peak);
     }
 }
 
@@ -622,7 +637,8 @@ int main(int count, char **arguments)
 {
     need(count >= 3, "usage: program HOW WHAT");
     how = arguments[1];
-    library = dlopen("libcuda.so.1", RTLD_NOW | (strcmp(how, "dlsym") == 0 ? RTLD_LOCAL : RTLD_GLOBAL));
+    library =
+        dlopen("libcuda.so.1", RTLD_NOW | (strcmp(how, "dlsym") == 0 ? RTLD_LOCAL : RTLD_GLOBAL));
     need(library != NULL, "libcuda.so.1");
     if (strcmp(how, "link") == 0)
         linked();

@@ -1,5 +1,5 @@
-/* Callers of dlsym(3) that a library in front of it can disturb, each checked against what the manual promises;
- * the same program must say the same with and without libtare-cuda.so: strange. */
+/* Callers of dlsym(3) that a library in front of it can disturb, each checked against what the
+ * manual promises; the same program must say the same with and without libtare-cuda.so: strange. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ static void look_for_absent(void)
     dlerror();
     void *none = dlsym(RTLD_DEFAULT, "no_such_symbol_anywhere");
     const char *why = dlerror();
-    expect(!none && why && strstr(why, "no_such_symbol_anywhere"), "an absent symbol is NULL, and dlerror names it");
+    expect(!none && why && strstr(why, "no_such_symbol_anywhere"),
+           "an absent symbol is NULL, and dlerror names it");
     expect(dlerror() == NULL, "dlerror tells it once");
 }
 
@@ -54,14 +55,20 @@ int main(int count, char **arguments)
 {
     void *self = dlopen(NULL, RTLD_NOW), *libm = dlopen("libm.so.6", RTLD_NOW);
     expect(getenv("PATH") != NULL, "RTLD_NEXT of an interposed function is the next one");
-    expect(dlsym(RTLD_DEFAULT, "own_symbol") == (void *)own_symbol, "RTLD_DEFAULT finds the program's own");
-    expect(dlsym(self, "own_symbol") == (void *)own_symbol, "a handle of the program finds the program's own");
-    expect(dlsym(libm, "cos") != NULL && dlerror() == NULL, "a handle of a library finds its symbol");
-    expect(dlsym(libm, "cuMemAlloc_v2") == NULL && dlerror() != NULL, "and not what it does not have");
-    expect(dlvsym(libm, "cos", "NO_SUCH_VERSION") == NULL && dlerror() != NULL, "dlvsym minds the version");
+    expect(dlsym(RTLD_DEFAULT, "own_symbol") == (void *)own_symbol,
+           "RTLD_DEFAULT finds the program's own");
+    expect(dlsym(self, "own_symbol") == (void *)own_symbol,
+           "a handle of the program finds the program's own");
+    expect(dlsym(libm, "cos") != NULL && dlerror() == NULL,
+           "a handle of a library finds its symbol");
+    expect(dlsym(libm, "cuMemAlloc_v2") == NULL && dlerror() != NULL,
+           "and not what it does not have");
+    expect(dlvsym(libm, "cos", "NO_SUCH_VERSION") == NULL && dlerror() != NULL,
+           "dlvsym minds the version");
     void *(*again)(void *, const char *) =
         (void *(*)(void *, const char *))dlsym(dlopen("libc.so.6", RTLD_NOW), "dlsym");
-    expect(again && again(libm, "cos") == dlsym(libm, "cos"), "a dlsym that was looked up looks up the same");
+    expect(again && again(libm, "cos") == dlsym(libm, "cos"),
+           "a dlsym that was looked up looks up the same");
     look_for_absent();
     look_for_driver(NULL);
     void *driver = count > 1 ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) : NULL;
@@ -70,7 +77,8 @@ int main(int count, char **arguments)
         look_for_driver(driver);
         expect(dlsym(driver, "cuNoSuchFunction") == NULL && dlerror() != NULL,
                "an absent function of the driver is NULL");
-        expect(dlsym(driver, "cuInit") == dlsym(RTLD_DEFAULT, "cuInit"), "what is not followed is the driver's own");
+        expect(dlsym(driver, "cuInit") == dlsym(RTLD_DEFAULT, "cuInit"),
+               "what is not followed is the driver's own");
     }
     return failures ? 1 : 0;
 }

@@ -8,7 +8,8 @@
 int main(void)
 {
     double alone_j, alone_half_j, alone_s, both_j, both_half, both_s, slices_w[COLOCATED_SLICES];
-    while (scanf("%lf %lf %lf %lf %lf %lf", &alone_j, &alone_half_j, &alone_s, &both_j, &both_half, &both_s) == 6) {
+    while (scanf("%lf %lf %lf %lf %lf %lf", &alone_j, &alone_half_j, &alone_s, &both_j, &both_half,
+                 &both_s) == 6) {
         struct colocated_alone alone;
         struct colocated_marginal marginal;
         for (int i = 0; i < COLOCATED_SLICES; i++)

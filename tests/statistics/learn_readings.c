@@ -1,5 +1,6 @@
-/* What is learnt of a GPU's sensors from readings in CSV (series,begin_ns,end_ns,value; calibrated_cover.py writes them):
- * learn_readings < FILE prints JSON, as a calibration's file has it. */
+/* What is learnt of a GPU's sensors from readings in CSV (series,begin_ns,end_ns,value;
+ * calibrated_cover.py writes them): learn_readings < FILE prints JSON, as a calibration's file has
+ * it. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
 
@@ -25,15 +26,16 @@ int main(void)
     struct calibration_data data = {0};
     struct calibration found = {0};
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "%19[a-z],%" SCNd64 ",%" SCNd64 ",%lf", name, &reading.before_ns, &reading.after_ns,
-                   &reading.value) != 4)
+        if (sscanf(line, "%19[a-z],%" SCNd64 ",%" SCNd64 ",%lf", name, &reading.before_ns,
+                   &reading.after_ns, &reading.value) != 4)
             continue;
         if (strcmp(name, "load") != 0) {
             keep(&data, name, reading);
             continue;
         }
         data.loads = mem_room(data.loads, data.load_count, sizeof *data.loads);
-        data.loads[data.load_count++] = (struct load_interval){reading.before_ns, reading.after_ns, reading.value};
+        data.loads[data.load_count++] =
+            (struct load_interval){reading.before_ns, reading.after_ns, reading.value};
     }
     data.identity = (struct gpu_identity){.uuid = "GPU-read", .name = "read", .driver = "0"};
     calibration_learn(&data, &found);

@@ -1,8 +1,9 @@
-/* step_power: what the estimator says of the power within steps whose curve is known. Reads cases from standard input (a
- * line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS MILLIJOULES`, `p BEGIN_NS END_NS WATTS`, `m TIME_NS
- * NAME`, `end`) and prints for each case `NAME phase PHASE ENERGY_J HALF_WIDTH_J` (- - where it states none), `NAME bin
- * BEGIN_S END_S POWER_W HALF_WIDTH_W`, or `NAME none REASON`. With --lag-only the estimator learns no more of the averaging than how late its
- * middle is, as of a GPU whose calibration found no more. */
+/* step_power: what the estimator says of the power within steps whose curve is known. Reads cases
+ * from standard input (a line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS
+ * MILLIJOULES`, `p BEGIN_NS END_NS WATTS`, `m TIME_NS NAME`, `end`) and prints for each case `NAME
+ * phase PHASE ENERGY_J HALF_WIDTH_J` (- - where it states none), `NAME bin BEGIN_S END_S POWER_W
+ * HALF_WIDTH_W`, or `NAME none REASON`. With --lag-only the estimator learns no more of the
+ * averaging than how late its middle is, as of a GPU whose calibration found no more. */
 #include "measure/step_power.h"
 #include "base/mem.h"
 
@@ -103,7 +104,8 @@ static void find_period(const struct change *changes, size_t count, double *peri
 {
     double range = 0.06, ignored;
     for (double span = 100;; span *= 4) {
-        double until = middle(&changes[0]) + span * *period, best = -1, found = *period, step = 0.1 / span;
+        double until = middle(&changes[0]) + span * *period, best = -1, found = *period,
+               step = 0.1 / span;
         size_t used = 0;
         while (used < count && middle(&changes[used]) <= until)
             used++;
@@ -120,7 +122,8 @@ static void find_period(const struct change *changes, size_t count, double *peri
             break;
     }
     fit(changes, count, *period, begin);
-    for (int pass = 0; pass < 3; pass++) { /* least squares: the grid's period is off by a part of one at both ends */
+    /* least squares: the grid's period is off by a part of one at both ends */
+    for (int pass = 0; pass < 3; pass++) {
         double n = (double)count, t = 0, k = 0, kk = 0, kt = 0;
         for (size_t i = 0; i < count; i++) {
             double number = round((middle(&changes[i]) - *begin) / *period);
@@ -139,14 +142,16 @@ static void find_period(const struct change *changes, size_t count, double *peri
     }
 }
 
-/* An update is near its place in the row of all, which tells more closely when it was than the polls around it. */
+/* An update is near its place in the row of all, which tells more closely when it was than the
+ * polls around it. */
 static void narrow(struct change *changes, size_t count, double period, double begin, double jitter)
 {
     double slack = jitter + 0.02 * period;
     for (size_t i = 0; i < count; i++) {
         struct change *at = &changes[i];
         at->number = round((middle(at) - begin) / period);
-        double due = begin + at->number * period, from = fmax(at->from, due - slack), to = fmin(at->to, due + slack);
+        double due = begin + at->number * period, from = fmax(at->from, due - slack),
+               to = fmin(at->to, due + slack);
         if (from < to) {
             at->from = from;
             at->to = to;
@@ -169,11 +174,13 @@ static double stamp(const struct step_case *one, struct series *series)
     size_t count = 0;
     for (size_t i = 0; i < one->count; i++)
         if (one->polls[i].begin_ns == one->polls[i].end_ns) /* the driver stamped it */
-            series_add_power(series, (struct power_sample){one->polls[i].end_ns, one->polls[i].power_w});
+            series_add_power(series,
+                             (struct power_sample){one->polls[i].end_ns, one->polls[i].power_w});
     for (size_t i = series->power_count > 0 ? one->count : 1; i < one->count; i++)
         if (one->polls[i].power_w != one->polls[i - 1].power_w)
-            changes[count++] = (struct change){seconds(one, one->polls[i - 1].begin_ns),
-                                               seconds(one, one->polls[i].end_ns), 0, one->polls[i].power_w};
+            changes[count++] =
+                (struct change){seconds(one, one->polls[i - 1].begin_ns),
+                                seconds(one, one->polls[i].end_ns), 0, one->polls[i].power_w};
     if (count > 0) {
         find_period(changes, count, &period, &begin);
         narrow(changes, count, period, begin, (double)one->behaviour.jitter_ns / 1e9);
@@ -182,8 +189,10 @@ static double stamp(const struct step_case *one, struct series *series)
         widths[i] = changes[i].to - changes[i].from;
     qsort(widths, count, sizeof *widths, by_value);
     width = count > 0 ? widths[count / 2] : 0;
-    for (size_t i = 0; i < count; i++) /* one that shows the same again is not told from one that was missed */
-        series_add_power(series, (struct power_sample){one->polls[0].begin_ns + llround(middle(&changes[i]) * 1e9),
+    /* one that shows the same again is not told from one that was missed */
+    for (size_t i = 0; i < count; i++)
+        series_add_power(series, (struct power_sample){one->polls[0].begin_ns +
+                                                           llround(middle(&changes[i]) * 1e9),
                                                        changes[i].power_w});
     free(changes);
     free(widths);
@@ -236,7 +245,8 @@ static void finish(struct step_case *one, bool lag_only)
     }
     for (size_t i = 0; i < power.bin_count; i++) {
         const struct step_bin *bin = &power.bins[i];
-        printf("%s bin %.6f %.6f %.4f %.4f\n", one->name, bin->begin_s, bin->end_s, bin->power_w, bin->half_width_w);
+        printf("%s bin %.6f %.6f %.4f %.4f\n", one->name, bin->begin_s, bin->end_s, bin->power_w,
+               bin->half_width_w);
     }
     fflush(stdout);
     step_power_fini(&power);

@@ -1,10 +1,13 @@
-/* window_cover: what the meter's estimator says of windows whose true energy is known. Reads cases from standard input
- * (a line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS MILLIJOULES`, `p BEGIN_NS END_NS WATTS`,
- * `s NS` where a step of the job begins, `w START_NS END_NS TRUTH_J`, `end`) and prints, for each w, `NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE`, with
- * `-` for what is absent. With `--as nvml` the sensor line is ignored, with `--as unknown` it is replaced by the bounds
- * of a GPU that nobody knows; so does `sensor calibration=none` for one case, and `calibration=FILE` by what a
- * calibration's file tells of such a GPU. `--coverage` prints instead, for each case's name, how many windows there were, the share
- * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
+/* window_cover: what the meter's estimator says of windows whose true energy is known. Reads cases
+ * from standard input (a line each: `case NAME`, `sensor key=value ...`, `c BEGIN_NS END_NS
+ * MILLIJOULES`, `p BEGIN_NS END_NS WATTS`, `s NS` where a step of the job begins, `w START_NS
+ * END_NS TRUTH_J`, `end`) and prints, for each w, `NAME START_NS END_NS ENERGY_J HALF_WIDTH_J
+ * SOURCE`, with
+ * `-` for what is absent. With `--as nvml` the sensor line is ignored, with `--as unknown` it is
+ * replaced by the bounds of a GPU that nobody knows; so does `sensor calibration=none` for one
+ * case, and `calibration=FILE` by what a calibration's file tells of such a GPU. `--coverage`
+ * prints instead, for each case's name, how many windows there were, the share in which the truth
+ * lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
 #include "measure/energy/sensor_behaviour.h"
@@ -59,8 +62,9 @@ static void bad(const char *line)
 
 static bool set_averaging(struct sensor_behaviour *out, const char *value)
 {
-    static const char *const names[] = {
-        [WINDOW_INSTANT] = "instant", [WINDOW_BOXCAR] = "boxcar", [WINDOW_EXPONENTIAL] = "exponential"};
+    static const char *const names[] = {[WINDOW_INSTANT] = "instant",
+                                        [WINDOW_BOXCAR] = "boxcar",
+                                        [WINDOW_EXPONENTIAL] = "exponential"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(value, names[i]) == 0) {
             out->averaging = (enum window_averaging)i;
@@ -92,10 +96,14 @@ static bool set_key(struct cover_case *to, const char *key, const char *value)
         int64_t *whole;
         double *real;
     } keys[] = {
-        {"update_ns", &to->behaviour.update_ns, NULL},       {"jitter_ns", &to->behaviour.jitter_ns, NULL},
-        {"averaging_ns", &to->behaviour.averaging_ns, NULL}, {"delay_ns", &to->behaviour.delay_ns, NULL},
-        {"looked_share", NULL, &to->behaviour.looked_share}, {"quantum_mj", NULL, &to->sensor.quantum_mj},
-        {"power_limit_w", NULL, &to->sensor.power_limit_w},  {"gain_percent", NULL, &to->gain_percent},
+        {"update_ns", &to->behaviour.update_ns, NULL},
+        {"jitter_ns", &to->behaviour.jitter_ns, NULL},
+        {"averaging_ns", &to->behaviour.averaging_ns, NULL},
+        {"delay_ns", &to->behaviour.delay_ns, NULL},
+        {"looked_share", NULL, &to->behaviour.looked_share},
+        {"quantum_mj", NULL, &to->sensor.quantum_mj},
+        {"power_limit_w", NULL, &to->sensor.power_limit_w},
+        {"gain_percent", NULL, &to->gain_percent},
     };
     if (strcmp(key, "calibration") == 0) {
         set_calibration(to, value);
@@ -133,8 +141,9 @@ static void read_sensor(struct cover_case *to, char *line)
     }
 }
 
-/* A sensor is polled: a value stands for the update that it came with, which lies between the call that had the value
- * before and this one. A value that comes again within the update period is the same one. */
+/* A sensor is polled: a value stands for the update that it came with, which lies between the call
+ * that had the value before and this one. A value that comes again within the update period is the
+ * same one. */
 static void add_power(struct cover_case *to, int64_t begin_ns, int64_t end_ns, double power_w)
 {
     struct series *series = &to->series;
@@ -144,7 +153,8 @@ static void add_power(struct cover_case *to, int64_t begin_ns, int64_t end_ns, d
         to->polled_ns = begin_ns;
         return;
     }
-    int64_t from_ns = series->power_count > 0 && to->polled_ns > since_ns ? to->polled_ns : since_ns;
+    int64_t from_ns =
+        series->power_count > 0 && to->polled_ns > since_ns ? to->polled_ns : since_ns;
     if (begin_ns == end_ns) /* stamped by the driver */
         from_ns = end_ns;
     series_add_power(series, (struct power_sample){from_ns + (end_ns - from_ns) / 2, power_w});
@@ -185,8 +195,9 @@ static void finish(struct cover_case *one, bool coverage)
             tally->shares = mem_room(tally->shares, tally->count, sizeof *tally->shares);
             tally->shares[tally->count++] =
                 energy.half_width_j.valid ? energy.half_width_j.value / window->truth_j : INFINITY;
-            tally->held += energy.energy_j.valid && energy.half_width_j.valid &&
-                           fabs(energy.energy_j.value - window->truth_j) <= energy.half_width_j.value;
+            tally->held +=
+                energy.energy_j.valid && energy.half_width_j.valid &&
+                fabs(energy.energy_j.value - window->truth_j) <= energy.half_width_j.value;
             continue;
         }
         printf("%s %" PRId64 " %" PRId64, one->name, window->start_ns, window->end_ns);
@@ -212,8 +223,8 @@ static void print_coverage(void)
     for (size_t i = 0; i < tally_count; i++) {
         struct tally *tally = &tallies[i];
         qsort(tally->shares, tally->count, sizeof *tally->shares, by_value);
-        printf("%s %zu %.4f %.5f\n", tally->name, tally->count, (double)tally->held / (double)tally->count,
-               tally->shares[tally->count / 2]);
+        printf("%s %zu %.4f %.5f\n", tally->name, tally->count,
+               (double)tally->held / (double)tally->count, tally->shares[tally->count / 2]);
         free(tally->shares);
     }
     free(tallies);
@@ -221,7 +232,8 @@ static void print_coverage(void)
 
 static void begin(struct cover_case *one, const char *name)
 {
-    *one = (struct cover_case){.sensor = window_sensor_gpu, .behaviour = sensor_profile_unknown.behaviour};
+    *one = (struct cover_case){.sensor = window_sensor_gpu,
+                               .behaviour = sensor_profile_unknown.behaviour};
     snprintf(one->name, sizeof one->name, "%s", name);
     one->counter = true;
     one->behaviour.told = true;
@@ -263,10 +275,12 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--coverage") == 0) {
             coverage = true;
-        } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "nvml") == 0) {
+        } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc &&
+                   strcmp(argv[i + 1], "nvml") == 0) {
             only = &window_sensor_gpu;
             i++;
-        } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "unknown") == 0) {
+        } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc &&
+                   strcmp(argv[i + 1], "unknown") == 0) {
             unknown = window_sensor_gpu;
             sensor_behaviour_apply(&sensor_profile_unknown.behaviour, &unknown);
             only = &unknown;

@@ -5,7 +5,8 @@
 #include <ftw.h>
 #include <stdio.h>
 
-static inline int folder_remove_one(const char *path, const struct stat *status, int kind, struct FTW *at)
+static inline int folder_remove_one(const char *path, const struct stat *status, int kind,
+                                    struct FTW *at)
 {
     (void)status, (void)kind, (void)at;
     return remove(path);

@@ -12,9 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* folder: as mkdtemp takes it. The scenario's time 0 was seconds_ago; FOLDER in the text is the folder. The driver finds it,
- * and out is the truth about it. */
-static inline void scenario_file(char *folder, double seconds_ago, const char *text, struct fake_scenario *out)
+/* folder: as mkdtemp takes it. The scenario's time 0 was seconds_ago; FOLDER in the text is the
+ * folder. The driver finds it, and out is the truth about it. */
+static inline void scenario_file(char *folder, double seconds_ago, const char *text,
+                                 struct fake_scenario *out)
 {
     char path[128], why[256] = "";
     assert_non_null(mkdtemp(folder));

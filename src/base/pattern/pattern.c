@@ -8,9 +8,10 @@
 #include <pcre2.h>
 #include <string.h>
 
-#define STEPS_FULL         1000000u   /* milliseconds with JIT, tens of them without */
-#define STEPS_HELD         4096u      /* over budget; enough to try every place of a short line */
-#define STEPS_LONG_SCANNED (1u << 29) /* on a long line: bytes looked at when every step looks at all of it */
+#define STEPS_FULL 1000000u /* milliseconds with JIT, tens of them without */
+#define STEPS_HELD 4096u    /* over budget; enough to try every place of a short line */
+/* on a long line: bytes looked at when every step looks at all of it */
+#define STEPS_LONG_SCANNED (1u << 29)
 #define DEPTH_MAX          100000u
 #define HEAP_MAX_KIB       1024u /* of the interpreter, kept between matches */
 #define JIT_STACK_START    (32u << 10)
@@ -46,18 +47,21 @@ static pcre2_code *compile(const char *source, uint32_t invalid_utf, struct err 
     int code = 0;
     PCRE2_SIZE offset = 0;
     AUTO(free_code)
-    pcre2_code *made = pcre2_compile((PCRE2_SPTR)source, PCRE2_ZERO_TERMINATED,
-                                     PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | invalid_utf, &code, &offset, NULL);
+    pcre2_code *made =
+        pcre2_compile((PCRE2_SPTR)source, PCRE2_ZERO_TERMINATED,
+                      PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | invalid_utf, &code, &offset, NULL);
     if (!made) {
         PCRE2_UCHAR reason[200] = "";
         pcre2_get_error_message(code, reason, sizeof reason);
-        err_set(err, "%s at character %zu", (const char *)reason, characters_before(source, offset) + 1);
+        err_set(err, "%s at character %zu", (const char *)reason,
+                characters_before(source, offset) + 1);
         return NULL;
     }
     size_t size = 0;
     pcre2_pattern_info(made, PCRE2_INFO_SIZE, &size);
     if (size > CODE_MAX) {
-        err_set(err, "pattern is too large at character 1: %zu bytes compiled, the limit is %u", size, CODE_MAX);
+        err_set(err, "pattern is too large at character 1: %zu bytes compiled, the limit is %u",
+                size, CODE_MAX);
         return NULL;
     }
     return steal_ptr(made);
@@ -65,8 +69,9 @@ static pcre2_code *compile(const char *source, uint32_t invalid_utf, struct err 
 
 /* Without JIT (another processor, a system that forbids making code) the interpreter serves.
  *
- * The JIT of PCRE2 10.42 is wrong under PCRE2_MATCH_INVALID_UTF: \D, \S and \W miss every character beyond ASCII, and "$" is
- * found behind bytes that are no UTF-8. So it gets a pattern without that option and valid lines only. */
+ * The JIT of PCRE2 10.42 is wrong under PCRE2_MATCH_INVALID_UTF: \D, \S and \W miss every character
+ * beyond ASCII, and "$" is found behind bytes that are no UTF-8. So it gets a pattern without that
+ * option and valid lines only. */
 static void try_jit(struct pattern *pattern, const char *source)
 {
     AUTO(free_code) pcre2_code *fast = compile(source, 0, NULL);
@@ -145,8 +150,10 @@ static int search(struct pattern *pattern, const char *line, size_t length)
 {
     PCRE2_SPTR subject = (PCRE2_SPTR)line;
     if (pattern->fast && utf8_is_valid(line, length))
-        return pcre2_jit_match(pattern->fast, subject, length, 0, 0, pattern->data, pattern->context);
-    return pcre2_match(pattern->code, subject, length, 0, PCRE2_NO_JIT, pattern->data, pattern->context);
+        return pcre2_jit_match(pattern->fast, subject, length, 0, 0, pattern->data,
+                               pattern->context);
+    return pcre2_match(pattern->code, subject, length, 0, PCRE2_NO_JIT, pattern->data,
+                       pattern->context);
 }
 
 struct pattern_match pattern_find(struct pattern *pattern, const char *line, size_t length)
@@ -171,7 +178,8 @@ struct pattern_match pattern_find(struct pattern *pattern, const char *line, siz
 
 void pattern_account(struct pattern *pattern, size_t bytes, int64_t cpu_ns)
 {
-    /* A cheap pattern does not save up for a bad hour later: the credit never exceeds what it began with. */
+    /* A cheap pattern does not save up for a bad hour later: the credit never exceeds what it began
+     * with. */
     int64_t earned = (int64_t)bytes * PATTERN_BUDGET_NS_PER_BYTE + PATTERN_BUDGET_NS_PER_CALL;
     int64_t credit = pattern->credit_ns + earned - cpu_ns;
     pattern->credit_ns = credit < PATTERN_BUDGET_NS ? credit : PATTERN_BUDGET_NS;

@@ -20,8 +20,9 @@ struct checking {
 
 static void pass_over(struct checking *checking)
 {
-    while (checking->at < checking->count && (checking->events[checking->at].action == NAME_UNKNOWN ||
-                                              checking->events[checking->at].action == NAME_SNAPSHOT))
+    while (checking->at < checking->count &&
+           (checking->events[checking->at].action == NAME_UNKNOWN ||
+            checking->events[checking->at].action == NAME_SNAPSHOT))
         checking->at++;
 }
 
@@ -40,15 +41,17 @@ static void differ(struct checking *checking, enum name action, uint64_t addr, u
     checking->failed = true;
     out->differs_at = checking->at;
     int used = snprintf(out->difference, sizeof out->difference,
-                        "the model gives %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(action), size, addr);
+                        "the model gives %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(action),
+                        size, addr);
     if (used < 0 || (size_t)used >= sizeof out->difference)
         return;
     if (event)
         snprintf(out->difference + used, sizeof out->difference - (size_t)used,
-                 ", the record has %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(event->action), event->size_bytes,
-                 event->addr);
+                 ", the record has %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(event->action),
+                 event->size_bytes, event->addr);
     else
-        snprintf(out->difference + used, sizeof out->difference - (size_t)used, ", and the record ends");
+        snprintf(out->difference + used, sizeof out->difference - (size_t)used,
+                 ", and the record ends");
 }
 
 /* Each event of the model against the next one of the record. */
@@ -68,7 +71,8 @@ static void compare(void *context, enum name action, uint64_t addr, uint64_t siz
     checking->out->events++;
 }
 
-/* The recorded device: gives the recorded address if it gave one here, else refuses as it did then. */
+/* The recorded device: gives the recorded address if it gave one here, else refuses as it did
+ * then. */
 static bool recorded(struct checking *checking, enum name action, uint64_t *addr)
 {
     const struct snapshot_event *event = expected(checking);
@@ -102,17 +106,18 @@ static void recorded_give(void *context, uint64_t addr, uint64_t size)
 
 static bool is_segment_event(enum name action)
 {
-    return action == NAME_SEGMENT_ALLOC || action == NAME_SEGMENT_FREE || action == NAME_SEGMENT_MAP ||
-           action == NAME_SEGMENT_UNMAP;
+    return action == NAME_SEGMENT_ALLOC || action == NAME_SEGMENT_FREE ||
+           action == NAME_SEGMENT_MAP || action == NAME_SEGMENT_UNMAP;
 }
 
 /* The request, if any, that the segment events from here on may stem from: the op it is. */
 static const struct op *driving_request(struct checking *checking)
 {
     size_t at = checking->at;
-    while (at < checking->count &&
-           (is_segment_event(checking->events[at].action) || checking->events[at].action == NAME_FREE_COMPLETED ||
-            checking->events[at].action == NAME_UNKNOWN || checking->events[at].action == NAME_SNAPSHOT))
+    while (at < checking->count && (is_segment_event(checking->events[at].action) ||
+                                    checking->events[at].action == NAME_FREE_COMPLETED ||
+                                    checking->events[at].action == NAME_UNKNOWN ||
+                                    checking->events[at].action == NAME_SNAPSHOT))
         at++;
     for (size_t op = checking->op; op < checking->program->op_count; op++) {
         const struct op *found = &checking->program->ops[op];
@@ -131,15 +136,16 @@ static void empty_cache(struct checking *checking)
     model_empty_cache(checking->model);
 }
 
-/* Segment events come before the request that needed them; those that none needed are an emptied cache. */
+/* Segment events come before the request that needed them; those that none needed are an emptied
+ * cache. */
 static void find_empty_cache(struct checking *checking)
 {
     const struct snapshot_event *event = expected(checking);
     if (!event || (event->action != NAME_SEGMENT_FREE && event->action != NAME_SEGMENT_UNMAP))
         return;
     const struct op *request = driving_request(checking);
-    if (!request ||
-        !model_would_release(checking->model, request->pool, request->size, request->stream, checking->limit_bytes))
+    if (!request || !model_would_release(checking->model, request->pool, request->size,
+                                         request->stream, checking->limit_bytes))
         empty_cache(checking);
 }
 
@@ -171,7 +177,8 @@ static void replay(struct checking *checking)
 
 static int by_addr(const void *a, const void *b)
 {
-    const struct model_block *one = *(const struct model_block *const *)a, *two = *(const struct model_block *const *)b;
+    const struct model_block *one = *(const struct model_block *const *)a,
+                             *two = *(const struct model_block *const *)b;
     return ORDER(one->addr, two->addr);
 }
 
@@ -190,13 +197,15 @@ static const struct model_block **mapped_blocks(const struct model *model, size_
     return found;
 }
 
-static bool same_block(const struct model *model, const struct model_block *block, const struct snapshot_block *said,
-                       bool first)
+static bool same_block(const struct model *model, const struct model_block *block,
+                       const struct snapshot_block *said, bool first)
 {
     bool head = block->prev == MODEL_NONE || !model_block(model, block->prev)->mapped;
-    enum block_state state = block->allocated ? BLOCK_ALLOCATED : block->pending ? BLOCK_PENDING : BLOCK_INACTIVE;
-    return block->addr == said->addr && block->size == said->size_bytes && state == said->state && head == first &&
-           (state == BLOCK_INACTIVE || block->requested == said->requested_bytes);
+    enum block_state state = block->allocated ? BLOCK_ALLOCATED
+                             : block->pending ? BLOCK_PENDING
+                                              : BLOCK_INACTIVE;
+    return block->addr == said->addr && block->size == said->size_bytes && state == said->state &&
+           head == first && (state == BLOCK_INACTIVE || block->requested == said->requested_bytes);
 }
 
 static void layout_differs(struct checking *checking, const struct snapshot_block *said)
@@ -210,32 +219,37 @@ static void layout_differs(struct checking *checking, const struct snapshot_bloc
 }
 
 /* Segments, blocks and their states at the end. */
-static void compare_layout(struct checking *checking, const struct snapshot *snapshot, size_t device)
+static void compare_layout(struct checking *checking, const struct snapshot *snapshot,
+                           size_t device)
 {
     size_t count, at = 0;
     const struct model_block **blocks = mapped_blocks(checking->model, &count);
     for (size_t s = 0; s < snapshot->segment_count && !checking->failed; s++) {
         const struct snapshot_segment *segment = &snapshot->segments[s];
-        for (size_t b = 0; segment->device == device && b < segment->block_count && !checking->failed; b++, at++) {
+        for (size_t b = 0;
+             segment->device == device && b < segment->block_count && !checking->failed;
+             b++, at++) {
             const struct snapshot_block *said = &snapshot->blocks[segment->first_block + b];
             if (at >= count || !same_block(checking->model, blocks[at], said, b == 0))
                 layout_differs(checking, said);
         }
     }
     if (!checking->failed && at < count)
-        layout_differs(checking, &(struct snapshot_block){.addr = blocks[at]->addr, .size_bytes = blocks[at]->size});
+        layout_differs(checking, &(struct snapshot_block){.addr = blocks[at]->addr,
+                                                          .size_bytes = blocks[at]->size});
     free(blocks);
 }
 
-void check_run(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t cap_bytes,
-               uint64_t total_bytes, struct check *out)
+void check_run(const struct snapshot *snapshot, size_t device, const struct program *program,
+               uint64_t cap_bytes, uint64_t total_bytes, struct check *out)
 {
     *out = (struct check){0};
-    struct checking checking = {.events = snapshot->devices[device].events,
-                                .count = snapshot->devices[device].count,
-                                .program = program,
-                                .limit_bytes = cap_bytes != MODEL_NO_CAP ? cap_bytes : program->peak_reserved_bytes,
-                                .out = out};
+    struct checking checking = {
+        .events = snapshot->devices[device].events,
+        .count = snapshot->devices[device].count,
+        .program = program,
+        .limit_bytes = cap_bytes != MODEL_NO_CAP ? cap_bytes : program->peak_reserved_bytes,
+        .out = out};
     struct model_options options = {.settings = snapshot->settings,
                                     .cap_bytes = cap_bytes,
                                     .driver = {.take = recorded_take,
@@ -250,7 +264,8 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
     if (!checking.failed)
         compare_layout(&checking, snapshot, device);
     out->exact = !checking.failed;
-    out->complete = program->early_count == 0 && program->lost == 0 && program->early_reserved_bytes == 0;
+    out->complete =
+        program->early_count == 0 && program->lost == 0 && program->early_reserved_bytes == 0;
     out->stats = *model_stats(checking.model);
     model_free(checking.model);
     free(checking.blocks);

@@ -122,11 +122,12 @@ static bool set_one(char *item, struct alloc_settings *out, struct err *err)
                     {"garbage_collection_threshold", set_gc},
                     {"roundup_power2_divisions", set_divisions},
                     {"backend", set_backend}};
-    static const char *const beside[] = {"pinned_use_cuda_host_register",     "pinned_num_register_threads",
-                                         "pinned_use_background_threads",     "pinned_reserve_segment_size_mb",
-                                         "release_lock_on_cudamalloc",        "release_lock_on_hipmalloc",
-                                         "graph_capture_record_stream_reuse", "pinned_max_register_threads",
-                                         "per_process_memory_fraction",       NULL};
+    static const char *const beside[] = {
+        "pinned_use_cuda_host_register",     "pinned_num_register_threads",
+        "pinned_use_background_threads",     "pinned_reserve_segment_size_mb",
+        "release_lock_on_cudamalloc",        "release_lock_on_hipmalloc",
+        "graph_capture_record_stream_reuse", "pinned_max_register_threads",
+        "per_process_memory_fraction",       NULL};
     char *colon = strchr(item, ':');
     if (!colon)
         return err_set(err, "'%s' is not NAME:VALUE", item);
@@ -138,7 +139,8 @@ static bool set_one(char *item, struct alloc_settings *out, struct err *err)
         if (strcmp(item, beside[i]) == 0)
             return true;
     return err_set(err,
-                   "there is no setting '%s'; expandable_segments, max_split_size_mb, roundup_power2_divisions and "
+                   "there is no setting '%s'; expandable_segments, max_split_size_mb, "
+                   "roundup_power2_divisions and "
                    "garbage_collection_threshold can be tried",
                    item);
 }
@@ -219,5 +221,6 @@ void conf_text(const struct alloc_settings *settings, struct text *out)
 bool conf_equal(const struct alloc_settings *a, const struct alloc_settings *b)
 {
     return a->expandable == b->expandable && a->max_split_bytes == b->max_split_bytes &&
-           a->gc_threshold == b->gc_threshold && memcmp(a->divisions, b->divisions, sizeof a->divisions) == 0;
+           a->gc_threshold == b->gc_threshold &&
+           memcmp(a->divisions, b->divisions, sizeof a->divisions) == 0;
 }

@@ -11,18 +11,18 @@
 #define CONF_CLASSES 16 /* of sizes: up to 1 MiB, 2 MiB, 4 MiB ... 32 GiB and above */
 
 struct alloc_settings {
-    uint64_t max_split_bytes;            /* UINT64_MAX: no bound */
+    uint64_t max_split_bytes;         /* UINT64_MAX: no bound */
     uint32_t divisions[CONF_CLASSES]; /* roundup_power2_divisions; 0 and 1: none */
-    double gc_threshold;                 /* of the cap; 0: no garbage collection */
+    double gc_threshold;              /* of the cap; 0: no garbage collection */
     bool expandable;
 };
 
 /* What PyTorch does without any setting. */
 struct alloc_settings conf_default(void);
 
-/* "expandable_segments:True,max_split_size_mb:64", in PyTorch's own spelling; "" is the default. Settings that do not
- * decide where memory goes (backend:native, pinned_...) are passed over. The error names the setting and what it may
- * be. */
+/* "expandable_segments:True,max_split_size_mb:64", in PyTorch's own spelling; "" is the default.
+ * Settings that do not decide where memory goes (backend:native, pinned_...) are passed over. The
+ * error names the setting and what it may be. */
 bool conf_parse(const char *conf, struct alloc_settings *out, struct err *err);
 
 /* The shortest conf that says the same; "" for the default. */

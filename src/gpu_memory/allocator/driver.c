@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define CHUNK UINT64_C(0x2000000)
-/* As high as a process on x86-64 has its mappings; and expandable segments lie low, apart from these. */
+/* As high as a process on x86-64 has its mappings; and expandable segments lie low, apart from
+ * these. */
 #define SPACE_TOP    UINT64_C(0x7f0000000000)
 #define SPACE_BOTTOM UINT64_C(0x10000000000)
 #define EXPAND_BASE  UINT64_C(0x300000000)
@@ -22,7 +23,8 @@ struct ranges {
 };
 
 struct driver {
-    struct ranges holes;                 /* free, within chunks in use; a hole does not reach over its chunk's end */
+    /* free, within chunks in use; a hole does not reach over its chunk's end */
+    struct ranges holes;
     struct ranges gaps;                  /* free, between chunks */
     struct ranges chunks;                /* each is given back when nothing of it is used */
     const struct snapshot_event *events; /* the record, from the next segment on */
@@ -58,7 +60,8 @@ static void insert_range(struct ranges *ranges, size_t at, struct range range)
 static void remove_range(struct ranges *ranges, size_t at)
 {
     ranges->count--;
-    memmove(ranges->items + at, ranges->items + at + 1, (ranges->count - at) * sizeof *ranges->items);
+    memmove(ranges->items + at, ranges->items + at + 1,
+            (ranges->count - at) * sizeof *ranges->items);
 }
 
 static bool is_inside(const struct ranges *ranges, uint64_t addr, uint64_t size)
@@ -79,7 +82,8 @@ static void cut(struct ranges *ranges, uint64_t addr, uint64_t size)
         if (had.addr < addr)
             insert_range(ranges, at++, (struct range){.addr = had.addr, .size = addr - had.addr});
         if (had.addr + had.size > end)
-            insert_range(ranges, at++, (struct range){.addr = end, .size = had.addr + had.size - end});
+            insert_range(ranges, at++,
+                         (struct range){.addr = end, .size = had.addr + had.size - end});
     }
 }
 
@@ -96,7 +100,8 @@ static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t l
         addr = ranges->items[at].addr;
         remove_range(ranges, at);
     }
-    if (ranges->items && at < ranges->count && ranges->items[at].addr == addr + size && ranges->items[at].addr < high) {
+    if (ranges->items && at < ranges->count && ranges->items[at].addr == addr + size &&
+        ranges->items[at].addr < high) {
         size += ranges->items[at].size;
         remove_range(ranges, at);
     }
@@ -105,13 +110,14 @@ static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t l
 
 static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
 {
-    insert_range(&driver->chunks, range_after(&driver->chunks, addr), (struct range){.addr = addr, .size = size});
+    insert_range(&driver->chunks, range_after(&driver->chunks, addr),
+                 (struct range){.addr = addr, .size = size});
     cut(&driver->gaps, addr, size);
     join(&driver->holes, addr, size, addr, addr + size);
 }
 
-/* All but the last chunk of a recorded segment may have been there before: each chunk that it touches is taken, one by
- * one. */
+/* All but the last chunk of a recorded segment may have been there before: each chunk that it
+ * touches is taken, one by one. */
 static void add_chunks_under(struct driver *driver, uint64_t addr, uint64_t size)
 {
     uint64_t from = addr / CHUNK * CHUNK, end = addr + size;
@@ -227,15 +233,16 @@ static bool reserve(void *context, uint64_t size, uint64_t *addr)
     return true;
 }
 
-/* What the record tells of the address space as it was: a recorded segment that begins a chunk lower than all before it
- * was taken from the highest gap, so that gaps are there; one that lies elsewhere filled a hole that others had left.
- * All below is free. */
+/* What the record tells of the address space as it was: a recorded segment that begins a chunk
+ * lower than all before it was taken from the highest gap, so that gaps are there; one that lies
+ * elsewhere filled a hole that others had left. All below is free. */
 static void learn(struct driver *driver, const struct snapshot_event *events, size_t count)
 {
     uint64_t lowest = 0;
     EACH (event, events, count) {
         uint64_t addr = event->addr, size = event->size_bytes;
-        if (event->action != NAME_SEGMENT_ALLOC || addr < SPACE_BOTTOM || addr > SPACE_TOP * 2 || size > SPACE_TOP)
+        if (event->action != NAME_SEGMENT_ALLOC || addr < SPACE_BOTTOM || addr > SPACE_TOP * 2 ||
+            size > SPACE_TOP)
             continue;
         bool begins = addr % CHUNK == 0 && (lowest == 0 || addr < lowest);
         uint64_t room = begins ? (size + CHUNK - 1) / CHUNK * CHUNK : size;

@@ -49,7 +49,8 @@ static size_t place_of(const struct free_piece *piece, const struct free_key *ke
 static void insert_piece(struct free_set *set, size_t at, struct free_piece *piece)
 {
     set->pieces = mem_room(set->pieces, set->count, sizeof(struct free_piece *));
-    memmove(set->pieces + at + 1, set->pieces + at, (set->count - at) * sizeof(struct free_piece *));
+    memmove(set->pieces + at + 1, set->pieces + at,
+            (set->count - at) * sizeof(struct free_piece *));
     set->pieces[at] = piece;
     set->count++;
 }
@@ -83,7 +84,8 @@ void free_set_remove_at(struct free_set *set, struct free_place place)
 {
     struct free_piece *piece = set->pieces[place.piece];
     piece->count--;
-    memmove(piece->keys + place.at, piece->keys + place.at + 1, (piece->count - place.at) * sizeof *piece->keys);
+    memmove(piece->keys + place.at, piece->keys + place.at + 1,
+            (piece->count - place.at) * sizeof *piece->keys);
     if (piece->count > 0)
         return;
     free(piece);
@@ -132,7 +134,8 @@ bool free_set_last(const struct free_set *set, struct free_place *out)
 {
     if (set->count == 0)
         return false;
-    *out = (struct free_place){.piece = set->count - 1, .at = set->pieces[set->count - 1]->count - 1};
+    *out =
+        (struct free_place){.piece = set->count - 1, .at = set->pieces[set->count - 1]->count - 1};
     return true;
 }
 
@@ -156,7 +159,8 @@ bool free_set_previous(const struct free_set *set, struct free_place *place)
     }
     if (place->piece == 0)
         return false;
-    *place = (struct free_place){.piece = place->piece - 1, .at = set->pieces[place->piece - 1]->count - 1};
+    *place = (struct free_place){.piece = place->piece - 1,
+                                 .at = set->pieces[place->piece - 1]->count - 1};
     return true;
 }
 
@@ -173,8 +177,9 @@ void free_set_fini(struct free_set *set)
     *set = (struct free_set){0};
 }
 
-/* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table is guessed from
- * outside, as there is none: the worst a made-up file can do is to make its own reading slow. */
+/* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table
+ * is guessed from outside, as there is none: the worst a made-up file can do is to make its own
+ * reading slow. */
 static size_t home(const struct addr_map *map, uint64_t addr)
 {
     uint64_t mixed = addr * UINT64_C(0x9E3779B97F4A7C15);
@@ -193,7 +198,8 @@ static size_t entry_of(const struct addr_map *map, uint64_t addr)
 
 static void grow(struct addr_map *map)
 {
-    struct addr_map bigger = {.count = map->count, .capacity = map->capacity ? map->capacity * 2 : 1024};
+    struct addr_map bigger = {.count = map->count,
+                              .capacity = map->capacity ? map->capacity * 2 : 1024};
     bigger.entries = mem_array(bigger.capacity, sizeof *bigger.entries);
     EACH (entry, map->entries, map->capacity)
         if (entry->value)

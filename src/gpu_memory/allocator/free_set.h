@@ -1,6 +1,6 @@
-/* free_set: free blocks ordered by size, then address: what best fit searches. Sorted pieces of bounded length in a
- * sorted directory: a handful of cache lines a step while there are few, no worse than the square root of their number
- * when many. */
+/* free_set: free blocks ordered by size, then address: what best fit searches. Sorted pieces of
+ * bounded length in a sorted directory: a handful of cache lines a step while there are few, no
+ * worse than the square root of their number when many. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_FREE_SET_H
 #define TARE_GPU_MEMORY_ALLOCATOR_FREE_SET_H
 
@@ -31,7 +31,8 @@ void free_set_remove_at(struct free_set *set, struct free_place place);
 /* The first key that is not below (size, address 0). False: there is none, and *out is the end. */
 bool free_set_at_least(const struct free_set *set, uint64_t size, struct free_place *out);
 
-/* The places in order; first of an empty set, next of the last and previous of the first give false and leave *out. */
+/* The places in order; first of an empty set, next of the last and previous of the first give false
+ * and leave *out. */
 bool free_set_first(const struct free_set *set, struct free_place *out);
 bool free_set_last(const struct free_set *set, struct free_place *out);
 bool free_set_next(const struct free_set *set, struct free_place *place);

@@ -36,7 +36,8 @@ void model_free(struct model *model)
     free(model);
 }
 
-void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size, uint16_t stream)
+void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size,
+                uint16_t stream)
 {
     if (model->options.listener)
         model->options.listener(model->options.listener_context, action, addr, size, stream);
@@ -71,13 +72,15 @@ void free_insert(struct model *model, uint32_t at)
 {
     struct model_block *block = &model->blocks[at];
     block->gc_base = model->searches[block->pool];
-    free_set_insert(set_of(model, block), (struct free_key){.size = block->size, .addr = block->addr, .block = at});
+    free_set_insert(set_of(model, block),
+                    (struct free_key){.size = block->size, .addr = block->addr, .block = at});
 }
 
 void free_take(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
-    free_set_remove(set_of(model, block), (struct free_key){.size = block->size, .addr = block->addr, .block = at});
+    free_set_remove(set_of(model, block),
+                    (struct free_key){.size = block->size, .addr = block->addr, .block = at});
 }
 
 void unmapped_insert(struct model *model, uint32_t at)
@@ -101,7 +104,8 @@ void unmapped_remove(struct model *model, uint32_t at)
     if (place == list->count)
         return;
     list->count--;
-    memmove(list->blocks + place, list->blocks + place + 1, (list->count - place) * sizeof *list->blocks);
+    memmove(list->blocks + place, list->blocks + place + 1,
+            (list->count - place) * sizeof *list->blocks);
 }
 
 uint64_t merge(struct model *model, uint32_t dst, uint32_t src)
@@ -203,7 +207,8 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
 /* What was there before the record began. */
 
 /* A block between prev and next, which may be none. */
-static uint32_t add_piece(struct model *model, const struct model_block *like, const struct model_piece *piece)
+static uint32_t add_piece(struct model *model, const struct model_block *like,
+                          const struct model_piece *piece)
 {
     uint32_t at = block_new(model, like);
     link_blocks(model, like->prev, at);
@@ -221,8 +226,8 @@ static uint32_t add_piece(struct model *model, const struct model_block *like, c
     return at;
 }
 
-void model_preload(struct model *model, const struct model_early *early, const struct model_piece *pieces, size_t count,
-                   uint32_t *blocks)
+void model_preload(struct model *model, const struct model_early *early,
+                   const struct model_piece *pieces, size_t count, uint32_t *blocks)
 {
     uint32_t prev = MODEL_NONE, next = MODEL_NONE, expandable = 0;
     uint64_t addr = early->addr, total = 0;

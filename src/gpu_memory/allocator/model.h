@@ -1,24 +1,25 @@
-/* model: PyTorch's caching allocator (1.12 to 2.11) as a deterministic machine: requests in; addresses, segments and
- * figures out. Where new segments lie and whether the device refuses them is asked of a driver, so that a recorded run
- * can be repeated address for address, and another setting be tried with a driver that is a model itself. Source of the
- * rules: PyTorch's c10/cuda/CUDACachingAllocator.cpp. */
+/* model: PyTorch's caching allocator (1.12 to 2.11) as a deterministic machine: requests in;
+ * addresses, segments and figures out. Where new segments lie and whether the device refuses them
+ * is asked of a driver, so that a recorded run can be repeated address for address, and another
+ * setting be tried with a driver that is a model itself. Source of the rules: PyTorch's
+ * c10/cuda/CUDACachingAllocator.cpp. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
 #define TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
 
-#include "gpu_memory/allocator/pickle.h"
 #include "gpu_memory/allocator/conf.h"
+#include "gpu_memory/allocator/pickle.h"
 #include "gpu_memory/allocator/snapshot.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define MODEL_NONE UINT32_MAX
+#define MODEL_NONE   UINT32_MAX
 #define MODEL_NO_CAP UINT64_MAX
 
-/* Answers for the device. take: an address for a segment; false: refused. give: it comes back. reserve: address space
- * for an expandable segment, of which nothing is mapped yet. grow: whether an expandable segment may get more pages
- * (NULL: yes). */
+/* Answers for the device. take: an address for a segment; false: refused. give: it comes back.
+ * reserve: address space for an expandable segment, of which nothing is mapped yet. grow: whether
+ * an expandable segment may get more pages (NULL: yes). */
 struct model_driver {
     bool (*take)(void *context, uint64_t size, uint64_t *addr);
     void (*give)(void *context, uint64_t addr, uint64_t size);
@@ -27,9 +28,10 @@ struct model_driver {
     void *context;
 };
 
-/* Each event as PyTorch's trace would have it; requested bytes for alloc and free_*, real ones for segment_*, the
- * rounded request for oom. */
-typedef void model_listener(void *context, enum name action, uint64_t addr, uint64_t size, uint16_t stream);
+/* Each event as PyTorch's trace would have it; requested bytes for alloc and free_*, real ones for
+ * segment_*, the rounded request for oom. */
+typedef void model_listener(void *context, enum name action, uint64_t addr, uint64_t size,
+                            uint16_t stream);
 
 struct model_options {
     struct alloc_settings settings;
@@ -56,8 +58,8 @@ struct model_block {
     uint64_t addr, size;
     uint64_t requested;
     uint64_t gc_base;
-    uint32_t prev, next; /* neighbours in the segment; MODEL_NONE at its ends */
-    uint32_t expandable; /* 1 + the expandable segment it lies in; 0: none */
+    uint32_t prev, next;   /* neighbours in the segment; MODEL_NONE at its ends */
+    uint32_t expandable;   /* 1 + the expandable segment it lies in; 0: none */
     uint16_t stream, pool; /* pool: twice the pool's number, + 1 for its small half */
     bool allocated, pending, mapped, used;
 };
@@ -70,13 +72,15 @@ void model_free(struct model *model);
 /* Gives a block, or MODEL_NONE: out of memory. pool: below pool_count. */
 uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, uint16_t stream);
 
-/* Whether model_malloc would have to give segments back, or fail, if no more than limit_bytes could be reserved. */
-bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream,
-                         uint64_t limit_bytes);
+/* Whether model_malloc would have to give segments back, or fail, if no more than limit_bytes could
+ * be reserved. */
+bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested,
+                         uint16_t stream, uint64_t limit_bytes);
 
 /* free: still_used: another stream may be reading it, so that it stays until model_complete. */
 void model_release(struct model *model, uint32_t at, bool still_used);
-void model_complete(struct model *model, uint32_t at); /* nothing, when it is not pending any more */
+/* nothing, when it is not pending any more */
+void model_complete(struct model *model, uint32_t at);
 
 void model_empty_cache(struct model *model);
 
@@ -91,8 +95,8 @@ struct model_early {
     uint16_t pool, stream;
     bool small;
 };
-void model_preload(struct model *model, const struct model_early *early, const struct model_piece *pieces, size_t count,
-                   uint32_t *blocks);
+void model_preload(struct model *model, const struct model_early *early,
+                   const struct model_piece *pieces, size_t count, uint32_t *blocks);
 
 const struct model_stats *model_stats(const struct model *model);
 const struct model_block *model_block(const struct model *model, uint32_t block);
@@ -104,15 +108,15 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block);
 uint64_t model_round(const struct alloc_settings *settings, uint64_t requested);
 uint64_t model_segment_size(uint64_t rounded);
 
-/* Where a CUDA driver puts new segments, modelled on an H200's: address space is taken in chunks of 32 MiB from
- * the highest gap that has room; within chunks that are in use, the lowest address that fits is given first. Addresses
- * break ties between free blocks of equal size, so they matter a little for what a replay under other settings comes
- * to. */
+/* Where a CUDA driver puts new segments, modelled on an H200's: address space is taken in chunks of
+ * 32 MiB from the highest gap that has room; within chunks that are in use, the lowest address that
+ * fits is given first. Addresses break ties between free blocks of equal size, so they matter a
+ * little for what a replay under other settings comes to. */
 
 struct driver;
 
-/* How it answers: as an H200 does, or in ways that are simpler than any driver's; what comes out the same under all of
- * them does not hang on guessed addresses. */
+/* How it answers: as an H200 does, or in ways that are simpler than any driver's; what comes out
+ * the same under all of them does not hang on guessed addresses. */
 enum driver_kind {
     DRIVER_CHUNKS,
     DRIVER_CHUNKS_APART, /* without repeating the recorded addresses */
@@ -120,8 +124,8 @@ enum driver_kind {
     DRIVER_KINDS
 };
 
-/* events: the recorded trace, whose segments are given their recorded addresses as long as the same ones are asked for
- * in the same order; borrowed. */
+/* events: the recorded trace, whose segments are given their recorded addresses as long as the same
+ * ones are asked for in the same order; borrowed. */
 struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *events, size_t count);
 void driver_free(struct driver *driver);
 

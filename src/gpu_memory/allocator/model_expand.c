@@ -15,8 +15,9 @@ static uint64_t space_of(const struct model *model, uint16_t half)
 /* All of its address space is one unmapped block. */
 static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half, uint16_t stream)
 {
-    struct expandable made = {
-        .addr = addr, .size = space_of(model, half), .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
+    struct expandable made = {.addr = addr,
+                              .size = space_of(model, half),
+                              .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
     MEM_ADD(model->expandables, model->expandable_count) = made;
     struct model_block like = {.addr = made.addr,
                                .size = made.size,
@@ -46,14 +47,15 @@ static uint32_t unmapped_at(const struct model *model, size_t queue, uint64_t ad
     const struct unmapped *list = &model->unmapped[queue];
     EACH (item, list->blocks, list->count) {
         const struct model_block *block = &model->blocks[*item];
-        if (addr >= block->addr && addr - block->addr <= block->size && size <= block->size - (addr - block->addr))
+        if (addr >= block->addr && addr - block->addr <= block->size &&
+            size <= block->size - (addr - block->addr))
             return *item;
     }
     return MODEL_NONE;
 }
 
-uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total, uint32_t *prev,
-                          uint32_t *next)
+uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total,
+                          uint32_t *prev, uint32_t *next)
 {
     uint16_t half = (uint16_t)(early->pool * 2 + early->small);
     size_t queue = queue_of(model, half, early->stream);
@@ -103,7 +105,8 @@ static bool has_room(const struct model *model, uint32_t at, uint64_t size)
     return bytes >= size;
 }
 
-/* The lowest free block, or unmapped range without a free block before it, from which on the request fits. */
+/* The lowest free block, or unmapped range without a free block before it, from which on the
+ * request fits. */
 static bool find_start(struct model *model, const struct request *request, uint32_t *out)
 {
     const struct unmapped *list = &model->unmapped[queue_of(model, request->half, request->stream)];
@@ -119,7 +122,8 @@ static bool find_start(struct model *model, const struct request *request, uint3
     return reserve(model, request, out);
 }
 
-/* Maps whole pages from the block's start, at least size bytes; what it merges into is a free block. */
+/* Maps whole pages from the block's start, at least size bytes; what it merges into is a free
+ * block. */
 static void map(struct model *model, uint32_t at, uint64_t size)
 {
     struct model_block *block = &model->blocks[at];
@@ -188,8 +192,11 @@ void expandable_unmap(struct model *model, uint32_t at)
 {
     struct model_block *block = &model->blocks[at];
     struct expandable *segment = &model->expandables[block->expandable - 1];
-    uint64_t begin = (block->addr - segment->addr + segment->page - 1) / segment->page * segment->page + segment->addr;
-    uint64_t end = (block->addr + block->size - segment->addr) / segment->page * segment->page + segment->addr;
+    uint64_t begin =
+        (block->addr - segment->addr + segment->page - 1) / segment->page * segment->page +
+        segment->addr;
+    uint64_t end =
+        (block->addr + block->size - segment->addr) / segment->page * segment->page + segment->addr;
     if (begin >= end)
         return;
     uint64_t addr = block->addr, size = block->size;

@@ -81,7 +81,8 @@ static inline bool is_small(uint16_t half)
     return half & 1;
 }
 
-void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size, uint16_t stream);
+void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size,
+                uint16_t stream);
 
 uint32_t block_new(struct model *model, const struct model_block *like);
 void block_drop(struct model *model, uint32_t block);
@@ -92,7 +93,8 @@ void free_take(struct model *model, uint32_t at);
 void unmapped_insert(struct model *model, uint32_t at);
 void unmapped_remove(struct model *model, uint32_t at);
 
-/* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be MODEL_NONE. */
+/* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be
+ * MODEL_NONE. */
 uint64_t merge(struct model *model, uint32_t dst, uint32_t src);
 
 /* A freed block that a stream may still use. */
@@ -101,13 +103,14 @@ void pending_add(struct model *model, uint32_t at);
 /* Moves a block that nothing uses any more to the free ones. */
 void block_to_free(struct model *model, uint32_t at);
 
-/* Makes room for mapped blocks of total bytes in the expandable segment whose address space begins at base, which is
- * made when there is none: between which blocks they come. Gives its number, from 1 on; 0: there is no room. */
-uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total, uint32_t *prev,
-                          uint32_t *next);
+/* Makes room for mapped blocks of total bytes in the expandable segment whose address space begins
+ * at base, which is made when there is none: between which blocks they come. Gives its number, from
+ * 1 on; 0: there is no room. */
+uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total,
+                          uint32_t *prev, uint32_t *next);
 
-/* Expandable segments. grow gives a block of at least the request's size that is in no free set; MODEL_NONE:
- * refused. */
+/* Expandable segments. grow gives a block of at least the request's size that is in no free set;
+ * MODEL_NONE: refused. */
 uint32_t expandable_grow(struct model *model, const struct request *request);
 void expandable_unmap(struct model *model, uint32_t at);
 

@@ -1,4 +1,5 @@
-/* How memory goes back to the device: garbage collection, oversize blocks, everything that is free. */
+/* How memory goes back to the device: garbage collection, oversize blocks, everything that is
+ * free. */
 #include "gpu_memory/allocator/model_private.h"
 
 #include "base/mem.h"
@@ -19,8 +20,10 @@ static void release_segment(struct model *model, uint32_t at)
     block_drop(model, at);
 }
 
-/* The free blocks of half a pool that are whole segments (or, expandable: lie in one), in the allocator's order. */
-static uint32_t *free_blocks(const struct model *model, uint16_t half, bool expandable, size_t *count)
+/* The free blocks of half a pool that are whole segments (or, expandable: lie in one), in the
+ * allocator's order. */
+static uint32_t *free_blocks(const struct model *model, uint16_t half, bool expandable,
+                             size_t *count)
 {
     uint32_t *found = NULL;
     struct free_place place;
@@ -58,7 +61,8 @@ bool garbage_is_due(const struct model *model)
     return count > 0;
 }
 
-/* Frees all of at least mean age, takes the mean of the rest, and so on until the target is reached. */
+/* Frees all of at least mean age, takes the mean of the rest, and so on until the target is
+ * reached. */
 void collect_garbage(struct model *model)
 {
     if (model->stats.reserved.now <= gc_bytes(model))
@@ -92,8 +96,8 @@ static bool is_whole(const struct model *model, uint32_t at)
     return !model->blocks[at].expandable && !is_split(&model->blocks[at]);
 }
 
-/* With max_split_size only: the smallest oversize block that can hold the request, else oversize blocks, the largest
- * first, until they add up to it. True when enough was given back. */
+/* With max_split_size only: the smallest oversize block that can hold the request, else oversize
+ * blocks, the largest first, until they add up to it. True when enough was given back. */
 bool release_oversize(struct model *model, const struct request *request)
 {
     uint64_t most = model->options.settings.max_split_bytes;

@@ -36,7 +36,8 @@ uint64_t model_segment_size(uint64_t rounded)
     return (rounded + LARGE_ROUND - 1) / LARGE_ROUND * LARGE_ROUND;
 }
 
-static struct request request_of(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream)
+static struct request request_of(const struct model *model, uint16_t pool, uint64_t requested,
+                                 uint16_t stream)
 {
     struct request request = {.requested = requested, .stream = stream};
     request.size = model_round(&model->options.settings, requested);
@@ -53,16 +54,18 @@ static uint64_t growable(const struct model *model, uint32_t at)
     return block->size + (grows ? model->blocks[block->next].size : 0);
 }
 
-static void prefer_smaller_growth(const struct model *model, const struct free_set *set, struct free_place *place)
+static void prefer_smaller_growth(const struct model *model, const struct free_set *set,
+                                  struct free_place *place)
 {
     struct free_place next = *place;
-    while (free_set_next(set, &next) &&
-           growable(model, free_set_get(set, next)->block) < growable(model, free_set_get(set, *place)->block))
+    while (free_set_next(set, &next) && growable(model, free_set_get(set, next)->block) <
+                                            growable(model, free_set_get(set, *place)->block))
         *place = next;
 }
 
 /* Best fit. False: none, and nothing changed. */
-static bool find_free(const struct model *model, const struct request *request, struct free_place *place)
+static bool find_free(const struct model *model, const struct request *request,
+                      struct free_place *place)
 {
     const struct free_set *set = &model->free[queue_of(model, request->half, request->stream)];
     uint64_t most = model->options.settings.max_split_bytes;
@@ -178,8 +181,8 @@ uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, ui
     return at;
 }
 
-bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream,
-                         uint64_t limit_bytes)
+bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested,
+                         uint16_t stream, uint64_t limit_bytes)
 {
     struct request request = request_of(model, pool, requested, stream);
     struct free_place place;

@@ -23,8 +23,10 @@ bool pickle_fail(struct pickle *p, const char *format, ...)
 
 static bool fail_of_memory(struct pickle *p)
 {
-    return pickle_fail(p, "it would take more than %d bytes of memory for each byte read: no snapshot is written so",
-                       MEMORY_PER_BYTE);
+    return pickle_fail(
+        p,
+        "it would take more than %d bytes of memory for each byte read: no snapshot is written so",
+        MEMORY_PER_BYTE);
 }
 
 bool array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
@@ -70,7 +72,8 @@ bool pickle_refuse(struct pickle *p)
     uint8_t opcode = *p->opcode;
     const char *name = opcode_text(opcode);
     if (name)
-        return pickle_fail(p, "opcode %s would run code; a memory snapshot has none, and nothing was run", name);
+        return pickle_fail(
+            p, "opcode %s would run code; a memory snapshot has none, and nothing was run", name);
     return pickle_fail(p,
                        "opcode 0x%02x is none that a memory snapshot has; is this what "
                        "torch.cuda.memory._dump_snapshot() wrote?",
@@ -92,8 +95,9 @@ static bool is_compressed(const uint8_t *bytes, size_t count, struct err *err)
                  {"BZh", 3, "bzip2", "bzip2 -dk FILE"}};
     EACH_OF (kind, kinds)
         if (count >= kind->length && memcmp(bytes, kind->magic, kind->length) == 0)
-            return !err_set(err, "byte 0: it is compressed (%s), which is not read: unpack it first (%s)", kind->name,
-                            kind->mend);
+            return !err_set(
+                err, "byte 0: it is compressed (%s), which is not read: unpack it first (%s)",
+                kind->name, kind->mend);
     return false;
 }
 
@@ -115,15 +119,18 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
         return NULL;
     if (*first != 0x80) {
         err_set(err,
-                "byte 0: it is no pickle of protocol 2 or later (it begins with 0x%02x, not 0x80); what "
+                "byte 0: it is no pickle of protocol 2 or later (it begins with 0x%02x, not 0x80); "
+                "what "
                 "torch.cuda.memory._dump_snapshot() writes is read",
                 *first);
         return NULL;
     }
     struct pickle *p = mem_alloc(sizeof *p);
-    *p = (struct pickle){.bytes = first, .at = first, .opcode = first, .end = first + count, .err = err};
-    p->held_max =
-        count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE ? SIZE_MAX : count * MEMORY_PER_BYTE + MEMORY_LEAST;
+    *p = (struct pickle){
+        .bytes = first, .at = first, .opcode = first, .end = first + count, .err = err};
+    p->held_max = count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE
+                      ? SIZE_MAX
+                      : count * MEMORY_PER_BYTE + MEMORY_LEAST;
     names_init(&p->names);
     if (!pickle_run(p)) {
         pickle_free(p);
@@ -159,8 +166,10 @@ struct pickle_value pickle_root(const struct pickle *p)
 
 static const struct holder *holder_of(const struct pickle *p, struct pickle_value value)
 {
-    bool holds = value.kind == PICKLE_LIST || value.kind == PICKLE_TUPLE || value.kind == PICKLE_DICT;
-    const struct holder *holder = holds ? (const struct holder *)p->holders.data + value.index : NULL;
+    bool holds =
+        value.kind == PICKLE_LIST || value.kind == PICKLE_TUPLE || value.kind == PICKLE_DICT;
+    const struct holder *holder =
+        holds ? (const struct holder *)p->holders.data + value.index : NULL;
     return holder && holder->last != HOLDER_EVENT ? holder : NULL;
 }
 
@@ -176,8 +185,9 @@ bool pickle_next(struct pickle_walk *walk, struct pickle_value *out)
         return false;
     const struct piece *piece = (const struct piece *)walk->pickle->pieces.data + walk->piece - 1;
     if (piece->is_run)
-        *out = (struct pickle_value){.kind = PICKLE_DICT,
-                                     .index = ((const uint32_t *)walk->pickle->runs.data)[piece->start + walk->at]};
+        *out = (struct pickle_value){
+            .kind = PICKLE_DICT,
+            .index = ((const uint32_t *)walk->pickle->runs.data)[piece->start + walk->at]};
     else
         *out = ((const struct pickle_value *)walk->pickle->items.data)[piece->start + walk->at];
     if (++walk->at == piece->count)
@@ -245,7 +255,8 @@ static const char *const texts[NAME_COUNT] = {"",
 
 static size_t slot(const char *text, size_t length)
 {
-    return (length * 7 + (unsigned char)text[0] + (size_t)(unsigned char)text[length - 1] * 3) % 128;
+    return (length * 7 + (unsigned char)text[0] + (size_t)(unsigned char)text[length - 1] * 3) %
+           128;
 }
 
 void names_init(struct names *names)
@@ -275,7 +286,8 @@ const char *name_text(enum name name)
 
 #define STREAMS_MAX 1024
 
-/* Events of one stream follow each other mostly, so that the place of the last one is checked first. */
+/* Events of one stream follow each other mostly, so that the place of the last one is checked
+ * first. */
 static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint16_t *out)
 {
     uint64_t *streams = p->streams.data;
@@ -297,7 +309,8 @@ static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint1
     return true;
 }
 
-bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key, struct pickle_value value)
+bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key,
+               struct pickle_value value)
 {
     uint64_t number;
     switch (key.kind == PICKLE_TEXT ? key.name : NAME_UNKNOWN) {
@@ -339,7 +352,8 @@ bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value
     }
 }
 
-bool pickle_event(struct pickle *p, struct pickle_value dict, struct pickle_event *out, struct err *err)
+bool pickle_event(struct pickle *p, struct pickle_value dict, struct pickle_event *out,
+                  struct err *err)
 {
     if (dict.kind != PICKLE_DICT)
         return err_set(err, "an event is no dictionary");

@@ -67,7 +67,8 @@ static bool op_proto(struct pickle *p)
     uint64_t protocol;
     if (!take_number(p, 1, &protocol))
         return false;
-    return (protocol >= 2 && protocol <= 5) || pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
+    return (protocol >= 2 && protocol <= 5) ||
+           pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
 }
 
 /* Frames only say how the file may be read in pieces. */
@@ -76,7 +77,8 @@ static bool op_frame(struct pickle *p)
     uint64_t length;
     if (!take_number(p, 8, &length))
         return false;
-    return length <= (uint64_t)(p->end - p->at) || pickle_fail(p, "a frame is longer than what is left of the file");
+    return length <= (uint64_t)(p->end - p->at) ||
+           pickle_fail(p, "a frame is longer than what is left of the file");
 }
 
 static bool memo_set(struct pickle *p, uint64_t index)
@@ -90,7 +92,8 @@ static bool memo_set(struct pickle *p, uint64_t index)
         size_t more = (size_t)index + 1 - p->memo.count;
         if (!array_room(p, &p->memo, more, sizeof(struct pickle_value)))
             return false;
-        memset((struct pickle_value *)p->memo.data + p->memo.count, 0, more * sizeof(struct pickle_value));
+        memset((struct pickle_value *)p->memo.data + p->memo.count, 0,
+               more * sizeof(struct pickle_value));
         p->memo.count += more;
     }
     ((struct pickle_value *)p->memo.data)[index] = STACK(p)[p->stack.count - 1];
@@ -115,7 +118,8 @@ static bool op_long1(struct pickle *p)
     if (!bytes)
         return false;
     if (length == 9 && bytes[8] == 0)
-        return push(p, (struct pickle_value){.kind = PICKLE_UINT, .index = little_endian(bytes, 8)});
+        return push(p,
+                    (struct pickle_value){.kind = PICKLE_UINT, .index = little_endian(bytes, 8)});
     if (length > 8)
         return pickle_fail(p, "a number has more than 64 bits");
     /* All eight bytes at once where the file has as many: addresses and times are such numbers. */
@@ -174,9 +178,10 @@ static bool can_be_run(const struct holder *holder, const struct pickle_value *v
     return true;
 }
 
-/* The stack of each event is a list of its own, of the same few frames: those that hold the very same dictionaries share
- * one run. Two runs with one hash: the second is not shared. */
-static bool find_run(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+/* The stack of each event is a list of its own, of the same few frames: those that hold the very
+ * same dictionaries share one run. Two runs with one hash: the second is not shared. */
+static bool find_run(struct pickle *p, const struct pickle_value *values, size_t count,
+                     size_t *start)
 {
     if (!array_room(p, &p->runs, count + RUN_HEAD, sizeof(uint32_t)))
         return false;
@@ -190,7 +195,8 @@ static bool find_run(struct pickle *p, const struct pickle_value *values, size_t
         hash ^= hash >> 32;
     }
     bool known = addr_map_get(&p->run_of, hash, &found);
-    if (known && runs[found - 1] == count && memcmp(runs + found, made, count * sizeof *made) == 0) {
+    if (known && runs[found - 1] == count &&
+        memcmp(runs + found, made, count * sizeof *made) == 0) {
         *start = found;
         return true;
     }
@@ -201,7 +207,8 @@ static bool find_run(struct pickle *p, const struct pickle_value *values, size_t
     return known || run_index(p, hash, (uint32_t)*start);
 }
 
-static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count,
+                      size_t *start)
 {
     if (!array_room(p, &p->items, count, sizeof *values))
         return false;
@@ -212,7 +219,8 @@ static bool put_items(struct pickle *p, const struct pickle_value *values, size_
 }
 
 /* Puts count values behind what the holder has. */
-static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values, size_t count)
+static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values,
+                 size_t count)
 {
     if (count == 0)
         return true;
@@ -239,8 +247,8 @@ static bool fill(struct pickle *p, struct holder *holder, const struct pickle_va
         pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
     else
         holder->first = (uint32_t)p->pieces.count + 1;
-    pieces[p->pieces.count++] =
-        (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
+    pieces[p->pieces.count++] = (struct piece){
+        .start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
     holder->last = (uint32_t)p->pieces.count;
     return true;
 }
@@ -292,8 +300,8 @@ static bool set_from(struct pickle *p, size_t start)
         return pickle_fail(p, "a key has no value");
     struct holder *holder = holder_at(p, values[-1]);
     p->stack.count = start;
-    if (count > 0 && holder->last == 0 && values[0].kind == PICKLE_TEXT && values[0].name == NAME_ACTION &&
-        !begin_event(p, holder))
+    if (count > 0 && holder->last == 0 && values[0].kind == PICKLE_TEXT &&
+        values[0].name == NAME_ACTION && !begin_event(p, holder))
         return false;
     if (holder->last != HOLDER_EVENT)
         return fill(p, holder, values, count);
@@ -334,8 +342,8 @@ static bool op_mark(struct pickle *p)
     return true;
 }
 
-/* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones in line: a trace has a
- * hundred million of them. */
+/* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones
+ * in line: a trace has a hundred million of them. */
 static inline bool run_op(struct pickle *p, uint8_t opcode)
 {
     uint64_t number = 0;
@@ -408,8 +416,8 @@ bool pickle_run(struct pickle *p)
     while (!p->done) {
         p->opcode = p->at;
         if (p->at == p->end)
-            return pickle_fail(p,
-                               "the file ends before its last opcode (STOP): it is cut short, or still being written");
+            return pickle_fail(p, "the file ends before its last opcode (STOP): it is cut short, "
+                                  "or still being written");
         if (!run_op(p, *p->at++))
             return false;
     }

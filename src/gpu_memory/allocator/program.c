@@ -13,15 +13,21 @@ static struct op *add_op(struct program *program, enum op_kind kind, size_t even
     return op;
 }
 
-static uint32_t add_allocation(struct program *program, const struct snapshot_event *event, uint32_t born)
+static uint32_t add_allocation(struct program *program, const struct snapshot_event *event,
+                               uint32_t born)
 {
-    MEM_ADD(program->allocations, program->allocation_count) = (struct allocation){
-        .size = event->size_bytes, .born = born, .died = UINT32_MAX, .stack = event->stack, .stream = event->stream};
+    MEM_ADD(program->allocations, program->allocation_count) =
+        (struct allocation){.size = event->size_bytes,
+                            .born = born,
+                            .died = UINT32_MAX,
+                            .stack = event->stack,
+                            .stream = event->stream};
     return (uint32_t)program->allocation_count - 1;
 }
 
 /* A pool of its own for whatever lies in a segment of a CUDA graph's; 0 for all else. */
-static uint16_t pool_at(const struct snapshot *snapshot, size_t device, uint64_t addr, const struct program *program)
+static uint16_t pool_at(const struct snapshot *snapshot, size_t device, uint64_t addr,
+                        const struct program *program)
 {
     size_t low = 0, high = snapshot->segment_count;
     if (program->pool_count <= 1)
@@ -29,7 +35,8 @@ static uint16_t pool_at(const struct snapshot *snapshot, size_t device, uint64_t
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct snapshot_segment *segment = &snapshot->segments[middle];
-        if (segment->device < device || (segment->device == device && segment->addr + segment->size_bytes <= addr))
+        if (segment->device < device ||
+            (segment->device == device && segment->addr + segment->size_bytes <= addr))
             low = middle + 1;
         else
             high = middle;
@@ -60,7 +67,8 @@ struct builder {
 static bool completes_at_once(const struct builder *builder, size_t at)
 {
     const struct snapshot_event *event = &builder->events[at];
-    return at + 1 < builder->count && event[1].action == NAME_FREE_COMPLETED && event[1].addr == event->addr;
+    return at + 1 < builder->count && event[1].action == NAME_FREE_COMPLETED &&
+           event[1].addr == event->addr;
 }
 
 static void add_alloc(struct builder *builder, size_t at)
@@ -161,7 +169,8 @@ static void find_peak(struct builder *builder)
     builder->program->early_reserved_bytes = reserved < UINT64_MAX / 2 ? reserved : 0;
 }
 
-bool program_build(const struct snapshot *snapshot, size_t device, struct program *out, struct err *err)
+bool program_build(const struct snapshot *snapshot, size_t device, struct program *out,
+                   struct err *err)
 {
     *out = (struct program){.pool_count = has_private_pools(snapshot, device) ? 2 : 1,
                             .stream_count = snapshot->stream_count ? snapshot->stream_count : 1};
@@ -192,14 +201,15 @@ void program_fini(struct program *program)
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count)
 {
     size_t from = program->op_count;
-    struct op *ops =
-        mem_array(2 * (program->op_count + count) + 8, sizeof *ops); /* at least what mem_room would give */
+    /* at least what mem_room would give */
+    struct op *ops = mem_array(2 * (program->op_count + count) + 8, sizeof *ops);
     for (size_t i = count; i-- > 0;) {
         size_t place = places[i] < from ? places[i] : from;
         if (from > place)
             memcpy(ops + place + i + 1, program->ops + place, (from - place) * sizeof *ops);
         ops[place + i] = (struct op){.kind = OP_EMPTY_CACHE,
-                                     .event = place < program->op_count ? program->ops[place].event : UINT32_MAX};
+                                     .event = place < program->op_count ? program->ops[place].event
+                                                                        : UINT32_MAX};
         from = place;
     }
     if (from > 0)
@@ -209,7 +219,8 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     program->op_count += count;
 }
 
-static void preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
+static void preload(const struct program *program, bool expandable, struct model *model,
+                    uint32_t *blocks)
 {
     EACH (segment, program->early, program->early_count) {
         struct model_piece *pieces = mem_array(segment->piece_count, sizeof *pieces);
@@ -232,8 +243,8 @@ static void preload(const struct program *program, bool expandable, struct model
     }
 }
 
-struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
-                            uint32_t **blocks)
+struct model *program_model(const struct program *program, struct model_options options,
+                            uint64_t total_bytes, uint32_t **blocks)
 {
     const uint64_t total = total_bytes ? total_bytes : UINT64_C(256) << 30;
     options.address_space_bytes = total + total / 8;

@@ -1,5 +1,6 @@
-/* program: what a training asked of the allocator, taken out of the trace of one device: requests and frees, without
- * where they came to lie. It is the same under every setting, so it can be replayed under others. */
+/* program: what a training asked of the allocator, taken out of the trace of one device: requests
+ * and frees, without where they came to lie. It is the same under every setting, so it can be
+ * replayed under others. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_PROGRAM_H
 #define TARE_GPU_MEMORY_ALLOCATOR_PROGRAM_H
 
@@ -25,7 +26,7 @@ struct op {
 
 /* One allocation's life. */
 struct allocation {
-    uint64_t size; /* requested */
+    uint64_t size;       /* requested */
     uint32_t born, died; /* events; UINT32_MAX: before the record began, or not before its end */
     uint32_t stack;
     uint16_t stream;
@@ -55,26 +56,29 @@ struct program {
     struct early_piece *pieces;
     size_t piece_count;
     size_t pool_count, stream_count;
-    size_t lost;          /* allocations from before the record for which no segment is known */
+    size_t lost; /* allocations from before the record for which no segment is known */
     uint64_t peak_reserved_bytes; /* by the record's segment events */
     uint64_t early_reserved_bytes;
 };
 
-/* Of one device; out must be freed by program_fini. The error: a trace with more events than can be numbered. */
-bool program_build(const struct snapshot *snapshot, size_t device, struct program *out, struct err *err);
+/* Of one device; out must be freed by program_fini. The error: a trace with more events than can be
+ * numbered. */
+bool program_build(const struct snapshot *snapshot, size_t device, struct program *out,
+                   struct err *err);
 void program_fini(struct program *program);
 
 /* Puts calls of empty_cache before the ops at these places (rising). */
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count);
 
-/* A new model with what was there before. options: all but the address space, the streams and the pools, which the
- * program tells. total_bytes: of the device; 0: not known. blocks: the block of each allocation that lay there,
- * MODEL_NONE of the others; the caller frees them. Where the settings know no expandable segments, what was mapped
- * counts as ordinary ones. */
-struct model *program_model(const struct program *program, struct model_options options, uint64_t total_bytes,
-                            uint32_t **blocks);
+/* A new model with what was there before. options: all but the address space, the streams and the
+ * pools, which the program tells. total_bytes: of the device; 0: not known. blocks: the block of
+ * each allocation that lay there, MODEL_NONE of the others; the caller frees them. Where the
+ * settings know no expandable segments, what was mapped counts as ordinary ones. */
+struct model *program_model(const struct program *program, struct model_options options,
+                            uint64_t total_bytes, uint32_t **blocks);
 
-/* Does one op, of whose allocation block is the block. False: it was refused, or frees what is not there. */
+/* Does one op, of whose allocation block is the block. False: it was refused, or frees what is not
+ * there. */
 bool program_run_op(struct model *model, const struct op *op, uint32_t *block);
 
 /* Builds the early segments: what the record presumes but does not show. */

@@ -1,14 +1,15 @@
-/* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations
- * lie there already. Which ones is told by what is freed later without having been allocated, and by what is there at
- * the end. */
+/* What the record presumes: a trace is a ring that may begin in the middle of a run, so that
+ * segments and allocations lie there already. Which ones is told by what is freed later without
+ * having been allocated, and by what is there at the end. */
 #include "base/mem.h"
 #include "gpu_memory/allocator/free_set.h"
 #include "gpu_memory/allocator/program.h"
 
 #include <stdlib.h>
 
-#define SMALL_PAGE      (UINT64_C(2) << 20)
-#define PAGE_EVENTS_MAX 20000 /* more is no record of a training: what was mapped is not followed back any further */
+#define SMALL_PAGE (UINT64_C(2) << 20)
+/* more is no record of a training: what was mapped is not followed back any further */
+#define PAGE_EVENTS_MAX 20000
 #define LARGE_PAGE      (UINT64_C(20) << 20)
 
 struct early {
@@ -35,13 +36,15 @@ static void find_segments(struct early *early)
         if (event->action == NAME_SEGMENT_ALLOC)
             addr_map_set(&made, event->addr, 0);
         else if (event->action == NAME_SEGMENT_FREE && !addr_map_take(&made, event->addr, &unused))
-            MEM_ADD(early->segments, early->segment_count) = (struct item){.addr = event->addr,
-                                                                           .size = event->size_bytes,
-                                                                           .stream = event->stream,
-                                                                           .small = event->size_bytes == SMALL_PAGE};
+            MEM_ADD(early->segments, early->segment_count) =
+                (struct item){.addr = event->addr,
+                              .size = event->size_bytes,
+                              .stream = event->stream,
+                              .small = event->size_bytes == SMALL_PAGE};
     }
     EACH (segment, early->snapshot->segments, early->snapshot->segment_count) {
-        if (segment->device == early->device && !segment->expandable && !addr_map_get(&made, segment->addr, &unused))
+        if (segment->device == early->device && !segment->expandable &&
+            !addr_map_get(&made, segment->addr, &unused))
             MEM_ADD(early->segments, early->segment_count) =
                 (struct item){.addr = segment->addr,
                               .size = segment->size_bytes,
@@ -69,11 +72,13 @@ static void cut_pages(struct early *early, uint64_t addr, uint64_t size)
     }
 }
 
-/* Joined with the range before it and the one behind it, as free blocks do not end where pages were mapped. */
+/* Joined with the range before it and the one behind it, as free blocks do not end where pages were
+ * mapped. */
 static void add_pages(struct early *early, struct item pages)
 {
     EACH (other, early->segments, early->segment_count) {
-        if (!other->base || other->size == 0 || other->stream != pages.stream || other->small != pages.small)
+        if (!other->base || other->size == 0 || other->stream != pages.stream ||
+            other->small != pages.small)
             continue;
         if (other->addr + other->size == pages.addr)
             pages.addr = other->addr;
@@ -90,7 +95,8 @@ static bool is_small_page(const struct snapshot_event *event)
     return event->size_bytes % LARGE_PAGE != 0;
 }
 
-/* Where the address space of each stream's expandable segments begins, as far as the record tells. */
+/* Where the address space of each stream's expandable segments begins, as far as the record
+ * tells. */
 static void set_bases(struct early *early)
 {
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
@@ -111,8 +117,8 @@ static void set_bases(struct early *early)
     free(bases);
 }
 
-/* What was mapped when the record began: what is mapped at its end, less what was mapped in between, with what was
- * unmapped. */
+/* What was mapped when the record began: what is mapped at its end, less what was mapped in
+ * between, with what was unmapped. */
 static void find_pages(struct early *early)
 {
     const struct snapshot_device *trace = &early->snapshot->devices[early->device];
@@ -128,8 +134,8 @@ static void find_pages(struct early *early)
     }
     for (size_t i = trace->count; i-- > 0 && changes < PAGE_EVENTS_MAX;) {
         const struct snapshot_event *event = &trace->events[i];
-        if ((event->action != NAME_SEGMENT_MAP && event->action != NAME_SEGMENT_UNMAP) || event->addr == 0 ||
-            event->size_bytes > UINT64_MAX - event->addr)
+        if ((event->action != NAME_SEGMENT_MAP && event->action != NAME_SEGMENT_UNMAP) ||
+            event->addr == 0 || event->size_bytes > UINT64_MAX - event->addr)
             continue;
         if (event->action == NAME_SEGMENT_MAP)
             cut_pages(early, event->addr, event->size_bytes);
@@ -144,7 +150,8 @@ static void find_pages(struct early *early)
     set_bases(early);
 }
 
-/* Those freed in the trace and not allocated there have their allocation already; they know what was requested. */
+/* Those freed in the trace and not allocated there have their allocation already; they know what
+ * was requested. */
 static void find_freed(struct early *early)
 {
     const struct program *program = early->program;
@@ -203,8 +210,8 @@ static void add_piece(struct program *program, uint64_t size, uint32_t allocatio
     MEM_ADD(program->pieces, program->piece_count) = piece;
 }
 
-/* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been
- * split off belongs to its block. */
+/* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too
+ * small to have been split off belongs to its block. */
 static void lay_out(struct early *early, const struct item *segment, size_t *at)
 {
     struct program *program = early->program;
@@ -251,7 +258,8 @@ void program_find_early(const struct snapshot *snapshot, size_t device, struct p
     size_t at = 0;
     for (size_t i = 0; i < early.segment_count; i++) {
         const struct item *segment = &early.segments[i];
-        bool overlaps = i > 0 && segment->addr - early.segments[i - 1].addr < early.segments[i - 1].size;
+        bool overlaps =
+            i > 0 && segment->addr - early.segments[i - 1].addr < early.segments[i - 1].size;
         for (; at < early.block_count && early.blocks[at].addr < segment->addr; at++)
             program->lost++;
         if (!overlaps && segment->size > 0 && segment->size <= UINT64_MAX - segment->addr)

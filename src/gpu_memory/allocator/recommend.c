@@ -9,14 +9,16 @@
 #define GIB (UINT64_C(1) << 30)
 
 /* Whether a run fits whatever the driver does: a bound that hangs on addresses is none. */
-static bool fits(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t total_bytes,
-                 const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t *retries)
+static bool fits(const struct snapshot *snapshot, size_t device, const struct program *program,
+                 uint64_t total_bytes, const struct alloc_settings *settings, uint64_t cap_bytes,
+                 uint64_t *retries)
 {
     for (int kind = 0; kind < DRIVER_KINDS; kind++) {
         struct replay replay;
         if (settings->expandable && kind > 0)
             break; /* where its segment lies makes no difference */
-        replay_run(snapshot, device, program, settings, cap_bytes, total_bytes, (enum driver_kind)kind, &replay);
+        replay_run(snapshot, device, program, settings, cap_bytes, total_bytes,
+                   (enum driver_kind)kind, &replay);
         if (kind == 0)
             *retries = replay.stats.retries;
         /* Pages may be mapped beyond the cap, but not beyond a GPU. */
@@ -26,15 +28,17 @@ static bool fits(const struct snapshot *snapshot, size_t device, const struct pr
     return true;
 }
 
-/* Between what is surely too little and what was enough. Whether less memory fits is not monotonic, so the least is
- * what it came down to from above. */
-static void find_least(const struct snapshot *snapshot, size_t device, const struct program *program,
-                       uint64_t total_bytes, struct advice *advice)
+/* Between what is surely too little and what was enough. Whether less memory fits is not monotonic,
+ * so the least is what it came down to from above. */
+static void find_least(const struct snapshot *snapshot, size_t device,
+                       const struct program *program, uint64_t total_bytes, struct advice *advice)
 {
-    uint64_t high = advice->free_run.peak_high_bytes, low = advice->free_run.stats.allocated.peak, retries = 0;
+    uint64_t high = advice->free_run.peak_high_bytes, low = advice->free_run.stats.allocated.peak,
+             retries = 0;
     advice->step_bytes = high / 256 > 2 * MIB ? high / 256 / (2 * MIB) * (2 * MIB) : 2 * MIB;
     advice->least_bytes = high;
-    low = low > 2 * MIB ? (low - 2 * MIB) / (2 * MIB) * (2 * MIB) : 0; /* what was allocated may just fit */
+    /* what was allocated may just fit */
+    low = low > 2 * MIB ? (low - 2 * MIB) / (2 * MIB) * (2 * MIB) : 0;
     while (high > low && high - low > advice->step_bytes) {
         uint64_t middle = low + (high - low) / 2 / (2 * MIB) * (2 * MIB);
         if (middle == low)
@@ -65,20 +69,23 @@ static int by_need(const void *a, const void *b)
                                          : strcmp(text_get(&first), text_get(&second));
 }
 
-static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t total_bytes,
-                    const struct alloc_settings *settings, struct recommendation *out)
+static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program,
+                    uint64_t total_bytes, const struct alloc_settings *settings,
+                    struct recommendation *out)
 {
     EACH (item, out->advices, out->count)
         if (conf_equal(&item->settings, settings))
             return;
     struct advice *advice = &MEM_ADD(out->advices, out->count);
-    *advice = (struct advice){.settings = *settings, .recorded = conf_equal(settings, &snapshot->settings)};
-    replay_predict(snapshot, device, program, settings, MODEL_NO_CAP, total_bytes, &advice->free_run);
+    *advice = (struct advice){.settings = *settings,
+                              .recorded = conf_equal(settings, &snapshot->settings)};
+    replay_predict(snapshot, device, program, settings, MODEL_NO_CAP, total_bytes,
+                   &advice->free_run);
     find_least(snapshot, device, program, total_bytes, advice);
 }
 
-void recommend_run(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t total_bytes,
-                   struct recommendation *out)
+void recommend_run(const struct snapshot *snapshot, size_t device, const struct program *program,
+                   uint64_t total_bytes, struct recommendation *out)
 {
     static const char *const confs[] = {"",
                                         "expandable_segments:True",
@@ -123,8 +130,8 @@ static const struct gpu_size sizes[] = {{8, "RTX 4060"},
                                         {180, "B200"},
                                         {288, "B300"}};
 
-/* What of a GPU's nominal memory PyTorch can reserve: nine tenths (ECC and the driver keep some), less 0.7 GiB for the
- * CUDA context and the libraries' own memory. */
+/* What of a GPU's nominal memory PyTorch can reserve: nine tenths (ECC and the driver keep some),
+ * less 0.7 GiB for the CUDA context and the libraries' own memory. */
 static uint64_t usable(const struct gpu_size *size)
 {
     return size->gib * GIB / 10 * 9 - 7 * GIB / 10;

@@ -14,8 +14,8 @@ struct replaying {
     bool over;
 };
 
-/* A library's workspace is asked for right before the work and given back right after it: nothing happens in
- * between. */
+/* A library's workspace is asked for right before the work and given back right after it: nothing
+ * happens in between. */
 static bool is_survivable(const struct program *program, const struct op *op)
 {
     const struct allocation *allocation = &program->allocations[op->allocation];
@@ -25,10 +25,11 @@ static bool is_survivable(const struct program *program, const struct op *op)
 static void refused(struct replaying *replaying, const struct op *op)
 {
     struct replay *out = replaying->out;
-    struct replay_refusal refusal = {.event = op->event,
-                                     .size_bytes = op->size,
-                                     .segment_bytes = model_segment_size(model_round(replaying->settings, op->size)),
-                                     .stream = op->stream};
+    struct replay_refusal refusal = {
+        .event = op->event,
+        .size_bytes = op->size,
+        .segment_bytes = model_segment_size(model_round(replaying->settings, op->size)),
+        .stream = op->stream};
     if (op->kind == OP_ALLOC) {
         refusal.stack = replaying->program->allocations[op->allocation].stack;
         refusal.survivable = is_survivable(replaying->program, op);
@@ -37,8 +38,9 @@ static void refused(struct replaying *replaying, const struct op *op)
         out->refusal = refusal;
     if (refusal.survivable)
         out->outcome = REPLAY_SURVIVES;
+    /* it went another way since */
     else
-        out->outcome = out->refusals > 0 ? REPLAY_UNCERTAIN : REPLAY_FAILS; /* it went another way since */
+        out->outcome = out->refusals > 0 ? REPLAY_UNCERTAIN : REPLAY_FAILS;
     replaying->over = !refusal.survivable;
     out->refusals++;
 }
@@ -53,13 +55,15 @@ static void run_op(struct replaying *replaying, const struct op *op)
 }
 
 void replay_run(const struct snapshot *snapshot, size_t device, const struct program *program,
-                const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes, enum driver_kind kind,
-                struct replay *out)
+                const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes,
+                enum driver_kind kind, struct replay *out)
 {
     *out = (struct replay){0};
-    struct driver *driver = driver_new(kind, snapshot->devices[device].events, snapshot->devices[device].count);
+    struct driver *driver =
+        driver_new(kind, snapshot->devices[device].events, snapshot->devices[device].count);
     struct replaying replaying = {.program = program, .settings = settings, .out = out};
-    struct model_options options = {.settings = *settings, .cap_bytes = cap_bytes, .driver = driver_vtable(driver)};
+    struct model_options options = {
+        .settings = *settings, .cap_bytes = cap_bytes, .driver = driver_vtable(driver)};
     replaying.model = program_model(program, options, total_bytes, &replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
         run_op(&replaying, &program->ops[i]);
@@ -71,13 +75,16 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
 }
 
 void replay_predict(const struct snapshot *snapshot, size_t device, const struct program *program,
-                    const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes, struct replay *out)
+                    const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes,
+                    struct replay *out)
 {
     replay_run(snapshot, device, program, settings, cap_bytes, total_bytes, DRIVER_CHUNKS, out);
     for (int kind = DRIVER_CHUNKS + 1; kind < DRIVER_KINDS; kind++) {
         struct replay other;
-        replay_run(snapshot, device, program, settings, cap_bytes, total_bytes, (enum driver_kind)kind, &other);
-        if ((other.outcome == REPLAY_FAILS) != (out->outcome == REPLAY_FAILS) && out->outcome != REPLAY_UNCERTAIN) {
+        replay_run(snapshot, device, program, settings, cap_bytes, total_bytes,
+                   (enum driver_kind)kind, &other);
+        if ((other.outcome == REPLAY_FAILS) != (out->outcome == REPLAY_FAILS) &&
+            out->outcome != REPLAY_UNCERTAIN) {
             if (out->refusals == 0)
                 out->refusal = other.refusal;
             out->outcome = REPLAY_UNCERTAIN;

@@ -11,24 +11,30 @@
 #include <sys/stat.h>
 
 /* Nearly always at the same place as in the pickle, which the streams were copied from. */
-static bool place_stream(struct reading_snapshot *reading, const struct pickle_event *event, uint16_t *out)
+static bool place_stream(struct reading_snapshot *reading, const struct pickle_event *event,
+                         uint16_t *out)
 {
     size_t count;
     const uint64_t *streams = pickle_streams(reading->pickle, &count);
-    uint64_t stream = event->set & PICKLE_SET_STREAM && event->stream < count ? streams[event->stream] : 0;
+    uint64_t stream =
+        event->set & PICKLE_SET_STREAM && event->stream < count ? streams[event->stream] : 0;
     *out = event->stream;
     if (*out < reading->out->stream_count && reading->out->streams[*out] == stream)
         return true;
     return snapshot_stream(reading, stream, out);
 }
 
-static bool read_event(struct reading_snapshot *reading, struct pickle_value dict, struct snapshot_event *out)
+static bool read_event(struct reading_snapshot *reading, struct pickle_value dict,
+                       struct snapshot_event *out)
 {
     struct pickle_event event;
-    if (!snapshot_count(reading, dict) || !pickle_event(reading->pickle, dict, &event, reading->err))
+    if (!snapshot_count(reading, dict) ||
+        !pickle_event(reading->pickle, dict, &event, reading->err))
         return false;
-    *out = (struct snapshot_event){
-        .addr = event.addr, .size_bytes = event.size, .time_us = event.time_us, .action = event.action};
+    *out = (struct snapshot_event){.addr = event.addr,
+                                   .size_bytes = event.size,
+                                   .time_us = event.time_us,
+                                   .action = event.action};
     if (!place_stream(reading, &event, &out->stream))
         return false;
     const uint8_t needed = PICKLE_SET_ADDR | PICKLE_SET_SIZE;
@@ -42,13 +48,15 @@ static bool read_event(struct reading_snapshot *reading, struct pickle_value dic
     return snapshot_stack(reading, frames, &out->stack);
 }
 
-static bool read_trace(struct reading_snapshot *reading, struct pickle_value list, struct snapshot_device *out)
+static bool read_trace(struct reading_snapshot *reading, struct pickle_value list,
+                       struct snapshot_device *out)
 {
     struct pickle_walk walk = pickle_walk(reading->pickle, list);
     struct pickle_value event;
     size_t count = pickle_count(reading->pickle, list);
     if (count > reading->elements_max - reading->elements)
-        return err_set(reading->err, "the same lists are named over and over: no snapshot is written so");
+        return err_set(reading->err,
+                       "the same lists are named over and over: no snapshot is written so");
     out->events = mem_array(count, sizeof *out->events);
     while (pickle_next(&walk, &event)) {
         if (!read_event(reading, event, &out->events[out->count]))
@@ -90,7 +98,8 @@ static void sort_streams(struct snapshot *snapshot)
         memcpy(sorted, snapshot->streams, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_number);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t *found = bsearch(&snapshot->streams[i], sorted, count, sizeof *sorted, by_number);
+        const uint64_t *found =
+            bsearch(&snapshot->streams[i], sorted, count, sizeof *sorted, by_number);
         place[i] = (uint16_t)(found - sorted);
     }
     EACH (segment, snapshot->segments, snapshot->segment_count)
@@ -131,9 +140,12 @@ static bool read_root(struct reading_snapshot *reading)
     struct pickle_value segments = pickle_get(pickle, root, NAME_SEGMENTS);
     struct pickle_value traces = pickle_get(pickle, root, NAME_DEVICE_TRACES);
     struct snapshot *out = reading->out;
-    if (segments.kind != PICKLE_LIST || (traces.kind != PICKLE_LIST && traces.kind != PICKLE_ABSENT))
-        return err_set(reading->err, "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
-                                     "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
+    if (segments.kind != PICKLE_LIST ||
+        (traces.kind != PICKLE_LIST && traces.kind != PICKLE_ABSENT))
+        return err_set(
+            reading->err,
+            "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
+            "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
     out->settings = conf_default();
     MEM_ADD(out->stacks, out->stack_count) = (struct snapshot_stack){0};
     copy_streams(reading);

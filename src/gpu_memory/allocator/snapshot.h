@@ -1,17 +1,21 @@
-/* snapshot: what torch.cuda.memory._dump_snapshot() wrote, as structs: segments and their blocks as they were at the
- * end, and the events that led there. */
+/* snapshot: what torch.cuda.memory._dump_snapshot() wrote, as structs: segments and their blocks as
+ * they were at the end, and the events that led there. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_SNAPSHOT_H
 #define TARE_GPU_MEMORY_ALLOCATOR_SNAPSHOT_H
 
-#include "gpu_memory/allocator/pickle.h"
-#include "gpu_memory/allocator/conf.h"
 #include "base/err.h"
+#include "gpu_memory/allocator/conf.h"
+#include "gpu_memory/allocator/pickle.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum block_state { BLOCK_INACTIVE, BLOCK_ALLOCATED, BLOCK_PENDING /* freed, but a stream may still use it */ };
+enum block_state {
+    BLOCK_INACTIVE,
+    BLOCK_ALLOCATED,
+    BLOCK_PENDING /* freed, but a stream may still use it */
+};
 
 struct snapshot_block {
     uint64_t addr, size_bytes;
@@ -30,8 +34,8 @@ struct snapshot_segment {
     bool small, expandable;
 };
 
-/* One of alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom,
- * snapshot. */
+/* One of alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map,
+ * segment_unmap, oom, snapshot. */
 struct snapshot_event {
     uint64_t addr; /* oom: the device's free bytes */
     uint64_t size_bytes;
@@ -46,7 +50,8 @@ struct snapshot_device {
     size_t count;
 };
 
-/* Each is held once, and so are its texts: traces of real trainings name the same few frames millions of times. */
+/* Each is held once, and so are its texts: traces of real trainings name the same few frames
+ * millions of times. */
 struct snapshot_frame {
     const char *function, *file;
     int64_t line;
@@ -83,19 +88,22 @@ struct snapshot {
     size_t mark_count;
     uint64_t *streams; /* rising; 0: the default stream */
     size_t stream_count;
-    struct alloc_settings settings; /* those it was recorded under, but for a cap, which is not written down */
-    char *conf;                     /* PYTORCH_CUDA_ALLOC_CONF; NULL: not said */
-    size_t read_memory_bytes;       /* the most that reading took, without the file itself */
+    /* those it was recorded under, but for a cap, which is not written down */
+    struct alloc_settings settings;
+    char *conf;               /* PYTORCH_CUDA_ALLOC_CONF; NULL: not said */
+    size_t read_memory_bytes; /* the most that reading took, without the file itself */
 };
 
-/* From the bytes of a file; nothing points into them afterwards. The error names the byte or the element. */
+/* From the bytes of a file; nothing points into them afterwards. The error names the byte or the
+ * element. */
 bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err);
 
 /* Maps the file; refuses what is no regular file. */
 bool snapshot_load(const char *path, struct snapshot *out, struct err *err);
 
 /* The frame at a place of a stack: below its frame_count. */
-static inline const struct snapshot_frame *snapshot_frame(const struct snapshot *snapshot, uint32_t stack, size_t place)
+static inline const struct snapshot_frame *snapshot_frame(const struct snapshot *snapshot,
+                                                          uint32_t stack, size_t place)
 {
     return &snapshot->frames[snapshot->stack_frames[snapshot->stacks[stack].first_frame + place]];
 }

@@ -10,14 +10,17 @@
 
 bool snapshot_count(struct reading_snapshot *reading, struct pickle_value element)
 {
-    reading->elements += 1 + (element.kind == PICKLE_DICT ? pickle_count(reading->pickle, element) : 0);
+    reading->elements +=
+        1 + (element.kind == PICKLE_DICT ? pickle_count(reading->pickle, element) : 0);
     return reading->elements <= reading->elements_max ||
-           err_set(reading->err, "the same lists are named over and over: no snapshot is written so");
+           err_set(reading->err,
+                   "the same lists are named over and over: no snapshot is written so");
 }
 
 static char *copy_text(struct pickle_value value)
 {
-    return mem_strndup(value.kind == PICKLE_TEXT ? value.text : "", value.kind == PICKLE_TEXT ? value.length : 0);
+    return mem_strndup(value.kind == PICKLE_TEXT ? value.text : "",
+                       value.kind == PICKLE_TEXT ? value.length : 0);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -39,8 +42,8 @@ static uint64_t hash_text(const char *text, size_t length)
     return hash;
 }
 
-/* Its place among the texts. What the pickle names again is at the same place in the file: its bytes are read once. Of two
- * texts with one hash the later is held as often as it is written. */
+/* Its place among the texts. What the pickle names again is at the same place in the file: its
+ * bytes are read once. Of two texts with one hash the later is held as often as it is written. */
 static uint32_t place_text(struct reading_snapshot *reading, const char *text, size_t length)
 {
     struct snapshot *out = reading->out;
@@ -85,9 +88,10 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
     if (!snapshot_count(reading, dict))
         return false;
     pickle_number(pickle_get(reading->pickle, dict, NAME_LINE), &line);
-    struct snapshot_frame frame = {.function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
-                                   .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
-                                   .line = (int64_t)line};
+    struct snapshot_frame frame = {
+        .function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
+        .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
+        .line = (int64_t)line};
     uint64_t hash = mix(mix(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
     bool known = addr_map_get(&reading->frame_of, hash, out);
     if (!known || !same_frame(&snapshot->frames[*out], &frame)) {
@@ -101,7 +105,8 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
 }
 
 /* Puts the frames of a list behind the others; they stay when their stack is a new one. */
-static bool add_frames(struct reading_snapshot *reading, struct pickle_value list, size_t *count, uint64_t *hash)
+static bool add_frames(struct reading_snapshot *reading, struct pickle_value list, size_t *count,
+                       uint64_t *hash)
 {
     struct snapshot *out = reading->out;
     struct pickle_walk walk = pickle_walk(reading->pickle, list);
@@ -111,7 +116,8 @@ static bool add_frames(struct reading_snapshot *reading, struct pickle_value lis
     while (pickle_next(&walk, &dict)) {
         size_t end = out->stack_frame_count + *count;
         uint32_t place;
-        if (!snapshot_count(reading, (struct pickle_value){0}) || !place_frame(reading, dict, &place))
+        if (!snapshot_count(reading, (struct pickle_value){0}) ||
+            !place_frame(reading, dict, &place))
             return false;
         out->stack_frames = mem_room(out->stack_frames, end, sizeof place);
         out->stack_frames[end] = place;
@@ -125,8 +131,8 @@ static bool same_stack(const struct snapshot *snapshot, uint32_t stack, size_t c
 {
     const uint32_t *frames = snapshot->stack_frames;
     return snapshot->stacks[stack].frame_count == count &&
-           memcmp(frames + snapshot->stacks[stack].first_frame, frames + snapshot->stack_frame_count,
-                  count * sizeof *frames) == 0;
+           memcmp(frames + snapshot->stacks[stack].first_frame,
+                  frames + snapshot->stack_frame_count, count * sizeof *frames) == 0;
 }
 
 static bool place_stack(struct reading_snapshot *reading, struct pickle_value list, uint32_t *out)
@@ -181,7 +187,8 @@ bool snapshot_stream(struct reading_snapshot *reading, uint64_t stream, uint16_t
     return true;
 }
 
-static bool number_of(struct reading_snapshot *reading, struct pickle_value dict, enum name key, uint64_t *out)
+static bool number_of(struct reading_snapshot *reading, struct pickle_value dict, enum name key,
+                      uint64_t *out)
 {
     return pickle_number(pickle_get(reading->pickle, dict, key), out) ||
            err_set(reading->err, "'%s' is not an integer, or absent", name_text(key));
@@ -221,7 +228,8 @@ static bool add_block(struct reading_snapshot *reading, struct pickle_value dict
     return true;
 }
 
-static bool read_blocks(struct reading_snapshot *reading, struct pickle_value list, struct snapshot_segment *segment)
+static bool read_blocks(struct reading_snapshot *reading, struct pickle_value list,
+                        struct snapshot_segment *segment)
 {
     struct pickle_walk walk = pickle_walk(reading->pickle, list);
     struct pickle_value block;
@@ -231,12 +239,15 @@ static bool read_blocks(struct reading_snapshot *reading, struct pickle_value li
         return err_set(reading->err, "it has no list of blocks");
     while (pickle_next(&walk, &block))
         if (!add_block(reading, block, &addr))
-            return err_wrap(reading->err, "block %zu", reading->out->block_count - segment->first_block);
+            return err_wrap(reading->err, "block %zu",
+                            reading->out->block_count - segment->first_block);
     segment->block_count = reading->out->block_count - segment->first_block;
-    return addr - segment->addr == segment->size_bytes || err_set(reading->err, "its blocks do not add up to its size");
+    return addr - segment->addr == segment->size_bytes ||
+           err_set(reading->err, "its blocks do not add up to its size");
 }
 
-static void read_pool_id(struct reading_snapshot *reading, struct pickle_value pair, uint64_t out[2])
+static void read_pool_id(struct reading_snapshot *reading, struct pickle_value pair,
+                         uint64_t out[2])
 {
     struct pickle_walk walk = pickle_walk(reading->pickle, pair);
     struct pickle_value value;
@@ -244,14 +255,16 @@ static void read_pool_id(struct reading_snapshot *reading, struct pickle_value p
         pickle_number(value, &out[i]);
 }
 
-static bool read_segment(struct reading_snapshot *reading, struct pickle_value dict, struct snapshot_segment *out)
+static bool read_segment(struct reading_snapshot *reading, struct pickle_value dict,
+                         struct snapshot_segment *out)
 {
     uint64_t device = 0, stream, expandable = 0;
     if (dict.kind != PICKLE_DICT)
         return err_set(reading->err, "it is no dictionary");
     if (!snapshot_count(reading, dict) || !number_of(reading, dict, NAME_ADDRESS, &out->addr) ||
         !number_of(reading, dict, NAME_TOTAL_SIZE, &out->size_bytes) ||
-        !number_of(reading, dict, NAME_STREAM, &stream) || !snapshot_stream(reading, stream, &out->stream))
+        !number_of(reading, dict, NAME_STREAM, &stream) ||
+        !snapshot_stream(reading, stream, &out->stream))
         return false;
     pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
     if (device >= DEVICES_MAX)
@@ -291,14 +304,16 @@ bool snapshot_read_segments(struct reading_snapshot *reading, struct pickle_valu
     return true;
 }
 
-static void read_divisions(struct reading_snapshot *reading, struct pickle_value dict, struct alloc_settings *out)
+static void read_divisions(struct reading_snapshot *reading, struct pickle_value dict,
+                           struct alloc_settings *out)
 {
     struct pickle_walk walk = pickle_walk(reading->pickle, dict);
     struct pickle_value key, value;
     uint64_t divisions;
     while (dict.kind == PICKLE_DICT && pickle_next(&walk, &key) && pickle_next(&walk, &value)) {
         char text[16] = "";
-        if (key.kind != PICKLE_TEXT || key.length >= sizeof text || !pickle_number(value, &divisions))
+        if (key.kind != PICKLE_TEXT || key.length >= sizeof text ||
+            !pickle_number(value, &divisions))
             continue;
         memcpy(text, key.text, key.length);
         unsigned long mib = strtoul(text, NULL, 10);
@@ -347,11 +362,11 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
         if (!pickle_number(pickle_get(reading->pickle, dict, NAME_TIME_US), &time_us))
             continue;
         pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
-        MEM_ADD(out->marks, out->mark_count) =
-            (struct snapshot_mark){.name = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
-                                   .time_us = (int64_t)time_us,
-                                   .device = (uint16_t)device,
-                                   .start = stage.kind == PICKLE_TEXT && stage.name == NAME_START};
+        MEM_ADD(out->marks, out->mark_count) = (struct snapshot_mark){
+            .name = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
+            .time_us = (int64_t)time_us,
+            .device = (uint16_t)device,
+            .start = stage.kind == PICKLE_TEXT && stage.name == NAME_START};
     }
     if (out->mark_count > 1)
         qsort(out->marks, out->mark_count, sizeof *out->marks, by_time);

@@ -8,8 +8,10 @@
 struct reading_snapshot {
     struct pickle *pickle;
     struct snapshot *out;
-    size_t elements, elements_max; /* what was read; at most as many as bytes: a list may be named many times */
-    struct addr_map stack_of_list, frame_of_dict, text_at; /* by the index of a holder, by where a text begins */
+    /* what was read; at most as many as bytes: a list may be named many times */
+    size_t elements, elements_max;
+    /* by the index of a holder, by where a text begins */
+    struct addr_map stack_of_list, frame_of_dict, text_at;
     struct addr_map stack_of, frame_of, text_of; /* by a hash of what they hold */
     struct err *err;
 };

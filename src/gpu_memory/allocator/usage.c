@@ -4,9 +4,10 @@
 
 #include <stdlib.h>
 
-/* A segment that is one free block, or whole pages of an expandable one: those begin where it begins. */
-void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin,
-                      uint64_t *end)
+/* A segment that is one free block, or whole pages of an expandable one: those begin where it
+ * begins. */
+void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block,
+                      uint64_t *begin, uint64_t *end)
 {
     uint64_t page = UINT64_C(1) << 21, from = block->addr - segment->addr;
     *begin = *end = block->addr;
@@ -17,14 +18,16 @@ void usage_releasable(const struct snapshot_segment *segment, const struct snaps
         return;
     }
     page *= segment->small ? 1 : 10;
-    uint64_t first = (from + page - 1) / page * page, last = (from + block->size_bytes) / page * page;
+    uint64_t first = (from + page - 1) / page * page,
+             last = (from + block->size_bytes) / page * page;
     if (first < last) {
         *begin = segment->addr + first;
         *end = segment->addr + last;
     }
 }
 
-static void add_block(struct usage_sum *sum, const struct snapshot_segment *segment, const struct snapshot_block *block)
+static void add_block(struct usage_sum *sum, const struct snapshot_segment *segment,
+                      const struct snapshot_block *block)
 {
     uint64_t begin, end;
     sum->blocks++;
@@ -42,7 +45,8 @@ static void add_block(struct usage_sum *sum, const struct snapshot_segment *segm
     sum->inactive_split += block->size_bytes - (end - begin);
 }
 
-struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment)
+struct usage_sum usage_of_segment(const struct snapshot *snapshot,
+                                  const struct snapshot_segment *segment)
 {
     struct usage_sum sum = {.segments = 1, .reserved = segment->size_bytes};
     for (size_t i = 0; i < segment->block_count; i++)
@@ -64,18 +68,21 @@ static void add_sum(struct usage_sum *to, const struct usage_sum *from)
         to->largest_free = from->largest_free;
 }
 
-static struct usage_pool *pool_of(struct usage_layout *layout, const struct snapshot_segment *segment)
+static struct usage_pool *pool_of(struct usage_layout *layout,
+                                  const struct snapshot_segment *segment)
 {
     EACH (pool, layout->pools, layout->pool_count) {
         if (pool->pool_id[0] == segment->pool_id[0] && pool->pool_id[1] == segment->pool_id[1] &&
-            pool->stream == segment->stream && pool->small == segment->small && pool->expandable == segment->expandable)
+            pool->stream == segment->stream && pool->small == segment->small &&
+            pool->expandable == segment->expandable)
             return pool;
     }
     layout->pools = mem_resize(layout->pools, layout->pool_count + 1, sizeof *layout->pools);
-    layout->pools[layout->pool_count] = (struct usage_pool){.pool_id = {segment->pool_id[0], segment->pool_id[1]},
-                                                            .stream = segment->stream,
-                                                            .small = segment->small,
-                                                            .expandable = segment->expandable};
+    layout->pools[layout->pool_count] =
+        (struct usage_pool){.pool_id = {segment->pool_id[0], segment->pool_id[1]},
+                            .stream = segment->stream,
+                            .small = segment->small,
+                            .expandable = segment->expandable};
     return &layout->pools[layout->pool_count++];
 }
 
@@ -133,9 +140,12 @@ struct usage_group *usage_alive(const struct program *program, uint32_t event, s
     struct usage_group *groups = mem_array(program->allocation_count, sizeof *groups);
     size_t alive = 0, kinds = 0;
     EACH (allocation, program->allocations, program->allocation_count) {
-        if ((allocation->born == UINT32_MAX || allocation->born <= event) && allocation->died > event)
-            groups[alive++] = (struct usage_group){
-                .size_bytes = allocation->size, .bytes = allocation->size, .count = 1, .stack = allocation->stack};
+        if ((allocation->born == UINT32_MAX || allocation->born <= event) &&
+            allocation->died > event)
+            groups[alive++] = (struct usage_group){.size_bytes = allocation->size,
+                                                   .bytes = allocation->size,
+                                                   .count = 1,
+                                                   .stack = allocation->stack};
     }
     if (alive > 0)
         qsort(groups, alive, sizeof *groups, by_kind);
@@ -152,15 +162,16 @@ struct usage_group *usage_alive(const struct program *program, uint32_t event, s
     return groups;
 }
 
-static void note_point(struct curve *curve, size_t events, size_t event, int64_t time_us, uint64_t allocated,
-                       uint64_t reserved)
+static void note_point(struct curve *curve, size_t events, size_t event, int64_t time_us,
+                       uint64_t allocated, uint64_t reserved)
 {
-    size_t place = events > CURVE_POINTS ? (size_t)((double)event * CURVE_POINTS / (double)events) : event;
+    size_t place =
+        events > CURVE_POINTS ? (size_t)((double)event * CURVE_POINTS / (double)events) : event;
     place = place < CURVE_POINTS ? place : CURVE_POINTS - 1;
     struct curve_point *point = &curve->points[place];
     for (; curve->count <= place; curve->count++)
-        curve->points[curve->count] =
-            (struct curve_point){.event = event, .time_us = time_us, .allocated = allocated, .reserved = reserved};
+        curve->points[curve->count] = (struct curve_point){
+            .event = event, .time_us = time_us, .allocated = allocated, .reserved = reserved};
     if (allocated > point->allocated)
         point->allocated = allocated;
     if (reserved > point->reserved)
@@ -187,7 +198,8 @@ static struct totals totals_early(const struct snapshot *snapshot, const struct 
     return totals;
 }
 
-static void totals_add(struct totals *totals, const struct snapshot *snapshot, const struct snapshot_event *event)
+static void totals_add(struct totals *totals, const struct snapshot *snapshot,
+                       const struct snapshot_event *event)
 {
     if (event->action == NAME_ALLOC)
         totals->allocated += model_round(&snapshot->settings, event->size_bytes);
@@ -199,8 +211,8 @@ static void totals_add(struct totals *totals, const struct snapshot *snapshot, c
         totals->reserved -= event->size_bytes;
 }
 
-static struct usage_oom oom_of(const struct snapshot *snapshot, const struct snapshot_event *event, size_t at,
-                               const struct totals *totals, uint64_t peak_reserved)
+static struct usage_oom oom_of(const struct snapshot *snapshot, const struct snapshot_event *event,
+                               size_t at, const struct totals *totals, uint64_t peak_reserved)
 {
     struct usage_oom oom = {.event = (uint32_t)at,
                             .stack = event->stack,
@@ -224,8 +236,8 @@ static struct usage_oom oom_of(const struct snapshot *snapshot, const struct sna
     return oom;
 }
 
-struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, const struct program *program,
-                             size_t *count)
+struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device,
+                             const struct program *program, size_t *count)
 {
     const struct snapshot_device *trace = &snapshot->devices[device];
     struct totals totals = totals_early(snapshot, program);
@@ -243,13 +255,15 @@ struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, con
     return ooms;
 }
 
-void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program, struct curve *out)
+void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program,
+                 struct curve *out)
 {
     const struct snapshot_device *trace = &snapshot->devices[device];
     struct totals totals = totals_early(snapshot, program);
     *out = (struct curve){0};
     for (size_t i = 0; i < trace->count; i++) {
         totals_add(&totals, snapshot, &trace->events[i]);
-        note_point(out, trace->count, i, trace->events[i].time_us, totals.allocated, totals.reserved);
+        note_point(out, trace->count, i, trace->events[i].time_us, totals.allocated,
+                   totals.reserved);
     }
 }

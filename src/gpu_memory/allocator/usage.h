@@ -1,5 +1,5 @@
-/* usage: what a snapshot says about its memory: where it is, how it came to that, what is alive and what keeps
- * growing. */
+/* usage: what a snapshot says about its memory: where it is, how it came to that, what is alive and
+ * what keeps growing. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 
@@ -12,9 +12,10 @@ struct usage_sum {
     size_t segments, blocks;
     uint64_t reserved, allocated, active; /* active: allocated, and freed but awaited */
     uint64_t requested;                   /* of what is active: as it was asked for, not rounded */
-    uint64_t inactive_split; /* free, but beside what is used: cannot be given back */
-    uint64_t inactive_whole; /* free segments, and free pages of expandable ones: emptying the cache gives them back */
-    uint64_t largest_free;   /* the largest request that fits without a new segment */
+    uint64_t inactive_split;              /* free, but beside what is used: cannot be given back */
+    /* free segments, and free pages of expandable ones: emptying the cache gives them back */
+    uint64_t inactive_whole;
+    uint64_t largest_free; /* the largest request that fits without a new segment */
 };
 
 struct usage_pool {
@@ -34,12 +35,13 @@ void usage_layout(const struct snapshot *snapshot, size_t device, struct usage_l
 void usage_layout_fini(struct usage_layout *layout);
 
 /* The sums of one segment. */
-struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment);
+struct usage_sum usage_of_segment(const struct snapshot *snapshot,
+                                  const struct snapshot_segment *segment);
 
-/* The part of a free block that emptying the cache gives back: addresses from *begin to *end, which are equal when
- * there is none. */
-void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin,
-                      uint64_t *end);
+/* The part of a free block that emptying the cache gives back: addresses from *begin to *end, which
+ * are equal when there is none. */
+void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block,
+                      uint64_t *begin, uint64_t *end);
 
 /* Of the reserved memory, the part that is free and yet cannot be given back; 0 to 1. */
 double usage_fragmentation(const struct usage_sum *sum);
@@ -69,12 +71,15 @@ struct curve {
     uint32_t peak_event; /* where peak_allocated is reached first */
 };
 
-/* Allocated as blocks are rounded, not as they are split: within 1 MiB a block of the figures of a self-check. */
-void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program, struct curve *out);
+/* Allocated as blocks are rounded, not as they are split: within 1 MiB a block of the figures of a
+ * self-check. */
+void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program,
+                 struct curve *out);
 
-/* A recorded out of memory. PyTorch looks how much the GPU has free after it gave back what it could: less than the segment that
- * it wanted, and the GPU was full; else a cap forbade it (set_per_process_memory_fraction), which refuses what would make the
- * reserved memory more than it (CUDACachingAllocator.cpp, alloc_block). */
+/* A recorded out of memory. PyTorch looks how much the GPU has free after it gave back what it
+ * could: less than the segment that it wanted, and the GPU was full; else a cap forbade it
+ * (set_per_process_memory_fraction), which refuses what would make the reserved memory more than it
+ * (CUDACachingAllocator.cpp, alloc_block). */
 struct usage_oom {
     uint32_t event, stack;
     int64_t time_us;
@@ -82,11 +87,13 @@ struct usage_oom {
     uint64_t segment_bytes;   /* what "Tried to allocate" says */
     uint64_t device_free_bytes, reserved_bytes, allocated_bytes;
     bool by_cap;
-    uint64_t limit_low_bytes, limit_high_bytes; /* the cap was between these, or at them; a full GPU: what PyTorch could have */
+    /* the cap was between these, or at them; a full GPU: what PyTorch could have */
+    uint64_t limit_low_bytes, limit_high_bytes;
 };
 
 /* In the order of the record. The caller frees. */
-struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, const struct program *program, size_t *count);
+struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device,
+                             const struct program *program, size_t *count);
 
 enum growth_source { GROWTH_NONE, GROWTH_EPOCHS, GROWTH_STEPS, GROWTH_PARTS };
 
@@ -97,8 +104,8 @@ struct growth_span {
     uint64_t kept;      /* requested bytes born in it and alive at the end of the record */
 };
 
-/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was recorded, of sizes
- * within a power of two. What the warm-up left does not count. */
+/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was
+ * recorded, of sizes within a power of two. What the warm-up left does not count. */
 struct growth_suspect {
     uint32_t stack;
     uint64_t size_low, size_high, bytes; /* requested: of the smallest and largest, of all */
@@ -118,7 +125,8 @@ struct growth {
     size_t suspect_count;
 };
 
-void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program, struct growth *out);
+void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program,
+                  struct growth *out);
 void usage_growth_fini(struct growth *growth);
 
 #endif

@@ -27,7 +27,8 @@ static size_t event_at(const struct snapshot_device *trace, int64_t time_us)
 }
 
 /* Starts of the annotations whose name has this word. */
-static size_t find_starts(const struct snapshot *snapshot, size_t device, const char *word, size_t *out)
+static size_t find_starts(const struct snapshot *snapshot, size_t device, const char *word,
+                          size_t *out)
 {
     const struct snapshot_device *trace = &snapshot->devices[device];
     size_t count = 0;
@@ -50,14 +51,15 @@ static void add_span(struct growth *growth, size_t first, size_t end)
 }
 
 /* Each span from one start to the one that stands every places further. */
-static void spans_from(struct growth *growth, const size_t *starts, size_t count, size_t every, size_t events)
+static void spans_from(struct growth *growth, const size_t *starts, size_t count, size_t every,
+                       size_t events)
 {
     for (size_t i = 0; i < count; i += every)
         add_span(growth, starts[i], i + every < count ? starts[i + every] : events);
 }
 
-/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the optimizer, which
- * PyTorch marks itself; else equal parts. */
+/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the
+ * optimizer, which PyTorch marks itself; else equal parts. */
 static void find_spans(const struct snapshot *snapshot, size_t device, struct growth *out)
 {
     size_t events = snapshot->devices[device].count;
@@ -89,10 +91,12 @@ static struct growth_span *span_of(struct growth *growth, size_t event)
         else
             high = middle;
     }
-    return low < growth->span_count && growth->spans[low].first_event <= event ? &growth->spans[low] : NULL;
+    return low < growth->span_count && growth->spans[low].first_event <= event ? &growth->spans[low]
+                                                                               : NULL;
 }
 
-static void fill_spans(const struct snapshot_device *trace, const struct program *program, struct growth *growth)
+static void fill_spans(const struct snapshot_device *trace, const struct program *program,
+                       struct growth *growth)
 {
     uint64_t live = 0;
     EACH (item, program->allocations, program->allocation_count)
@@ -112,7 +116,8 @@ static void fill_spans(const struct snapshot_device *trace, const struct program
         span->high = live > span->high ? live : span->high;
     }
     EACH (allocation, program->allocations, program->allocation_count) {
-        struct growth_span *span = allocation->born == UINT32_MAX ? NULL : span_of(growth, allocation->born);
+        struct growth_span *span =
+            allocation->born == UINT32_MAX ? NULL : span_of(growth, allocation->born);
         if (span && allocation->died == UINT32_MAX)
             span->kept += allocation->size;
     }
@@ -124,8 +129,8 @@ static int by_value(const void *a, const void *b)
     return ORDER(one, two);
 }
 
-/* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that rise tells growth from
- * noise. */
+/* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that
+ * rise tells growth from noise. */
 static void find_slope(struct growth *growth)
 {
     size_t n = growth->span_count, first = growth->warm_up, count = 0, rising = 0;
@@ -134,13 +139,16 @@ static void find_slope(struct growth *growth)
     double *slopes = mem_array((n - first) * (n - first - 1) / 2, sizeof *slopes);
     for (size_t i = first; i < n; i++)
         for (size_t j = i + 1; j < n; j++) {
-            slopes[count] = ((double)growth->spans[j].low - (double)growth->spans[i].low) / (double)(j - i);
+            slopes[count] =
+                ((double)growth->spans[j].low - (double)growth->spans[i].low) / (double)(j - i);
             rising += slopes[count] > 0;
             count++;
         }
     qsort(slopes, count, sizeof *slopes, by_value);
-    growth->slope_bytes = count % 2 ? slopes[count / 2] : (slopes[count / 2 - 1] + slopes[count / 2]) / 2;
-    growth->grows = (double)rising >= 0.9 * (double)count && growth->slope_bytes * (double)(n - first) >= GROWS_LEAST;
+    growth->slope_bytes =
+        count % 2 ? slopes[count / 2] : (slopes[count / 2 - 1] + slopes[count / 2]) / 2;
+    growth->grows = (double)rising >= 0.9 * (double)count &&
+                    growth->slope_bytes * (double)(n - first) >= GROWS_LEAST;
     free(slopes);
 }
 
@@ -181,12 +189,14 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
         const struct growth_span *span = span_of(growth, allocation->born);
         if (!span || span < growth->spans + growth->warm_up)
             continue;
-        MEM_ADD(kept, *count) = (struct kept){
-            .stack = allocation->stack,
-            .born = allocation->born,
-            .class = allocation->stack || allocation->size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(allocation->size),
-            .size = allocation->size,
-            .span = (size_t)(span - growth->spans)};
+        MEM_ADD(kept, *count) =
+            (struct kept){.stack = allocation->stack,
+                          .born = allocation->born,
+                          .class = allocation->stack || allocation->size == 0
+                                       ? 0
+                                       : 64 - (unsigned)__builtin_clzll(allocation->size),
+                          .size = allocation->size,
+                          .span = (size_t)(span - growth->spans)};
     }
     if (*count > 0)
         qsort(kept, *count, sizeof *kept, by_kind);
@@ -196,7 +206,8 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
 /* What at least a third of the spans left behind. */
 static void find_suspects(const struct program *program, struct growth *growth)
 {
-    size_t count, spans = growth->span_count - growth->warm_up, least = spans / 3 > 2 ? spans / 3 : 2;
+    size_t count, spans = growth->span_count - growth->warm_up,
+                  least = spans / 3 > 2 ? spans / 3 : 2;
     struct kept *kept = find_kept(program, growth, &count);
     for (size_t i = 0; i < count;) {
         struct growth_suspect suspect = {.stack = kept[i].stack, .size_low = UINT64_MAX};
@@ -218,7 +229,8 @@ static void find_suspects(const struct program *program, struct growth *growth)
     free(kept);
 }
 
-void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program, struct growth *out)
+void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program,
+                  struct growth *out)
 {
     *out = (struct growth){0};
     find_spans(snapshot, device, out);

@@ -16,8 +16,8 @@ static const double UNUSED_SHARE = 0.2;
 /* Reserved memory that rises by less is level. */
 static const double LEVEL_BYTES = 64.0 * 1048576;
 
-/* What a process has besides its framework's memory (context, libraries) is below this on all GPUs.
- */
+/* What a process has besides its framework's memory (context, libraries) is below this on all
+ * GPUs. */
 #define UNLISTED_LEAST (UINT64_C(2) << 30)
 
 /* A segment's least size for tensors above 1 MiB. */

@@ -151,8 +151,8 @@ static struct source *source_for(struct oom_finder *finder, const char *name)
     return oldest;
 }
 
-/* "- Free: ..." and "> quoted": the sign is left out, and parts the words before from those behind.
- */
+/* "- Free: ..." and "> quoted": the sign is left out, and parts the words before from those
+ * behind. */
 static size_t skip_bullet(const char *raw, size_t length, char *sign)
 {
     size_t i = 0;

@@ -102,8 +102,8 @@ static bool begins_with(struct words words, const char *begin)
            (length == 0 || length == words.length || !is_letter(words.text[length]));
 }
 
-/* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or -1.
- */
+/* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or
+ * -1. */
 static int64_t process_before(struct words before, struct words behind)
 {
     static const char name[] = "process";

@@ -16,8 +16,8 @@ size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oo
 /* What is before the phrase in its line may name the GPU, and nothing else is believed of it. */
 void message_front(const char *squeezed, size_t length, struct oom *out);
 
-/* The whole of it: GPU number, shape. False: it is no failure after all, or of the host's memory.
- */
+/* The whole of it: GPU number, shape. False: it is no failure after all, or of the host's
+ * memory. */
 bool message_end(const char *squeezed, size_t length, struct oom *out);
 
 /* The first place of the phrase from byte from on that is no quotation (the phrase alone between

@@ -127,8 +127,8 @@ static size_t skip_blanks(const struct line *line, size_t i)
     return i;
 }
 
-/* What may be between a name and its figure: "memory", "()", "(MB):", "_gb =", " / 1024**2=", "|".
- */
+/* What may be between a name and its figure: "memory", "()", "(MB):", "_gb =", " / 1024**2=",
+ * "|". */
 static size_t skip_to_number(const struct line *line, size_t i, double *unit)
 {
     static const char *const words[] = {"memory", "gpu", "\xef\xbc\x9a" /* a wide colon */};

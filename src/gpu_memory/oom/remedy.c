@@ -27,19 +27,19 @@
 #define ONLY_CONTEXTS OF(OOM_CAUSES + 2)
 #define PINNING       OF(OOM_CAUSES + 3)
 
-#define UNPIN                                                                                      \
-    "pin less memory of the host: DataLoader(pin_memory=False), or fewer workers (num_workers) "   \
+#define UNPIN                                                                                    \
+    "pin less memory of the host: DataLoader(pin_memory=False), or fewer workers (num_workers) " \
     "and a smaller prefetch_factor"
 
-#define LEAVE_WORKERS                                                                              \
-    "keep CUDA out of the workers of the DataLoader: move tensors to the GPU in the training "     \
-    "loop, and load with torch.load(..., map_location='cpu') in the dataset; ranks call "          \
+#define LEAVE_WORKERS                                                                          \
+    "keep CUDA out of the workers of the DataLoader: move tensors to the GPU in the training " \
+    "loop, and load with torch.load(..., map_location='cpu') in the dataset; ranks call "      \
     "torch.cuda.set_device(local_rank) before anything else of CUDA"
 
-#define DROP_REFERENCES                                                                            \
-    "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each "    \
-    "step's graph); keep no lists of GPU tensors; in the dataset, torch.load with "                \
-    "map_location='cpu' and copies, not references to what it keeps; 'del' outputs before the "    \
+#define DROP_REFERENCES                                                                         \
+    "find what keeps references: add up loss.item() or loss.detach(), not loss (it keeps each " \
+    "step's graph); keep no lists of GPU tensors; in the dataset, torch.load with "             \
+    "map_location='cpu' and copies, not references to what it keeps; 'del' outputs before the " \
     "next step; optimizer.zero_grad(set_to_none=True)"
 
 /* What it would do, from the numbers; NULL: what the row says. */

@@ -1,4 +1,5 @@
-/* Plain, pitched and managed memory, and arrays: each allocation is reserved, asked of the driver, and committed or cancelled. */
+/* Plain, pitched and managed memory, and arrays: each allocation is reserved, asked of the driver,
+ * and committed or cancelled. */
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/pool.h"
 
@@ -16,13 +17,14 @@ struct request {
 static bool request_begin(struct request *request, uint64_t size)
 {
     struct ledger_here here = ledger_here();
-    *request = (struct request){.gpu = here.gpu, .context = here.context, .size = size, .held = ledger_held(size)};
+    *request = (struct request){
+        .gpu = here.gpu, .context = here.context, .size = size, .held = ledger_held(size)};
     return request->gpu < 0 || ledger_reserve(request->gpu, request->held, size);
 }
 
 /* What the driver said; key: of the memory, size: what it turned out to be. */
-static void request_end(const struct request *request, cu_result result, uint64_t key, enum memory_kind kind,
-                        uint64_t size)
+static void request_end(const struct request *request, cu_result result, uint64_t key,
+                        enum memory_kind kind, uint64_t size)
 {
     if (request->gpu < 0)
         return;
@@ -31,7 +33,8 @@ static void request_end(const struct request *request, cu_result result, uint64_
     else
         ledger_commit(&(struct pointer_entry){.key = key,
                                               .live = size,
-                                              .held = size == request->size ? request->held : ledger_held(size),
+                                              .held = size == request->size ? request->held
+                                                                            : ledger_held(size),
                                               .owner = request->context,
                                               .kind = (uint8_t)kind,
                                               .gpu = (uint8_t)request->gpu},
@@ -65,34 +68,37 @@ void release_end(const struct release *release, cu_result result)
         ledger_restore(&release->entry);
 }
 
-/* A function that allocates: wanted, the bytes as they are known before; once the driver has granted it the key of its entry, the kind of
- * memory, and the bytes it took. */
-#define ALLOCATE(name, parameters, arguments, wanted, key_granted, memory, bytes_granted)                              \
-    cu_result name parameters                                                                                          \
-    {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        struct request request;                                                                                        \
-        if (!request_begin(&request, wanted))                                                                          \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
-        cu_result result = real arguments;                                                                             \
-        bool granted = result == CUDA_SUCCESS;                                                                         \
-        request_end(&request, result, granted ? (key_granted) : 0, memory, granted ? (bytes_granted) : request.size);  \
-        return result;                                                                                                 \
+/* A function that allocates: wanted, the bytes as they are known before; once the driver has
+ * granted it the key of its entry, the kind of memory, and the bytes it took. */
+#define ALLOCATE(name, parameters, arguments, wanted, key_granted, memory, bytes_granted) \
+    cu_result name parameters                                                             \
+    {                                                                                     \
+        NEED(name);                                                                       \
+        struct request request;                                                           \
+        if (!request_begin(&request, wanted))                                             \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                              \
+        cu_result result = real arguments;                                                \
+        bool granted = result == CUDA_SUCCESS;                                            \
+        request_end(&request, result, granted ? (key_granted) : 0, memory,                \
+                    granted ? (bytes_granted) : request.size);                            \
+        return result;                                                                    \
     }
 
 /* And one that frees what has this key. */
-#define RELEASE(name, parameters, arguments, key_released)                                                             \
-    cu_result name parameters                                                                                          \
-    {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        struct release release = release_begin(key_released);                                                          \
-        cu_result result = real arguments;                                                                             \
-        release_end(&release, result);                                                                                 \
-        return result;                                                                                                 \
+#define RELEASE(name, parameters, arguments, key_released)    \
+    cu_result name parameters                                 \
+    {                                                         \
+        NEED(name);                                           \
+        struct release release = release_begin(key_released); \
+        cu_result result = real arguments;                    \
+        release_end(&release, result);                        \
+        return result;                                        \
     }
 
-ALLOCATE(cuMemAlloc_v2, (cu_pointer * out, size_t size), (out, size), size, *out, MEMORY_PLAIN, size)
-ALLOCATE(cuMemAlloc, (cu_pointer_v1 * out, unsigned size), (out, size), size, *out, MEMORY_PLAIN, size)
+ALLOCATE(cuMemAlloc_v2, (cu_pointer * out, size_t size), (out, size), size, *out, MEMORY_PLAIN,
+         size)
+ALLOCATE(cuMemAlloc, (cu_pointer_v1 * out, unsigned size), (out, size), size, *out, MEMORY_PLAIN,
+         size)
 
 /* A row's length is the driver's choice: until it has said it, the usual one is assumed. */
 static uint64_t pitched(uint64_t width, uint64_t height)
@@ -102,20 +108,27 @@ static uint64_t pitched(uint64_t width, uint64_t height)
     return saturating_multiply(pitch, height);
 }
 
-ALLOCATE(cuMemAllocPitch_v2, (cu_pointer * out, size_t *pitch, size_t width, size_t height, unsigned element),
-         (out, pitch, width, height, element), pitched(width, height), *out, MEMORY_PLAIN, *pitch *height)
-ALLOCATE(cuMemAllocPitch, (cu_pointer_v1 * out, unsigned *pitch, unsigned width, unsigned height, unsigned element),
-         (out, pitch, width, height, element), pitched(width, height), *out, MEMORY_PLAIN, (uint64_t)*pitch *height)
+ALLOCATE(cuMemAllocPitch_v2,
+         (cu_pointer * out, size_t *pitch, size_t width, size_t height, unsigned element),
+         (out, pitch, width, height, element), pitched(width, height), *out, MEMORY_PLAIN,
+         *pitch *height)
+ALLOCATE(cuMemAllocPitch,
+         (cu_pointer_v1 * out, unsigned *pitch, unsigned width, unsigned height, unsigned element),
+         (out, pitch, width, height, element), pitched(width, height), *out, MEMORY_PLAIN,
+         (uint64_t)*pitch *height)
 
-/* Counted whole, as if it all lay on the GPU: it may, and where its pages are at a moment nobody tells. */
-ALLOCATE(cuMemAllocManaged, (cu_pointer * out, size_t size, unsigned flags), (out, size, flags), size, *out,
-         MEMORY_MANAGED, size)
+/* Counted whole, as if it all lay on the GPU: it may, and where its pages are at a moment nobody
+ * tells. */
+ALLOCATE(cuMemAllocManaged, (cu_pointer * out, size_t size, unsigned flags), (out, size, flags),
+         size, *out, MEMORY_MANAGED, size)
 
 RELEASE(cuMemFree_v2, (cu_pointer pointer), (pointer), pointer)
 RELEASE(cuMemFree, (cu_pointer_v1 pointer), (pointer), pointer)
 
-/* Arrays of textures and surfaces: the driver lays them out as it likes; counted is what their elements take. */
-/* CUarray_format: bytes of one channel; of the packed and compressed ones, which are rare, the usual four. */
+/* Arrays of textures and surfaces: the driver lays them out as it likes; counted is what their
+ * elements take. */
+/* CUarray_format: bytes of one channel; of the packed and compressed ones, which are rare, the
+ * usual four. */
 static uint64_t channel_bytes(int format)
 {
     switch (format) {
@@ -163,32 +176,36 @@ static uint64_t mipmap_bytes(const struct cu_array3d_descriptor *options, unsign
 static uint64_t array3d_v1_bytes(const struct cu_array3d_descriptor_v1 *of)
 {
     return !of ? 0
-               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, of->depth, of->format, of->channels,
-                                                             of->flags});
+               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, of->depth,
+                                                             of->format, of->channels, of->flags});
 }
 
 static uint64_t flat_bytes(const struct cu_array_descriptor *of)
 {
     return !of ? 0
-               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
+               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format,
+                                                             of->channels, 0});
 }
 
 static uint64_t flat_v1_bytes(const struct cu_array_descriptor_v1 *of)
 {
     return !of ? 0
-               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format, of->channels, 0});
+               : array_bytes(&(struct cu_array3d_descriptor){of->width, of->height, 0, of->format,
+                                                             of->channels, 0});
 }
 
-ALLOCATE(cuArray3DCreate_v2, (cu_array * out, const struct cu_array3d_descriptor *options), (out, options),
-         array_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
-ALLOCATE(cuArray3DCreate, (cu_array * out, const struct cu_array3d_descriptor_v1 *options), (out, options),
-         array3d_v1_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
-ALLOCATE(cuArrayCreate_v2, (cu_array * out, const struct cu_array_descriptor *options), (out, options),
-         flat_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
-ALLOCATE(cuArrayCreate, (cu_array * out, const struct cu_array_descriptor_v1 *options), (out, options),
-         flat_v1_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
-ALLOCATE(cuMipmappedArrayCreate, (cu_mipmap * out, const struct cu_array3d_descriptor *options, unsigned levels),
-         (out, options, levels), mipmap_bytes(options, levels), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
+ALLOCATE(cuArray3DCreate_v2, (cu_array * out, const struct cu_array3d_descriptor *options),
+         (out, options), array_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
+ALLOCATE(cuArray3DCreate, (cu_array * out, const struct cu_array3d_descriptor_v1 *options),
+         (out, options), array3d_v1_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
+ALLOCATE(cuArrayCreate_v2, (cu_array * out, const struct cu_array_descriptor *options),
+         (out, options), flat_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
+ALLOCATE(cuArrayCreate, (cu_array * out, const struct cu_array_descriptor_v1 *options),
+         (out, options), flat_v1_bytes(options), ARRAY_KEY(*out), MEMORY_ARRAY, request.size)
+ALLOCATE(cuMipmappedArrayCreate,
+         (cu_mipmap * out, const struct cu_array3d_descriptor *options, unsigned levels),
+         (out, options, levels), mipmap_bytes(options, levels), ARRAY_KEY(*out), MEMORY_ARRAY,
+         request.size)
 
 RELEASE(cuArrayDestroy, (cu_array array), (array), ARRAY_KEY(array))
 RELEASE(cuMipmappedArrayDestroy, (cu_mipmap mipmap), (mipmap), ARRAY_KEY(mipmap))

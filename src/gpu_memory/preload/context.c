@@ -1,6 +1,7 @@
-/* The memory of the process's own CUDA context (its code, stacks, the driver's tables), which no call allocates: NVML's figure for the
- * process less what the process has allocated; where NVML does not list the process, an assumed size. And the calls that make and end
- * contexts: one takes what was allocated in it along when it goes. */
+/* The memory of the process's own CUDA context (its code, stacks, the driver's tables), which no
+ * call allocates: NVML's figure for the process less what the process has allocated; where NVML
+ * does not list the process, an assumed size. And the calls that make and end contexts: one takes
+ * what was allocated in it along when it goes. */
 #include "base/mem.h"
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
@@ -12,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* NVML API Reference Guide: nvmlProcessInfo_t as nvmlDeviceGetComputeRunningProcesses_v2 and _v3 fill it. */
+/* NVML API Reference Guide: nvmlProcessInfo_t as nvmlDeviceGetComputeRunningProcesses_v2 and _v3
+ * fill it. */
 struct nvml_process {
     unsigned pid;
     unsigned long long used;
@@ -29,9 +31,10 @@ struct nvml {
 enum { NVML_OK = 0, PROCESSES_MAX = 128 };
 static const uint64_t UNREAD = UINT64_C(64) << 20;
 static const int64_t NS_PER_MS = 1000000;
-/* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more often near the
- * limit. */
-static const int64_t SELDOM_NS = 200 * NS_PER_MS, OFTEN_NS = 20 * NS_PER_MS, EXACTLY_NS = 2 * NS_PER_MS;
+/* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more
+ * often near the limit. */
+static const int64_t SELDOM_NS = 200 * NS_PER_MS, OFTEN_NS = 20 * NS_PER_MS,
+                     EXACTLY_NS = 2 * NS_PER_MS;
 
 static int64_t now_ns(void)
 {
@@ -57,7 +60,8 @@ static bool nvml_open(struct nvml *out)
     return out->init && out->by_uuid && out->processes && out->init() == NVML_OK;
 }
 
-/* Only the thread that holds state->reading comes here; a child of a fork opens anew (nvmlInit counts). */
+/* Only the thread that holds state->reading comes here; a child of a fork opens anew (nvmlInit
+ * counts). */
 static const struct nvml *nvml_get(void)
 {
     static struct nvml nvml;
@@ -75,7 +79,8 @@ static void uuid_text(const uint8_t uuid[16], char out[48])
 {
     int at = snprintf(out, 48, "GPU-");
     for (int i = 0; i < 16; i++)
-        at += snprintf(out + at, (size_t)(48 - at), i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+        at += snprintf(out + at, (size_t)(48 - at),
+                       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
 }
 
 static bool nvml_own_bytes(const struct gpu_ledger_gpu *row, uint64_t *out)
@@ -86,7 +91,8 @@ static bool nvml_own_bytes(const struct gpu_ledger_gpu *row, uint64_t *out)
     struct nvml_process processes[PROCESSES_MAX];
     unsigned count = PROCESSES_MAX;
     uuid_text(row->uuid, uuid);
-    if (!nvml || nvml->by_uuid(uuid, &device) != NVML_OK || nvml->processes(device, &count, processes) != NVML_OK)
+    if (!nvml || nvml->by_uuid(uuid, &device) != NVML_OK ||
+        nvml->processes(device, &count, processes) != NVML_OK)
         return false;
     for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++)
         if ((pid_t)processes[i].pid == getpid() && processes[i].used != ~0ULL) {
@@ -104,24 +110,29 @@ static struct moment moment_now(struct process_state *state, int gpu)
 {
     STATE_LOCKED(state);
     const struct gpu_ledger_use *use = &state->uses[gpu];
-    uint64_t contexts = saturating_add(atomic_load(&use->context), atomic_load(&state->context_reserved[gpu]));
+    uint64_t contexts =
+        saturating_add(atomic_load(&use->context), atomic_load(&state->context_reserved[gpu]));
     uint64_t reserved = atomic_load(&use->reserved);
-    return (struct moment){reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
+    return (struct moment){reserved > contexts ? reserved - contexts : 0, state->calls_under_way,
+                           state->calls_begun};
 }
 
-/* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between two looks it may
- * do so without going beyond the limit, as far as there is room. known: its size so far. */
+/* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between
+ * two looks it may do so without going beyond the limit, as far as there is room. known: its size
+ * so far. */
 static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, uint64_t context)
 {
     static const uint64_t ROOM = UINT64_C(8) << 20;
-    uint64_t reserved = atomic_load(&row->reserved), others = reserved > known ? reserved - known : 0;
-    uint64_t used = saturating_add(others, context), left = used < row->limit ? row->limit - used : 0;
+    uint64_t reserved = atomic_load(&row->reserved),
+             others = reserved > known ? reserved - known : 0;
+    uint64_t used = saturating_add(others, context),
+             left = used < row->limit ? row->limit - used : 0;
     return left < ROOM ? left : ROOM;
 }
 
-/* A request on its way makes the driver's figure seem too small (its room is reserved first, given back last), never
- * too large: so a larger one is always taken, a smaller one only when nobody is on his way. reserved: for the
- * context that is there now. False: nothing was learnt. */
+/* A request on its way makes the driver's figure seem too small (its room is reserved first, given
+ * back last), never too large: so a larger one is always taken, a smaller one only when nobody is
+ * on his way. reserved: for the context that is there now. False: nothing was learnt. */
 static bool look(struct process_state *state, int gpu, enum context_when when, uint64_t reserved)
 {
     const struct gpu_ledger_gpu *row = &state->ledger->gpus[gpu];
@@ -131,9 +142,11 @@ static bool look(struct process_state *state, int gpu, enum context_when when, u
     struct moment after = moment_now(state, gpu);
     uint64_t held = after.held;
     uint64_t known = atomic_load(&state->uses[gpu].context);
-    if (!told || used < held / 2) { /* or a figure of another process of that number, in another namespace */
+    /* or a figure of another process of that number, in another namespace */
+    if (!told || used < held / 2) {
         if (!state->context_read[gpu])
-            ledger_context_set(gpu, state->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED, reserved);
+            ledger_context_set(gpu, state->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED,
+                               reserved);
         return !state->context_read[gpu];
     }
     state->context_read[gpu] = true;
@@ -142,8 +155,8 @@ static bool look(struct process_state *state, int gpu, enum context_when when, u
     uint64_t context = used > held ? used - held : 0;
     bool learnt = (same && context > known) || (quiet && when == CONTEXT_EXACTLY);
     if (learnt)
-        ledger_context_set(gpu, context + room_to_grow(row, known + reserved, context), GPU_LEDGER_CONTEXT_READ,
-                           reserved);
+        ledger_context_set(gpu, context + room_to_grow(row, known + reserved, context),
+                           GPU_LEDGER_CONTEXT_READ, reserved);
     return learnt;
 }
 
@@ -176,24 +189,27 @@ void context_look(int gpu, enum context_when when)
         look_if_due(gpu, when, 0);
 }
 
-/* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed, and some
- * more: until the context is there and read, others may take all the rest. */
+/* The largest that a process of the job has on that GPU, as far as the driver has told; else what
+ * is assumed, and some more: until the context is there and read, others may take all the rest. */
 static uint64_t expected(const struct process_state *state, int gpu)
 {
     uint64_t most = 0;
     EACH (process, state->ledger->processes, GPU_LEDGER_PROCESSES) {
-        uint64_t context = atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
-                               ? 0
-                               : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
+        uint64_t context =
+            atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
+                ? 0
+                : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
         most = context > most ? context : most;
     }
     return most ? most : state->ledger->context_assumed + UNREAD;
 }
 
-/* With state->lock held: of several threads that make the process's first context, one takes the room for it. */
+/* With state->lock held: of several threads that make the process's first context, one takes the
+ * room for it. */
 static bool reserve_room(struct process_state *state, int gpu, uint64_t *taken)
 {
-    if (atomic_load(&state->uses[gpu].context) > 0 || atomic_load(&state->context_reserved[gpu]) > 0)
+    if (atomic_load(&state->uses[gpu].context) > 0 ||
+        atomic_load(&state->context_reserved[gpu]) > 0)
         return true;
     uint64_t bytes = expected(state, gpu);
     if (!ledger_context_reserve(gpu, bytes))
@@ -202,8 +218,8 @@ static bool reserve_room(struct process_state *state, int gpu, uint64_t *taken)
     return true;
 }
 
-/* A context is about to be made: takes room for it, as much as others of the job have. False: there is none; nothing is to be done then.
- * Afterwards, whether it was made: it is read. */
+/* A context is about to be made: takes room for it, as much as others of the job have. False: there
+ * is none; nothing is to be done then. Afterwards, whether it was made: it is read. */
 static bool context_begin(int gpu, uint64_t *taken)
 {
     struct process_state *state = process_state_get();
@@ -224,7 +240,8 @@ static void context_made(int gpu, uint64_t taken, bool good)
     if (!taken && good)
         context_look(gpu, CONTEXT_EXACTLY);
     else if (taken && !good)
-        ledger_context_set(gpu, atomic_load(&state->uses[gpu].context), GPU_LEDGER_CONTEXT_NONE, taken);
+        ledger_context_set(gpu, atomic_load(&state->uses[gpu].context), GPU_LEDGER_CONTEXT_NONE,
+                           taken);
     else if (taken && !look_if_due(gpu, CONTEXT_EXACTLY, taken))
         ledger_context_set(gpu, taken, GPU_LEDGER_CONTEXT_ASSUMED, taken);
 }
@@ -253,23 +270,24 @@ static bool is_active(cu_device device)
 }
 
 /* Each ABI of cuCtxCreate has its own parameters; the device is the last of all. */
-#define CREATE(name, parameters, arguments)                                                                            \
-    cu_result name parameters                                                                                          \
-    {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        uint64_t taken = 0;                                                                                            \
-        int place = ledger_gpu(device);                                                                                \
-        if (place >= 0 && !context_begin(place, &taken))                                                               \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
-        cu_result result = real arguments;                                                                             \
-        if (place >= 0)                                                                                                \
-            context_made(place, taken, result == CUDA_SUCCESS);                                                        \
-        return result;                                                                                                 \
+#define CREATE(name, parameters, arguments)                     \
+    cu_result name parameters                                   \
+    {                                                           \
+        NEED(name);                                             \
+        uint64_t taken = 0;                                     \
+        int place = ledger_gpu(device);                         \
+        if (place >= 0 && !context_begin(place, &taken))        \
+            return CUDA_ERROR_OUT_OF_MEMORY;                    \
+        cu_result result = real arguments;                      \
+        if (place >= 0)                                         \
+            context_made(place, taken, result == CUDA_SUCCESS); \
+        return result;                                          \
     }
 
 CREATE(cuCtxCreate, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
 CREATE(cuCtxCreate_v2, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
-CREATE(cuCtxCreate_v3, (cu_context * out, void *affinities, int count, unsigned flags, cu_device device),
+CREATE(cuCtxCreate_v3,
+       (cu_context * out, void *affinities, int count, unsigned flags, cu_device device),
        (out, affinities, count, flags, device))
 CREATE(cuCtxCreate_v4, (cu_context * out, void *options, unsigned flags, cu_device device),
        (out, options, flags, device))

@@ -1,6 +1,7 @@
-/* cuda_abi: what of NVIDIA's CUDA driver library is followed, as its binary interface is: CUDA Driver API
- * reference (https://docs.nvidia.com/cuda/cuda-driver-api/), the name of each type beside it. NVIDIA's headers are
- * not needed: the interface only grows, and what a library lacks is found missing at run time. */
+/* cuda_abi: what of NVIDIA's CUDA driver library is followed, as its binary interface is: CUDA
+ * Driver API reference (https://docs.nvidia.com/cuda/cuda-driver-api/), the name of each type
+ * beside it. NVIDIA's headers are not needed: the interface only grows, and what a library lacks is
+ * found missing at run time. */
 #ifndef TARE_GPU_MEMORY_PRELOAD_CUDA_ABI_H
 #define TARE_GPU_MEMORY_PRELOAD_CUDA_ABI_H
 
@@ -16,11 +17,11 @@ enum {
     CUDA_ERROR_NOT_FOUND = 500
 };
 
-typedef int cu_result;      /* CUresult */
-typedef int cu_device;      /* CUdevice: its number as this process sees the GPUs */
+typedef int cu_result;          /* CUresult */
+typedef int cu_device;          /* CUdevice: its number as this process sees the GPUs */
 typedef uint64_t cu_pointer;    /* CUdeviceptr */
 typedef unsigned cu_pointer_v1; /* CUdeviceptr_v1 */
-typedef uint64_t cu_handle; /* CUmemGenericAllocationHandle */
+typedef uint64_t cu_handle;     /* CUmemGenericAllocationHandle */
 typedef void *cu_context, *cu_stream, *cu_pool, *cu_array, *cu_mipmap;
 
 struct cu_uuid { /* CUuuid */
@@ -58,7 +59,8 @@ struct cu_array3d_descriptor { /* CUDA_ARRAY3D_DESCRIPTOR */
     int format;
     unsigned channels, flags;
 };
-enum { CU_ARRAY_UNBACKED = 0x40 | 0x80 }; /* CUDA_ARRAY3D_SPARSE, _DEFERRED_MAPPING: memory is mapped into it later */
+/* CUDA_ARRAY3D_SPARSE, _DEFERRED_MAPPING: memory is mapped into it later */
+enum { CU_ARRAY_UNBACKED = 0x40 | 0x80 };
 
 /* CUmemPool_attribute */
 enum { CU_POOL_RESERVED = 5, CU_POOL_USED = 7 };

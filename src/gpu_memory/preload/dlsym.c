@@ -1,6 +1,7 @@
-/* How programs find an entry point: cuGetProcAddress, and the dlsym and dlvsym that they find first. A name that is not followed goes on to the real one by a jump,
- * with the caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the
- * real one tells callers apart by it. */
+/* How programs find an entry point: cuGetProcAddress, and the dlsym and dlvsym that they find
+ * first. A name that is not followed goes on to the real one by a jump, with the caller's own
+ * return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the real one
+ * tells callers apart by it. */
 #include "gpu_memory/preload/driver.h"
 
 #include <dlfcn.h>
@@ -15,7 +16,8 @@ struct followed {
 };
 
 static const struct followed followed[] = {
-#define X(name, base, version, per_thread, parameters) {#name, base, version, per_thread, (void *)name},
+#define X(name, base, version, per_thread, parameters) \
+    {#name, base, version, per_thread, (void *)name},
     FOLLOWED(X)
 #undef X
 };
@@ -34,7 +36,8 @@ static int entry_find(const char *name)
 static int abi_of(int version)
 {
     int drivers = 0;
-    if (REAL(cuDriverGetVersion) && REAL(cuDriverGetVersion)(&drivers) == CUDA_SUCCESS && drivers < version)
+    if (REAL(cuDriverGetVersion) && REAL(cuDriverGetVersion)(&drivers) == CUDA_SUCCESS &&
+        drivers < version)
         return drivers;
     return version;
 }
@@ -55,8 +58,9 @@ static int find_abi(const char *base, int abi, bool per_thread)
     return best;
 }
 
-/* By its address, where the driver gives what it also exports. Else by its ABI; not where that may be newer than those
- * known here, nor where the driver exports no function that the interposer could call. */
+/* By its address, where the driver gives what it also exports. Else by its ABI; not where that may
+ * be newer than those known here, nor where the driver exports no function that the interposer
+ * could call. */
 static void *entry_interposer_for(const char *base, void *given, int version, uint64_t flags)
 {
     if (!real_load())
@@ -64,9 +68,11 @@ static void *entry_interposer_for(const char *base, void *given, int version, ui
     for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
         if (real_is_drivers(i, given))
             return followed[i].interposer;
-    int abi = abi_of(version), found = abi <= ABIS_KNOWN ? find_abi(base, abi, flags & CU_PROC_PER_THREAD) : -1;
-    return found >= 0 && atomic_load_explicit(&real_known[found], memory_order_relaxed) ? followed[found].interposer
-                                                                                        : given;
+    int abi = abi_of(version),
+        found = abi <= ABIS_KNOWN ? find_abi(base, abi, flags & CU_PROC_PER_THREAD) : -1;
+    return found >= 0 && atomic_load_explicit(&real_known[found], memory_order_relaxed)
+               ? followed[found].interposer
+               : given;
 }
 
 static void interpose(const char *name, void **out, int version, uint64_t flags)
@@ -75,8 +81,8 @@ static void interpose(const char *name, void **out, int version, uint64_t flags)
         *out = entry_interposer_for(name, *out, version, flags);
 }
 
-AFTER(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags), (name, out, version, flags),
-      interpose(name, out, version, flags))
+AFTER(cuGetProcAddress, (const char *name, void **out, int version, uint64_t flags),
+      (name, out, version, flags), interpose(name, out, version, flags))
 AFTER(cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status),
       (name, out, version, flags, status), interpose(name, out, version, flags))
 
@@ -99,12 +105,14 @@ static void *ask(void *handle, const char *name, const char *version)
     return version ? real_dlvsym()(handle, name, version) : real_dlsym()(handle, name);
 }
 
-/* Whether the object that asks defines the name itself: it stands between others and the driver as this library does,
- * and wants whoever comes after it. */
+/* Whether the object that asks defines the name itself: it stands between others and the driver as
+ * this library does, and wants whoever comes after it. */
 static bool is_interposer(const void *caller, const char *name)
 {
     Dl_info who, what;
-    void *object = dladdr(caller, &who) && who.dli_fname ? dlopen(who.dli_fname, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+    void *object = dladdr(caller, &who) && who.dli_fname
+                       ? dlopen(who.dli_fname, RTLD_NOLOAD | RTLD_LAZY)
+                       : NULL;
     void *found = object ? real_dlsym()(object, name) : NULL;
     bool state = found && dladdr(found, &what) && what.dli_fbase == who.dli_fbase;
     if (object)
@@ -113,16 +121,18 @@ static bool is_interposer(const void *caller, const char *name)
     return state;
 }
 
-/* Without a handle the name means the first definition in sight. This library's own must not be taken for a driver
- * that is not there: then the failing look-up behind it is the answer, and what dlerror(3) says. */
+/* Without a handle the name means the first definition in sight. This library's own must not be
+ * taken for a driver that is not there: then the failing look-up behind it is the answer, and what
+ * dlerror(3) says. */
 static void *in_sight(int number, const char *name, const char *version)
 {
     bool driver = real_load();
     void *first = ask(RTLD_DEFAULT, name, version);
     if (first && first != followed[number].interposer)
         return real_is_drivers(number, first) ? followed[number].interposer : first;
-    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? followed[number].interposer
-                                                                                         : NULL;
+    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number))
+               ? followed[number].interposer
+               : NULL;
 }
 
 static void *in_object(int number, void *handle, const char *name, const char *version)
@@ -134,10 +144,13 @@ static void *in_object(int number, void *handle, const char *name, const char *v
     return real_is_drivers(number, found) ? followed[number].interposer : found;
 }
 
-/* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */
+/* Whoever looks up these two to look up the rest by them gets what he would get by his own link to
+ * them. */
 static void *dlsym_hook(const char *name)
 {
-    return strcmp(name, "dlsym") == 0 ? (void *)dlsym : strcmp(name, "dlvsym") == 0 ? (void *)dlvsym : NULL;
+    return strcmp(name, "dlsym") == 0    ? (void *)dlsym
+           : strcmp(name, "dlvsym") == 0 ? (void *)dlvsym
+                                         : NULL;
 }
 
 struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
@@ -208,7 +221,8 @@ __asm__(".text\n"
         ".globl dlsym\n.type dlsym, %function\n"
         "dlsym:\n"
         ".cfi_startproc\n"
-        "stp x29, x30, [sp, #-32]!\n.cfi_def_cfa_offset 32\n.cfi_offset x29, -32\n.cfi_offset x30, -24\n"
+        "stp x29, x30, [sp, #-32]!\n.cfi_def_cfa_offset 32\n.cfi_offset x29, -32\n.cfi_offset x30, "
+        "-24\n"
         "stp x0, x1, [sp, #16]\n"
         "mov x2, x30\n"
         "bl look_up_plain\n"
@@ -224,7 +238,8 @@ __asm__(".text\n"
         ".globl dlvsym\n.type dlvsym, %function\n"
         "dlvsym:\n"
         ".cfi_startproc\n"
-        "stp x29, x30, [sp, #-48]!\n.cfi_def_cfa_offset 48\n.cfi_offset x29, -48\n.cfi_offset x30, -40\n"
+        "stp x29, x30, [sp, #-48]!\n.cfi_def_cfa_offset 48\n.cfi_offset x29, -48\n.cfi_offset x30, "
+        "-40\n"
         "stp x0, x1, [sp, #16]\n"
         "str x2, [sp, #32]\n"
         "mov x3, x30\n"

@@ -11,13 +11,15 @@ static const char *const names[REAL_COUNT] = {
 #undef X
 };
 
-/* Found once and for all: what a library defines does not change while it is loaded, and it stays so (below). */
+/* Found once and for all: what a library defines does not change while it is loaded, and it stays
+ * so (below). */
 _Atomic(void *) real_known[REAL_COUNT];
 static atomic_bool loaded;
 
 static void *find_libdl(_Atomic(void *) *kept, const char *name)
 {
-    static const char *const homes[] = {"libc.so.6", "libdl.so.2", "libc-2.", "libdl-2.", "libc.musl", "ld-musl", NULL};
+    static const char *const homes[] = {"libc.so.6", "libdl.so.2", "libc-2.", "libdl-2.",
+                                        "libc.musl", "ld-musl",    NULL};
     void *found = atomic_load_explicit(kept, memory_order_acquire);
     if (!found) {
         found = elf_find(homes, name);
@@ -38,7 +40,8 @@ dlvsym_fn *real_dlvsym(void)
     return (dlvsym_fn *)find_libdl(&kept, "dlvsym");
 }
 
-/* Two threads that do it at the same time find the same. The handle is kept: the addresses stay good. */
+/* Two threads that do it at the same time find the same. The handle is kept: the addresses stay
+ * good. */
 bool real_load(void)
 {
     if (atomic_load_explicit(&loaded, memory_order_acquire))
@@ -63,5 +66,6 @@ void *real_find_now(enum real_name name)
 
 bool real_is_drivers(int number, const void *function)
 {
-    return function && real_load() && function == atomic_load_explicit(&real_known[number], memory_order_relaxed);
+    return function && real_load() &&
+           function == atomic_load_explicit(&real_known[number], memory_order_relaxed);
 }

@@ -19,7 +19,8 @@ struct tables {
     const ElfW(Half) * versions; /* NULL: none */
 };
 
-/* Not strcmp and its kin: a sanitizer that replaces these finds the real ones by dlsym, and so by this. */
+/* Not strcmp and its kin: a sanitizer that replaces these finds the real ones by dlsym, and so by
+ * this. */
 static bool begins(const char *text, const char *with)
 {
     while (*with && *text == *with) {
@@ -70,11 +71,12 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
     if (tables->versions && (tables->versions[number] & HIDDEN))
         return false;
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           begins(tables->names + symbol->st_name, name) && begins(name, tables->names + symbol->st_name);
+           begins(tables->names + symbol->st_name, name) &&
+           begins(name, tables->names + symbol->st_name);
 }
 
-/* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends
- * have bit 0 set. */
+/* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the
+ * chains, whose ends have bit 0 set. */
 static const ElfW(Sym) * find_symbol(const struct tables *tables, const char *name)
 {
     uint32_t hash = 5381;
@@ -96,7 +98,8 @@ static const ElfW(Sym) * find_symbol(const struct tables *tables, const char *na
     }
 }
 
-static bool look_into(struct search *search, const char *path, ElfW(Addr) base, const ElfW(Dyn) * dynamic)
+static bool look_into(struct search *search, const char *path, ElfW(Addr) base,
+                      const ElfW(Dyn) * dynamic)
 {
     if (!path || !is_asked(search, path))
         return false;
@@ -110,8 +113,8 @@ static bool look_into(struct search *search, const char *path, ElfW(Addr) base, 
 }
 
 #ifdef __GLIBC__
-/* Not dl_iterate_phdr, which ThreadSanitizer replaces. The C library stands among the first, and objects that are
- * loaded meanwhile come behind. */
+/* Not dl_iterate_phdr, which ThreadSanitizer replaces. The C library stands among the first, and
+ * objects that are loaded meanwhile come behind. */
 void *elf_find(const char *const objects[], const char *symbol)
 {
     struct search search = {objects, symbol, NULL};

@@ -9,7 +9,9 @@ static uint64_t round_up(uint64_t bytes, uint64_t step)
 
 uint64_t ledger_held(uint64_t size)
 {
-    return size > UINT64_MAX / 2 ? size : size > SHARED_UP_TO ? round_up(size, PAGE) : round_up(size, SHARED_STEP);
+    return size > UINT64_MAX / 2 ? size
+           : size > SHARED_UP_TO ? round_up(size, PAGE)
+                                 : round_up(size, SHARED_STEP);
 }
 
 static uint64_t get(const _Atomic uint64_t *figure)
@@ -21,8 +23,8 @@ static uint64_t get(const _Atomic uint64_t *figure)
 static uint64_t add(_Atomic uint64_t *to, uint64_t bytes)
 {
     uint64_t seen = get(to);
-    while (!atomic_compare_exchange_weak_explicit(to, &seen, saturating_add(seen, bytes), memory_order_relaxed,
-                                                  memory_order_relaxed))
+    while (!atomic_compare_exchange_weak_explicit(to, &seen, saturating_add(seen, bytes),
+                                                  memory_order_relaxed, memory_order_relaxed))
         ;
     return saturating_add(seen, bytes);
 }
@@ -30,16 +32,16 @@ static uint64_t add(_Atomic uint64_t *to, uint64_t bytes)
 static void subtract(_Atomic uint64_t *from, uint64_t bytes)
 {
     uint64_t seen = get(from);
-    while (!atomic_compare_exchange_weak_explicit(from, &seen, seen > bytes ? seen - bytes : 0, memory_order_relaxed,
-                                                  memory_order_relaxed))
+    while (!atomic_compare_exchange_weak_explicit(from, &seen, seen > bytes ? seen - bytes : 0,
+                                                  memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
 static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 {
     uint64_t seen = get(peak);
-    while (value > seen &&
-           !atomic_compare_exchange_weak_explicit(peak, &seen, value, memory_order_relaxed, memory_order_relaxed))
+    while (value > seen && !atomic_compare_exchange_weak_explicit(
+                               peak, &seen, value, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
@@ -57,8 +59,8 @@ static void raise_own(_Atomic uint64_t *peak, uint64_t value)
         atomic_store_explicit(peak, value, memory_order_relaxed);
 }
 
-/* The process first: were it killed in between, the job would be told of too much, not of too little. The job loses no
- * more than the process has. */
+/* The process first: were it killed in between, the job would be told of too much, not of too
+ * little. The job loses no more than the process has. */
 static void subtract_both(_Atomic uint64_t *own, _Atomic uint64_t *jobs, uint64_t bytes)
 {
     uint64_t has = get(own), less = bytes < has ? bytes : has;
@@ -97,15 +99,17 @@ void ledger_reap(struct process_state *state, int gpu)
         process_state_reap(state, gpu);
 }
 
-/* Locks the state; what is added is no record by the sum of processes that were never alive together: before one, those
- * that are dead leave. */
-static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uint64_t held, uint64_t context)
+/* Locks the state; what is added is no record by the sum of processes that were never alive
+ * together: before one, those that are dead leave. */
+static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uint64_t held,
+                        uint64_t context)
 {
     const struct gpu_ledger_gpu *row = row_of(state, gpu);
     process_state_lock(state);
     uint64_t all_held = saturating_add(get(&row->held), held),
              all_context = saturating_add(get(&row->context), context);
-    if (saturating_add(get(&row->live), live) <= get(&row->live_peak) && all_held <= get(&row->held_peak) &&
+    if (saturating_add(get(&row->live), live) <= get(&row->live_peak) &&
+        all_held <= get(&row->held_peak) &&
         saturating_add(all_held, all_context) <= get(&row->footprint_peak))
         return;
     if (!has_others(state, gpu))
@@ -165,8 +169,8 @@ static bool reserve(struct process_state *state, int gpu, uint64_t bytes)
     do
         if (seen > row->limit || bytes > row->limit - seen)
             return false;
-    while (!atomic_compare_exchange_weak_explicit(&row->reserved, &seen, seen + bytes, memory_order_relaxed,
-                                                  memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&row->reserved, &seen, seen + bytes,
+                                                  memory_order_relaxed, memory_order_relaxed));
     add_own(&state->uses[gpu].reserved, bytes);
     return true;
 }
@@ -189,8 +193,8 @@ static void note_refused(struct process_state *state, int gpu, uint64_t size)
         add(&state->place->refused[gpu], 1);
     uint64_t least = get(&row->refused_least);
     while ((least == 0 || size < least) &&
-           !atomic_compare_exchange_weak_explicit(&row->refused_least, &least, size, memory_order_relaxed,
-                                                  memory_order_relaxed))
+           !atomic_compare_exchange_weak_explicit(&row->refused_least, &least, size,
+                                                  memory_order_relaxed, memory_order_relaxed))
         ;
     raise_to(&row->refused_most, size);
     trace_event(GPU_EVENT_REFUSE, gpu, 0, 0, size);

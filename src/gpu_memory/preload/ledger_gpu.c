@@ -8,7 +8,8 @@
 static uint64_t limit_of(const struct gpu_ledger *ledger, uint64_t total)
 {
     uint64_t parts = ledger->limit_share;
-    uint64_t share = total / GPU_LEDGER_WHOLE * parts + total % GPU_LEDGER_WHOLE * parts / GPU_LEDGER_WHOLE;
+    uint64_t share =
+        total / GPU_LEDGER_WHOLE * parts + total % GPU_LEDGER_WHOLE * parts / GPU_LEDGER_WHOLE;
     uint64_t least = ledger->limit && (!share || ledger->limit < share) ? ledger->limit : share;
     return least && least < total ? least : 0;
 }
@@ -81,7 +82,8 @@ struct ledger_here ledger_here(void)
     } known __attribute__((tls_model("initial-exec")));
     const struct process_state *state = process_state_get();
     void *context = NULL;
-    if (!state || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+    if (!state || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS ||
+        !context)
         return (struct ledger_here){.gpu = -1};
     uint64_t changes = atomic_load_explicit(&state->changes, memory_order_acquire) + 1;
     if (known.here.context != context || known.changes != changes) {
@@ -125,20 +127,20 @@ static void show(uint64_t *free_bytes, uint64_t *total)
 }
 
 /* count: the type of both figures in this ABI. */
-#define MEM_GET_INFO(name, count)                                                                                      \
-    cu_result name(count *free_bytes, count *total)                                                                    \
-    {                                                                                                                  \
-        NEED(name);                                                                                                    \
-        cu_result result = real(free_bytes, total);                                                                    \
-        if (result != CUDA_SUCCESS)                                                                                    \
-            return result;                                                                                             \
-        uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0;                          \
-        show(&shown_free, &shown_total);                                                                               \
-        if (free_bytes)                                                                                                \
-            *free_bytes = (count)shown_free;                                                                           \
-        if (total)                                                                                                     \
-            *total = (count)shown_total;                                                                               \
-        return result;                                                                                                 \
+#define MEM_GET_INFO(name, count)                                                             \
+    cu_result name(count *free_bytes, count *total)                                           \
+    {                                                                                         \
+        NEED(name);                                                                           \
+        cu_result result = real(free_bytes, total);                                           \
+        if (result != CUDA_SUCCESS)                                                           \
+            return result;                                                                    \
+        uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0; \
+        show(&shown_free, &shown_total);                                                      \
+        if (free_bytes)                                                                       \
+            *free_bytes = (count)shown_free;                                                  \
+        if (total)                                                                            \
+            *total = (count)shown_total;                                                      \
+        return result;                                                                        \
     }
 
 MEM_GET_INFO(cuMemGetInfo_v2, size_t)
@@ -152,6 +154,7 @@ static uint64_t total_of(cu_device device, uint64_t total)
     return total;
 }
 
-AFTER(cuDeviceTotalMem_v2, (size_t * total, cu_device device), (total, device), *total = total_of(device, *total))
+AFTER(cuDeviceTotalMem_v2, (size_t * total, cu_device device), (total, device),
+      *total = total_of(device, *total))
 AFTER(cuDeviceTotalMem, (unsigned *total, cu_device device), (total, device),
       *total = (unsigned)total_of(device, *total))

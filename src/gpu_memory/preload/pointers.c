@@ -9,7 +9,8 @@ enum { CAPACITY_FIRST = 512 };
 
 void *wiped_map(size_t size)
 {
-    void *out = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *out = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (out == MAP_FAILED)
         return NULL;
     if (madvise(out, size, MADV_WIPEONFORK) == 0)
@@ -18,7 +19,8 @@ void *wiped_map(size_t size)
     return NULL;
 }
 
-/* Addresses are multiples of 256 and more: what is below carries nothing. (The finalizer of MurmurHash3.) */
+/* Addresses are multiples of 256 and more: what is below carries nothing. (The finalizer of
+ * MurmurHash3.) */
 static uint64_t mix(uint64_t key)
 {
     key ^= key >> 33;
@@ -43,7 +45,8 @@ static struct pointer_entry *place_of(struct pointers *pointers, uint64_t key)
 
 static bool grow(struct pointers *pointers)
 {
-    struct pointers larger = {.capacity = pointers->capacity ? pointers->capacity * 2 : CAPACITY_FIRST,
+    struct pointers larger = {.capacity =
+                                  pointers->capacity ? pointers->capacity * 2 : CAPACITY_FIRST,
                               .used = pointers->used};
     larger.entries = wiped_map(larger.capacity * sizeof *larger.entries);
     if (!larger.entries)
@@ -92,7 +95,8 @@ bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_ent
     return true;
 }
 
-bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out)
+bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at,
+                        struct pointer_entry *out)
 {
     for (; *at < pointers->capacity; ++*at)
         if (pointers->entries[*at].key && pointers->entries[*at].owner == owner) {

@@ -1,5 +1,5 @@
-/* pointers: which address is how many bytes: a hash table without a lock of its own. It takes its memory from the
- * kernel, not from the program's malloc. */
+/* pointers: which address is how many bytes: a hash table without a lock of its own. It takes its
+ * memory from the kernel, not from the program's malloc. */
 #ifndef TARE_GPU_MEMORY_PRELOAD_POINTERS_H
 #define TARE_GPU_MEMORY_PRELOAD_POINTERS_H
 
@@ -12,7 +12,7 @@ enum memory_kind { MEMORY_PLAIN = 1, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ASYNC,
 struct pointer_entry {
     uint64_t key; /* 0: nothing here */
     uint64_t live, held;
-    void *owner;  /* context, or pool */
+    void *owner;       /* context, or pool */
     uint8_t kind, gpu; /* gpu: its place in the ledger */
 };
 
@@ -23,10 +23,12 @@ struct pointers { /* all zero: empty */
 
 /* False: the kernel gives no memory. An entry of that key is replaced. */
 bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry);
-bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_entry *out); /* and removes it */
+/* and removes it */
+bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_entry *out);
 
 /* Removes one of that owner, from place *at (first 0) on; false: there are no more. */
-bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out);
+bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at,
+                        struct pointer_entry *out);
 
 /* Memory that a forked child finds zero; NULL: none. */
 void *wiped_map(size_t size);

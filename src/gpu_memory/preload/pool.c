@@ -43,8 +43,9 @@ static uint64_t aligned(uint64_t size)
     return saturating_add(size, ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Far from the limit the driver is not asked after every call what the pool has reserved: it grows when what is had of
- * it no longer fits; now and then all the same, as pieces between others may not have fitted, or it has shrunk. */
+/* Far from the limit the driver is not asked after every call what the pool has reserved: it grows
+ * when what is had of it no longer fits; now and then all the same, as pieces between others may
+ * not have fitted, or it has shrunk. */
 static bool is_settled(const struct process_state *state, struct pool_state *place, uint64_t used)
 {
     enum { NOW_AND_THEN = 256 };
@@ -52,8 +53,8 @@ static bool is_settled(const struct process_state *state, struct pool_state *pla
            ledger_headroom(state, place->gpu) >= PLENTY && ++place->calls % NOW_AND_THEN != 0;
 }
 
-/* The lock is held over this one question, which the driver answers from its own memory, so that answers are
- * booked in their order. */
+/* The lock is held over this one question, which the driver answers from its own memory, so that
+ * answers are booked in their order. */
 static void settle(struct pool_state *place, uint64_t taken, bool gone)
 {
     uint64_t before = place->reserved;
@@ -61,7 +62,8 @@ static void settle(struct pool_state *place, uint64_t taken, bool gone)
     place->reserved = now;
     ledger_adjust(place->gpu, before, now, taken);
     if (now != before)
-        trace_event(GPU_EVENT_POOL, place->gpu, MEMORY_ASYNC, (uint64_t)(uintptr_t)place->pool, now);
+        trace_event(GPU_EVENT_POOL, place->gpu, MEMORY_ASYNC, (uint64_t)(uintptr_t)place->pool,
+                    now);
 }
 
 void pool_settle(void *pool, int gpu, uint64_t taken)
@@ -125,8 +127,8 @@ static struct pool_state *pool_known(struct process_state *state, cu_pool pool, 
     return pool_find(state, pool);
 }
 
-/* Idle memory that pools keep is given back before a program is refused, as the driver itself does when the GPU is
- * full. */
+/* Idle memory that pools keep is given back before a program is refused, as the driver itself does
+ * when the GPU is full. */
 bool pool_reserve(struct process_state *state, struct pool_call *call, uint64_t size)
 {
     struct pool_state *place = call->place = pool_known(state, call->pool, call->gpu);
@@ -163,11 +165,13 @@ static uint64_t use(struct pool_state *place, uint64_t more, uint64_t less)
     return now;
 }
 
-bool pool_given(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry)
+bool pool_given(struct process_state *state, const struct pool_call *call,
+                const struct pointer_entry *entry)
 {
     ledger_lock_to_add(state, entry->gpu, entry->live);
-    bool settled =
-        call->place && is_settled(state, call->place, use(call->place, aligned(entry->live), 0)) && !call->under_way;
+    bool settled = call->place &&
+                   is_settled(state, call->place, use(call->place, aligned(entry->live), 0)) &&
+                   !call->under_way;
     if (settled)
         ledger_add(state, entry);
     process_state_unlock(state);
@@ -182,7 +186,8 @@ bool pool_grown(const struct pool_call *call)
     return !is_over(call->gpu);
 }
 
-void pool_commit(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry)
+void pool_commit(struct process_state *state, const struct pool_call *call,
+                 const struct pointer_entry *entry)
 {
     ledger_lock_to_add(state, entry->gpu, entry->live);
     ledger_add(state, entry);
@@ -191,7 +196,8 @@ void pool_commit(struct process_state *state, const struct pool_call *call, cons
     trace_event(GPU_EVENT_ALLOCATE, entry->gpu, entry->kind, entry->key, entry->live);
 }
 
-void pool_cancel(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry)
+void pool_cancel(struct process_state *state, const struct pool_call *call,
+                 const struct pointer_entry *entry)
 {
     trim(call->pool);
     pool_settle(call->pool, call->gpu, 0);

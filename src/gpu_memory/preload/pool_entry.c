@@ -15,23 +15,27 @@ struct pooled {
 static cu_result allocate(const struct pooled *options)
 {
     return options->allocate ? options->allocate(options->out, options->size, options->stream)
-                             : options->allocate_from(options->out, options->size, options->pool, options->stream);
+                             : options->allocate_from(options->out, options->size, options->pool,
+                                                      options->stream);
 }
 
-/* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
+/* While a stream is captured the call makes a node of a graph, whose memory belongs to the
+ * graph. */
 static bool is_captured(const struct process_state *state, cu_stream stream, bool per_thread)
 {
     int status = 0;
     if (!atomic_load_explicit(&state->captures, memory_order_relaxed))
         return false;
-    __typeof__(&cuStreamIsCapturing) ask = per_thread ? REAL(cuStreamIsCapturing_ptsz) : REAL(cuStreamIsCapturing);
+    __typeof__(&cuStreamIsCapturing) ask =
+        per_thread ? REAL(cuStreamIsCapturing_ptsz) : REAL(cuStreamIsCapturing);
     return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
 }
 
 /* The GPU of the pool that the call takes from, and that pool; -1: it is not followed. */
 static struct pool_call find_pool(struct process_state *state, const struct pooled *options)
 {
-    struct pool_call call = {.pool = options->pool, .gpu = options->pool ? pool_gpu(state, options->pool) : -1};
+    struct pool_call call = {.pool = options->pool,
+                             .gpu = options->pool ? pool_gpu(state, options->pool) : -1};
     if (call.gpu >= 0)
         return call;
     struct ledger_here here = ledger_here();
@@ -42,7 +46,8 @@ static struct pool_call find_pool(struct process_state *state, const struct pool
 }
 
 /* What could not be foreseen to fit is looked at after the driver gave it. */
-static cu_result commit(struct process_state *state, const struct pooled *options, const struct pool_call *call)
+static cu_result commit(struct process_state *state, const struct pooled *options,
+                        const struct pool_call *call)
 {
     struct pointer_entry entry = {.key = *options->out,
                                   .live = options->size,
@@ -51,7 +56,8 @@ static cu_result commit(struct process_state *state, const struct pooled *option
                                   .gpu = (uint8_t)call->gpu};
     if (pool_given(state, call, &entry))
         return CUDA_SUCCESS;
-    __typeof__(&cuMemFreeAsync) give_back = options->per_thread ? REAL(cuMemFreeAsync_ptsz) : REAL(cuMemFreeAsync);
+    __typeof__(&cuMemFreeAsync) give_back =
+        options->per_thread ? REAL(cuMemFreeAsync_ptsz) : REAL(cuMemFreeAsync);
     bool fits = pool_grown(call);
     if (!fits && give_back && give_back(*options->out, options->stream) == CUDA_SUCCESS) {
         pool_cancel(state, call, &entry);
@@ -82,25 +88,30 @@ static cu_result pool_allocate(const struct pooled *options)
 
 cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
 {
-    return pool_allocate(&(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync), NULL, false});
+    return pool_allocate(
+        &(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync), NULL, false});
 }
 
 cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
 {
-    return pool_allocate(&(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync_ptsz), NULL, true});
+    return pool_allocate(
+        &(struct pooled){out, size, NULL, stream, REAL(cuMemAllocAsync_ptsz), NULL, true});
 }
 
 cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    return pool_allocate(&(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync), false});
+    return pool_allocate(
+        &(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync), false});
 }
 
 cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    return pool_allocate(&(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync_ptsz), true});
+    return pool_allocate(
+        &(struct pooled){out, size, pool, stream, NULL, REAL(cuMemAllocFromPoolAsync_ptsz), true});
 }
 
-static cu_result free_async(__typeof__(&cuMemFreeAsync) real, cu_pointer pointer, cu_stream stream, bool per_thread)
+static cu_result free_async(__typeof__(&cuMemFreeAsync) real, cu_pointer pointer, cu_stream stream,
+                            bool per_thread)
 {
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
@@ -127,7 +138,9 @@ cu_result cuMemPoolCreate(cu_pool *out, const struct cu_options *options)
 {
     NEED(cuMemPoolCreate);
     cu_result result = real(out, options);
-    int gpu = result == CUDA_SUCCESS && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
+    int gpu = result == CUDA_SUCCESS && options->place.type == CU_PLACE_DEVICE
+                  ? ledger_gpu(options->place.id)
+                  : -1;
     if (gpu >= 0)
         pool_settle(*out, gpu, 0);
     return result;
@@ -185,12 +198,12 @@ static void captures(void)
         atomic_store(&state->captures, true);
 }
 
-#define BEGIN_CAPTURE(name, parameters, arguments)                                                                     \
-    cu_result name parameters                                                                                          \
-    {                                                                                                                  \
-        __typeof__(&name) real = REAL(name);                                                                           \
-        captures();                                                                                                    \
-        return real ? real arguments : CUDA_ERROR_NOT_FOUND;                                                           \
+#define BEGIN_CAPTURE(name, parameters, arguments)           \
+    cu_result name parameters                                \
+    {                                                        \
+        __typeof__(&name) real = REAL(name);                 \
+        captures();                                          \
+        return real ? real arguments : CUDA_ERROR_NOT_FOUND; \
     }
 
 BEGIN_CAPTURE(cuStreamBeginCapture, (cu_stream stream), (stream))
@@ -198,8 +211,10 @@ BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (cu_stream stream), (stream))
 BEGIN_CAPTURE(cuStreamBeginCapture_v2, (cu_stream stream, int mode), (stream, mode))
 BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (cu_stream stream, int mode), (stream, mode))
 BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
-              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count, int mode),
+              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count,
+               int mode),
               (stream, graph, nodes, edges, count, mode))
 BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
-              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count, int mode),
+              (cu_stream stream, void *graph, const void *nodes, const void *edges, size_t count,
+               int mode),
               (stream, graph, nodes, edges, count, mode))

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The program may change its environment before it first allocates: what was in it when it started counts. */
+/* The program may change its environment before it first allocates: what was in it when it started
+ * counts. */
 static char ledger_words[4096], trace_path[4096];
-/* As found when the program started, for its forked children too: later it may have no descriptor left to open it. */
+/* As found when the program started, for its forked children too: later it may have no descriptor
+ * left to open it. */
 static struct gpu_ledger *ledger_mapped;
 _Atomic(struct process_state *) process_state_page;
 
@@ -52,8 +54,8 @@ static bool is_ours(const char *path)
     return length >= (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* What is at that path is the ledger only if its length is fixed (no SIGBUS, ever) and its nonce is the one
- * told. */
+/* What is at that path is the ledger only if its length is fixed (no SIGBUS, ever) and its nonce is
+ * the one told. */
 static struct gpu_ledger *ledger_open(const char *path, const char *nonce)
 {
     int fd = is_ours(path) ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
@@ -89,7 +91,8 @@ static struct gpu_ledger *ledger_seek(const char *pattern, const char *nonce)
     char path[64];
     struct gpu_ledger *found = NULL;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (ssize_t got; proc >= 0 && !found && (got = syscall(SYS_getdents64, proc, entries, sizeof entries)) > 0;)
+    for (ssize_t got;
+         proc >= 0 && !found && (got = syscall(SYS_getdents64, proc, entries, sizeof entries)) > 0;)
         for (ssize_t at = 0; at < got && !found;) {
             const struct entry *entry = (const void *)(entries + at);
             at += entry->length;
@@ -111,7 +114,8 @@ static struct gpu_ledger *ledger_find(void)
     if (!nonce || strlen(nonce) != GPU_LEDGER_NONCE)
         return NULL;
     for (const char *path; (path = strtok_r(NULL, ":", &rest));) {
-        struct gpu_ledger *found = strchr(path, '*') ? ledger_seek(path, nonce) : ledger_open(path, nonce);
+        struct gpu_ledger *found =
+            strchr(path, '*') ? ledger_seek(path, nonce) : ledger_open(path, nonce);
         if (found)
             return found;
     }
@@ -138,8 +142,8 @@ struct process_stat {
     uint64_t threads, start_ticks;
 };
 
-/* /proc/PID/stat: fields 3, 20 and 22, counted after the last bracket: the command may hold any. False: it cannot be
- * told (no descriptor is left, it is hidden, it is gone now). */
+/* /proc/PID/stat: fields 3, 20 and 22, counted after the last bracket: the command may hold any.
+ * False: it cannot be told (no descriptor is left, it is hidden, it is gone now). */
 static bool stat_read(pid_t pid, struct process_stat *out)
 {
     char path[32], text[1024];
@@ -174,10 +178,10 @@ static bool proc_is_ours(void)
     return strcmp(text, self) == 0;
 }
 
-/* Dead is only of whom the kernel says so: there is none of that number, or one that began after the place was
- * taken, or one that only waits for its parent. (While other threads run, a leader that has ended looks the same but
- * for their number.) Whoever cannot be judged lives: what is counted wrongly is counted too high, and no limit is
- * passed. */
+/* Dead is only of whom the kernel says so: there is none of that number, or one that began after
+ * the place was taken, or one that only waits for its parent. (While other threads run, a leader
+ * that has ended looks the same but for their number.) Whoever cannot be judged lives: what is
+ * counted wrongly is counted too high, and no limit is passed. */
 static bool is_dead(const struct gpu_ledger_process *process, uint64_t namespace)
 {
     struct process_stat stat;
@@ -191,10 +195,10 @@ static bool is_dead(const struct gpu_ledger_process *process, uint64_t namespace
     return waits || stat.start_ticks > process->since_ticks;
 }
 
-/* One of several that see it takes its figures out of the totals. While they stood there another may have got the
- * place. */
-static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process *process, int32_t pid,
-                           uint64_t since_ticks)
+/* One of several that see it takes its figures out of the totals. While they stood there another
+ * may have got the place. */
+static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process *process,
+                           int32_t pid, uint64_t since_ticks)
 {
     uint32_t used = GPU_LEDGER_USED;
     if (!atomic_compare_exchange_strong(&process->state, &used, GPU_LEDGER_TAKING))
@@ -202,7 +206,8 @@ static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process 
     bool same = process->pid == pid && process->since_ticks == since_ticks;
     if (same)
         ledger_remove_process(ledger, process);
-    atomic_store_explicit(&process->state, same ? GPU_LEDGER_GONE : GPU_LEDGER_USED, memory_order_release);
+    atomic_store_explicit(&process->state, same ? GPU_LEDGER_GONE : GPU_LEDGER_USED,
+                          memory_order_release);
 }
 
 /* Places are taken from the first on. */
@@ -215,8 +220,8 @@ static size_t places_taken(const struct gpu_ledger *ledger)
 static bool has_some(const struct gpu_ledger_process *process, int gpu)
 {
     const struct gpu_ledger_use *use = &process->gpus[gpu < 0 ? 0 : gpu];
-    return gpu < 0 || atomic_load(&use->live) || atomic_load(&use->held) || atomic_load(&use->context) ||
-           atomic_load(&use->reserved);
+    return gpu < 0 || atomic_load(&use->live) || atomic_load(&use->held) ||
+           atomic_load(&use->context) || atomic_load(&use->reserved);
 }
 
 void process_state_reap(struct process_state *state, int gpu)
@@ -228,8 +233,8 @@ void process_state_reap(struct process_state *state, int gpu)
         struct gpu_ledger_process *process = &ledger->processes[i];
         int32_t pid = process->pid;
         uint64_t since_ticks = process->since_ticks;
-        if (process != state->place && atomic_load(&process->state) == GPU_LEDGER_USED && has_some(process, gpu) &&
-            is_dead(process, namespace))
+        if (process != state->place && atomic_load(&process->state) == GPU_LEDGER_USED &&
+            has_some(process, gpu) && is_dead(process, namespace))
             remove_process(ledger, process, pid, since_ticks);
     }
     errno = kept;
@@ -269,7 +274,8 @@ static void command_read(char out[GPU_LEDGER_COMMAND])
         prctl(PR_GET_NAME, out);
 }
 
-/* A free one, else that of a process that is gone: its figures are lost then, the totals are not. */
+/* A free one, else that of a process that is gone: its figures are lost then, the totals are
+ * not. */
 static struct gpu_ledger_process *place_find(struct gpu_ledger *ledger)
 {
     struct gpu_ledger_process *place = place_claim(ledger, GPU_LEDGER_FREE);
@@ -331,7 +337,8 @@ struct process_state *process_state_set_up(void)
 void process_state_wait(struct process_state *state)
 {
     enum { TURNS = 100, NAP_NS = 50000 };
-    for (unsigned turn = 0; atomic_flag_test_and_set_explicit(&state->spin, memory_order_acquire); turn++) {
+    for (unsigned turn = 0; atomic_flag_test_and_set_explicit(&state->spin, memory_order_acquire);
+         turn++) {
         if (turn < TURNS)
             continue;
         int kept = errno;
@@ -340,8 +347,8 @@ void process_state_wait(struct process_state *state)
     }
 }
 
-/* Opened anew for each: a program may close a descriptor that it does not know, and give its number to a file of
- * its own. */
+/* Opened anew for each: a program may close a descriptor that it does not know, and give its number
+ * to a file of its own. */
 static void append(const char *path, const struct gpu_ledger_event *event)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -352,7 +359,8 @@ static void append(const char *path, const struct gpu_ledger_event *event)
     close(fd);
 }
 
-void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t address, uint64_t bytes)
+void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t address,
+                 uint64_t bytes)
 {
     if (!trace_path[0])
         return;

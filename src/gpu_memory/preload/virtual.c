@@ -1,5 +1,6 @@
-/* Physical memory that is made, mapped and released apart. It lives until its last handle is released and its last mapping unmapped
- * (CUDA Driver API, Virtual Memory Management). Where there is no ledger, all of it does nothing. */
+/* Physical memory that is made, mapped and released apart. It lives until its last handle is
+ * released and its last mapping unmapped (CUDA Driver API, Virtual Memory Management). Where there
+ * is no ledger, all of it does nothing. */
 #include "gpu_memory/preload/driver.h"
 #include "gpu_memory/preload/ledger.h"
 
@@ -94,7 +95,8 @@ static struct virtual_memory *memory_of(struct virtuals *virtuals, cu_handle han
 
 static void handle_put(struct virtuals *virtuals, cu_handle handle, struct virtual_memory *memory)
 {
-    pointers_put(&virtuals->handles, &(struct pointer_entry){.key = handle, .owner = memory, .kind = MEMORY_VIRTUAL});
+    pointers_put(&virtuals->handles,
+                 &(struct pointer_entry){.key = handle, .owner = memory, .kind = MEMORY_VIRTUAL});
     memory->handles++;
 }
 
@@ -110,11 +112,13 @@ static void virtual_made(cu_handle handle, int gpu, uint64_t size, uint64_t held
         }
     }
     ledger_commit(
-        &(struct pointer_entry){.key = handle, .live = size, .held = held, .kind = MEMORY_VIRTUAL, .gpu = (uint8_t)gpu},
+        &(struct pointer_entry){
+            .key = handle, .live = size, .held = held, .kind = MEMORY_VIRTUAL, .gpu = (uint8_t)gpu},
         held);
 }
 
-/* Retained and imported handles of one memory may have one value: it is known as long as there is one of them. */
+/* Retained and imported handles of one memory may have one value: it is known as long as there is
+ * one of them. */
 static struct virtual_memory *virtual_handle_remove(cu_handle handle)
 {
     LOCKED struct virtuals *virtuals = virtuals_lock();
@@ -174,7 +178,8 @@ static void virtual_mapped(cu_handle handle, cu_pointer start, uint64_t size)
 {
     LOCKED struct virtuals *virtuals = virtuals_lock();
     struct virtual_memory *memory = virtuals ? memory_of(virtuals, handle) : NULL;
-    if (memory && (virtuals->mapping_count < virtuals->mapping_capacity || mappings_grow(virtuals))) {
+    if (memory &&
+        (virtuals->mapping_count < virtuals->mapping_capacity || mappings_grow(virtuals))) {
         size_t at = mapping_at(virtuals, start);
         memmove(virtuals->mappings + at + 1, virtuals->mappings + at,
                 (virtuals->mapping_count - at) * sizeof *virtuals->mappings);
@@ -208,7 +213,8 @@ static void virtual_retained(cu_handle handle, cu_pointer within)
         handle_put(virtuals, handle, virtuals->mappings[at].memory);
 }
 
-/* Counted where it was made; where this process made it itself, its handle may have the value of the one it has. */
+/* Counted where it was made; where this process made it itself, its handle may have the value of
+ * the one it has. */
 static void virtual_imported(cu_handle handle)
 {
     LOCKED struct virtuals *virtuals = virtuals_lock();
@@ -221,10 +227,12 @@ static void virtual_imported(cu_handle handle)
         handle_put(virtuals, handle, memory);
 }
 
-cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *options, unsigned long long flags)
+cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *options,
+                      unsigned long long flags)
 {
     NEED(cuMemCreate);
-    int gpu = options && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
+    int gpu =
+        options && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
     if (gpu < 0)
         return real(out, size, options, flags);
     uint64_t held = ledger_held(size);
@@ -251,12 +259,13 @@ cu_result cuMemRelease(cu_handle handle)
     return result;
 }
 
-AFTER(cuMemMap, (cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags),
+AFTER(cuMemMap,
+      (cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags),
       (pointer, size, offset, handle, flags), virtual_mapped(handle, pointer, size))
 AFTER(cuMemRetainAllocationHandle, (cu_handle * out, void *address), (out, address),
       virtual_retained(*out, (cu_pointer)(uintptr_t)address))
-AFTER(cuMemImportFromShareableHandle, (cu_handle * out, void *shared, int type), (out, shared, type),
-      virtual_imported(*out))
+AFTER(cuMemImportFromShareableHandle, (cu_handle * out, void *shared, int type),
+      (out, shared, type), virtual_imported(*out))
 
 cu_result cuMemUnmap(cu_pointer pointer, size_t size)
 {

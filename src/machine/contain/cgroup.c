@@ -17,10 +17,10 @@
 enum { MOUNTINFO_MAX = 4 << 20, CGROUP_FILE_MAX = 65536 };
 static const long CGROUP2_MAGIC = 0x63677270; /* CGROUP2_SUPER_MAGIC of linux/magic.h */
 
-/* The last cgroup v2 mount listed covers earlier ones; our cgroup is seen through it when its root is a folder
- * above. */
-char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup, size_t cgroup_length,
-                      bool at_root)
+/* The last cgroup v2 mount listed covers earlier ones; our cgroup is seen through it when its root
+ * is a folder above. */
+char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup,
+                      size_t cgroup_length, bool at_root)
 {
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     char own[4096];
@@ -55,25 +55,27 @@ bool cgroup_has_memory(const char *cgroup, const char *file)
     char words[1024], *rest = NULL;
     if (folder_read(cgroup, file, words, sizeof words) < 0)
         return false;
-    for (const char *word = strtok_r(words, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+    for (const char *word = strtok_r(words, " \n", &rest); word;
+         word = strtok_r(NULL, " \n", &rest))
         if (strcmp(word, "memory") == 0)
             return true;
     return false;
 }
 
-/* A controller reaches our leaves only when their parent hands it down; refused where the parent has
- * processes of its own (except at the root), which costs the limit and nothing else. */
+/* A controller reaches our leaves only when their parent hands it down; refused where the parent
+ * has processes of its own (except at the root), which costs the limit and nothing else. */
 static void hand_down(const char *parent)
 {
-    if (cgroup_has_memory(parent, "cgroup.controllers") && !cgroup_has_memory(parent, "cgroup.subtree_control"))
+    if (cgroup_has_memory(parent, "cgroup.controllers") &&
+        !cgroup_has_memory(parent, "cgroup.subtree_control"))
         cgroup_write(parent, "cgroup.subtree_control", "+memory");
 }
 
 /* Makes a folder there, which stays when it has a name to keep. */
 static bool parent_try(const char *parent, const char *kept, struct err *err)
 {
-    AUTO_FREE char *trial =
-        kept ? mem_printf("%s/%s", parent, kept) : mem_printf("%s/" TARE_NAME "-trial-%d", parent, (int)getpid());
+    AUTO_FREE char *trial = kept ? mem_printf("%s/%s", parent, kept)
+                                 : mem_printf("%s/" TARE_NAME "-trial-%d", parent, (int)getpid());
     if (mkdir(trial, 0755) != 0 && errno != EEXIST)
         return err_sys(err, "mkdir %s", trial);
     AUTO_FREE char *procs = mem_printf("%s/cgroup.procs", trial);
@@ -131,7 +133,8 @@ static char *parent_of_scope(bool insist, const char *kept, struct err *err)
     if (!scope_manager_there())
         err_set(&why, "there is no systemd user manager");
     else if (!insist && !scope_outlives_login(own, geteuid(), linger, user ? user->pw_name : NULL))
-        err_set(&why, "a scope of systemd's user manager would end with your last login ('loginctl enable-linger' "
+        err_set(&why, "a scope of systemd's user manager would end with your last login ('loginctl "
+                      "enable-linger' "
                       "changes that, '--containment cgroup' takes it as it is)");
     else if (scope_enter(&why))
         return parent_of_own(kept, err);
@@ -183,12 +186,14 @@ bool cgroup_is_leaf_of(const char *leaf, const char *tag)
     size_t length = strlen(leaf), name_length = strlen(name);
     struct statfs fs;
     struct stat status;
-    if (leaf[0] != '/' || strchr(tag, '/') || length < name_length || strcmp(leaf + length - name_length, name) != 0)
+    if (leaf[0] != '/' || strchr(tag, '/') || length < name_length ||
+        strcmp(leaf + length - name_length, name) != 0)
         return false;
     /* A link could change between this check and the write to cgroup.kill. */
     AUTO_FREE char *real = realpath(leaf, NULL);
-    return real && strcmp(real, leaf) == 0 && statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC &&
-           lstat(leaf, &status) == 0 && status.st_uid == geteuid();
+    return real && strcmp(real, leaf) == 0 && statfs(leaf, &fs) == 0 &&
+           (long)fs.f_type == CGROUP2_MAGIC && lstat(leaf, &status) == 0 &&
+           status.st_uid == geteuid();
 }
 
 void cgroup_limit_memory(const char *leaf, uint64_t bytes)
@@ -275,8 +280,9 @@ bool cgroup_enter_runner(const char *parent, struct err *err)
     return cgroup_write(own, "cgroup.procs", "0") || err_sys(err, "enter %s", own);
 }
 
-/* The folder and the files by which processes are moved and controllers handed down; limits stay whose they were. There are no links in
- * a cgroup file system, and each step is taken from the folder that was opened. */
+/* The folder and the files by which processes are moved and controllers handed down; limits stay
+ * whose they were. There are no links in a cgroup file system, and each step is taken from the
+ * folder that was opened. */
 static bool hand_over(int folder, uid_t uid, gid_t gid)
 {
     static const char *const files[] = {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"};
@@ -302,8 +308,8 @@ static bool delegate_below(const char *parent, uid_t uid, gid_t gid)
     AUTO_CLOSE int top = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int user = top >= 0 ? make_below(top, user_name) : -1;
     AUTO_CLOSE int runner = user >= 0 ? make_below(user, runner_name) : -1;
-    return runner >= 0 && cgroup_write_at(runner, "cgroup.procs", "0") && hand_over(runner, uid, gid) &&
-           hand_over(user, uid, gid);
+    return runner >= 0 && cgroup_write_at(runner, "cgroup.procs", "0") &&
+           hand_over(runner, uid, gid) && hand_over(user, uid, gid);
 }
 
 bool cgroup_delegate(uid_t uid, gid_t gid)

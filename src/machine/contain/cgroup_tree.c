@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not
- * removed. */
+/* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel,
+ * only not removed. */
 enum { DEPTH_MAX = 64, CLEAN_AGE_S = 60 };
 
 bool cgroup_write_at(int dir, const char *file, const char *value)
@@ -29,15 +29,16 @@ bool cgroup_write(const char *folder, const char *file, const char *value)
     return dir >= 0 && cgroup_write_at(dir, file, value);
 }
 
-/* Visits every cgroup below dir, children first, then dir itself; takes dir. name is that of dir in parent; parent is
- * -1 for the leaf. */
+/* Visits every cgroup below dir, children first, then dir itself; takes dir. name is that of dir in
+ * parent; parent is -1 for the leaf. */
 typedef void visit_fn(void *context, int dir, int parent, const char *name);
 
 static void visit(int dir, int parent, const char *name, int depth, visit_fn *each, void *context)
 {
     AUTO_DIR DIR *listing = depth < DEPTH_MAX ? fs_list(dir, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
-        if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
             continue;
         int child = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (child >= 0)
@@ -93,8 +94,8 @@ bool cgroup_remove(const char *leaf)
 /* "runner": where a runner was; "user": what root has handed to somebody. */
 static bool is_ours(const char *name)
 {
-    static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-", TARE_NAME "-runner-",
-                                        TARE_NAME "-user-"};
+    static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-",
+                                        TARE_NAME "-runner-", TARE_NAME "-user-"};
     EACH_OF (kind, kinds)
         if (strncmp(name, *kind, strlen(*kind)) == 0)
             return true;
@@ -109,7 +110,8 @@ void cgroup_clean(const char *parent)
         struct stat info;
         if (!is_ours(entry->d_name))
             continue;
-        /* A leaf is made a moment before its job enters it; one that has been made lately may be such a one. */
+        /* A leaf is made a moment before its job enters it; one that has been made lately may be
+         * such a one. */
         if (fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             now_ns / NS_PER_S - info.st_ctime < CLEAN_AGE_S)
             continue;

@@ -16,7 +16,8 @@ static void wait_at_gate(int gate)
         _exit(0);
 }
 
-/* The raw calls: glibc's would try to tell the threads that this copy of the runner does not have. */
+/* The raw calls: glibc's would try to tell the threads that this copy of the runner does not
+ * have. */
 static bool become_user(const struct init_plan *plan)
 {
     return !plan->change_user || (syscall(SYS_setgroups, plan->group_count, plan->groups) == 0 &&
@@ -24,8 +25,8 @@ static bool become_user(const struct init_plan *plan)
                                   syscall(SYS_setresuid, plan->uid, plan->uid, plan->uid) == 0);
 }
 
-/* What is shared stays open in the command too, under its number: whom the init's capabilities keep out of its files
- * (in a user namespace) finds it here. */
+/* What is shared stays open in the command too, under its number: whom the init's capabilities keep
+ * out of its files (in a user namespace) finds it here. */
 static bool keep_only(unsigned shared)
 {
     return fcntl((int)shared, F_SETFD, 0) == 0 && (shared == 4 || sys_close_range(4, shared - 1)) &&
@@ -64,7 +65,8 @@ static bool limit_cpu(uint64_t seconds)
 
 _Noreturn void init_command(const struct init_plan *plan, int gate, int failure)
 {
-    /* A process group of its own, so that a job that signals its own group does not hit its init. */
+    /* A process group of its own, so that a job that signals its own group does not hit its
+     * init. */
     if (!plan->foreground_tty)
         setpgid(0, 0);
     else if (!plan->pidns)

@@ -1,4 +1,5 @@
-/* A program that looks at a job from within: in its namespaces, so that it sees what the job sees and can write no more than it. */
+/* A program that looks at a job from within: in its namespaces, so that it sees what the job sees
+ * and can write no more than it. */
 #include "machine/contain/contain.h"
 #include "machine/contain/init.h"
 #include "machine/contain/sys.h"
@@ -32,7 +33,8 @@ static void become(const struct entry *entry)
     const struct rlimit size = {OUTPUT_BYTES, OUTPUT_BYTES};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(entry->out, 1) < 0 || dup2(1, 2) < 0 || !sys_close_range(3, UINT_MAX))
+    if (null < 0 || dup2(null, 0) < 0 || dup2(entry->out, 1) < 0 || dup2(1, 2) < 0 ||
+        !sys_close_range(3, UINT_MAX))
         _exit(EXIT_NOT_ENTERED);
     /* No more than the command itself has: the program may be the training's own. */
     if (entry->namespaces && !init_rights_drop())
@@ -52,7 +54,8 @@ static void enter(const struct entry *entry)
     int status = 0;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Until it executes the program it is a copy of the runner, into which no process of the job may look. */
+    /* Until it executes the program it is a copy of the runner, into which no process of the job
+     * may look. */
     prctl(PR_SET_DUMPABLE, 0);
     if (entry->namespaces && syscall(SYS_setns, entry->init, entry->namespaces) != 0)
         _exit(EXIT_NOT_ENTERED);
@@ -79,7 +82,8 @@ pid_t job_enter(const struct job *job, const struct job_look *look, int *pidfd, 
     }
     struct entry entry = {
         .init = init,
-        .namespaces = (layers->pidns ? CLONE_NEWPID | CLONE_NEWNS : 0) | (layers->userns ? CLONE_NEWUSER : 0),
+        .namespaces =
+            (layers->pidns ? CLONE_NEWPID | CLONE_NEWNS : 0) | (layers->userns ? CLONE_NEWUSER : 0),
         .out = look->out,
         .cwd = look->cwd,
         .argv = look->argv->items,

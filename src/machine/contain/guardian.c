@@ -16,13 +16,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* Jobs are ended in turns, so that one that is stuck does not keep the guardian from the others; then it is given
- * up. */
+/* Jobs are ended in turns, so that one that is stuck does not keep the guardian from the others;
+ * then it is given up. */
 static const double TURN_S = 1;
 static const int64_t GIVE_UP_NS = 60 * NS_PER_S;
 
-/* Calls of guardian_check that it may leave unanswered; how long a new one is waited for. Counted, not timed: a runner that was
- * stopped itself has no right to be impatient. */
+/* Calls of guardian_check that it may leave unanswered; how long a new one is waited for. Counted,
+ * not timed: a runner that was stopped itself has no right to be impatient. */
 enum { SILENT_MAX = 3, READY_MS = 1000 };
 
 /* ASK is answered by a byte. */
@@ -112,7 +112,8 @@ static _Noreturn void guard(int socket, int runner)
     for (;;) {
         if (poll(wait, 2, -1) < 0)
             continue;
-        bool dead = wait[1].revents != 0; /* looked at before the socket: what was said before death is heard */
+        /* looked at before the socket: what was said before death is heard */
+        bool dead = wait[1].revents != 0;
         if (!listen_to_runner(socket, &watch) || dead)
             break;
     }
@@ -120,14 +121,16 @@ static _Noreturn void guard(int socket, int runner)
     _exit(0);
 }
 
-/* The child's side: nothing of the caller's stays open, above all no pipe that somebody waits on. */
+/* The child's side: nothing of the caller's stays open, above all no pipe that somebody waits
+ * on. */
 static _Noreturn void guardian_main(int socket, int runner)
 {
     sys_signals_block_all(); /* for good: how the caller had set them does not matter */
     prctl(PR_SET_NAME, TARE_NAME "-guardian", 0, 0, 0);
     setsid();
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, 10), high_runner = fcntl(runner, F_DUPFD_CLOEXEC, 10);
+    int high_socket = fcntl(socket, F_DUPFD_CLOEXEC, 10),
+        high_runner = fcntl(runner, F_DUPFD_CLOEXEC, 10);
     for (int fd = 0; fd <= 2; fd++)
         if (null < 0 || dup2(null, fd) < 0)
             close(fd);
@@ -183,14 +186,16 @@ struct guardian *guardian_start(struct err *err)
 /* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
 static bool say(struct guardian *guardian, const struct message *message, struct err *err)
 {
-    return sys_send(guardian->socket, message, sizeof *message) || err_sys(err, "tell the guardian");
+    return sys_send(guardian->socket, message, sizeof *message) ||
+           err_sys(err, "tell the guardian");
 }
 
-static bool job_message(enum message_kind kind, const struct job_identity *identity, struct message *out,
-                        struct err *err)
+static bool job_message(enum message_kind kind, const struct job_identity *identity,
+                        struct message *out, struct err *err)
 {
     size_t tag = strlen(identity->tag), cgroup = identity->cgroup ? strlen(identity->cgroup) : 0;
-    *out = (struct message){.kind = (int32_t)kind, .pid = identity->pid, .start_time = identity->start_time};
+    *out = (struct message){
+        .kind = (int32_t)kind, .pid = identity->pid, .start_time = identity->start_time};
     if (tag >= sizeof out->tag || cgroup >= sizeof out->cgroup)
         return err_set(err, "the job's identity is too long for the guardian");
     memcpy(out->boot_id, identity->boot_id, sizeof out->boot_id);
@@ -267,9 +272,10 @@ static bool replace(struct guardian *guardian, struct err *err)
     bool told = true;
     for (size_t i = 0; told && i < guardian->watch.count; i++)
         told = say(guardian, &guardian->watch.jobs[i], err);
-    bool ready = told && ask(guardian, err) &&
-                 (poll(&answer, 1, READY_MS) == 1 || err_set(err, "the new guardian does not answer")) &&
-                 (hear(guardian) || err_set(err, "the new guardian is dead"));
+    bool ready =
+        told && ask(guardian, err) &&
+        (poll(&answer, 1, READY_MS) == 1 || err_set(err, "the new guardian does not answer")) &&
+        (hear(guardian) || err_set(err, "the new guardian is dead"));
     if (!ready) {
         end_guardian(guardian);
         guardian->heard_ns = heard_ns;

@@ -9,7 +9,8 @@
 
 enum { LINK_MAX_BYTES = 64, FDINFO_MAX = 4096 };
 
-/* "flags:\t0100001": octal; its last digit is the access mode of open(2), of which 0 is reading alone. */
+/* "flags:\t0100001": octal; its last digit is the access mode of open(2), of which 0 is reading
+ * alone. */
 static bool writes(int process, const char *name)
 {
     char path[300], text[FDINFO_MAX];
@@ -47,7 +48,8 @@ static int process_holds(int proc, pid_t pid, const char *pipe)
     return fds ? holds(process, fds, pipe) : process >= 0 ? -1 : 0;
 }
 
-size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max, size_t *hidden)
+size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max,
+                       size_t *hidden)
 {
     char pipe[LINK_MAX_BYTES];
     size_t count = 0;
@@ -63,7 +65,8 @@ size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *memb
         if (found <= 0)
             continue;
         if (count < max) {
-            members[count] = (struct job_member){.pid = stat.pid, .start_time = stat.start_time, .state = stat.state};
+            members[count] = (struct job_member){
+                .pid = stat.pid, .start_time = stat.start_time, .state = stat.state};
             snprintf(members[count].command, sizeof members[count].command, "%s", stat.comm);
         }
         count++;

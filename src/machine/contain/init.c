@@ -19,7 +19,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long a tree without a pid namespace is fought when the runner has died; the guardian fights it too. */
+/* How long a tree without a pid namespace is fought when the runner has died; the guardian fights
+ * it too. */
 static const int64_t END_TREE_NS = 60 * NS_PER_S, CHASE_NS = 5 * NS_PER_MS;
 static const double END_PASS_S = 0.1;
 
@@ -49,7 +50,8 @@ const char *init_step_text(int step)
     case INIT_STEP_OWN_SHM:
         return "mount a /dev/shm of its own (\"private\": {\"shm\"})";
     case INIT_STEP_OWN_TMP:
-        return "mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor the training may be";
+        return "mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor "
+               "the training may be";
     case INIT_STEP_FORK:
         return "fork the command";
     default:
@@ -79,12 +81,13 @@ static bool map_user(const struct init_plan *plan)
     struct init_order mapped = {0};
     if (plan->map_by_runner)
         mapped = mapped_by_runner(plan);
-    /* A runner that has changed its user is not dumpable, and then its /proc files belong to root. */
+    /* A runner that has changed its user is not dumpable, and then its /proc files belong to
+     * root. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     if (!mapped.users_mapped && !write_once("/proc/self/uid_map", plan->uid_map))
         return false;
-    return mapped.groups_mapped ||
-           (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/gid_map", plan->gid_map));
+    return mapped.groups_mapped || (write_once("/proc/self/setgroups", "deny") &&
+                                    write_once("/proc/self/gid_map", plan->gid_map));
 }
 
 static int enter_namespaces(const struct init_plan *plan, struct init_report *ready)
@@ -104,7 +107,8 @@ static void sort(int *fds, size_t count)
         }
 }
 
-/* Whatever else the runner has open: its journal, other jobs' pipes, the ends of their control sockets. */
+/* Whatever else the runner has open: its journal, other jobs' pipes, the ends of their control
+ * sockets. */
 static void close_others(const struct init_plan *plan)
 {
     int keep[] = {0,
@@ -137,8 +141,9 @@ static bool readable(int fd)
     return poll(&wait, 1, 0) == 1;
 }
 
-/* In a pid namespace the kernel does it all when this process dies with the runner. Both namespaces and user are as
- * they will stay, so nothing clears the setting again; had the runner died before it, the pidfd shows it. */
+/* In a pid namespace the kernel does it all when this process dies with the runner. Both namespaces
+ * and user are as they will stay, so nothing clears the setting again; had the runner died before
+ * it, the pidfd shows it. */
 static void bind_to_runner(const struct init_plan *plan)
 {
     if (plan->pidns)
@@ -214,7 +219,8 @@ static uint64_t newest_pid(const struct init_plan *plan)
     return pid;
 }
 
-/* What is sent to the init is meant for the command. What a terminal sends reaches the command without help. */
+/* What is sent to the init is meant for the command. What a terminal sends reaches the command
+ * without help. */
 static void forward(struct init *init)
 {
     struct signalfd_siginfo info;
@@ -296,8 +302,8 @@ static void reap(struct init *init)
         report_end(init);
 }
 
-/* Without a pid namespace nobody else ends the tree of a dead runner as fast. (This init was made by fork(), so it may
- * allocate.) It ends when the kernel says that it has no child left. */
+/* Without a pid namespace nobody else ends the tree of a dead runner as fast. (This init was made
+ * by fork(), so it may allocate.) It ends when the kernel says that it has no child left. */
 static _Noreturn void end_tree(const struct init_plan *plan)
 {
     if (plan->pidns)
@@ -363,22 +369,25 @@ static _Noreturn void serve(struct init *init)
     }
 }
 
-/* Where the filter is not to be had, nobody but the owner of CAP_SYS_ADMIN types if the kernel says so (Linux 6.2). */
+/* Where the filter is not to be had, nobody but the owner of CAP_SYS_ADMIN types if the kernel says
+ * so (Linux 6.2). */
 static int refuse_typing(void)
 {
     char legacy[8];
     if (sys_typing_refuse())
         return 0;
     int error = errno;
-    ssize_t length = proc_read_at(AT_FDCWD, "/proc/sys/dev/tty/legacy_tiocsti", legacy, sizeof legacy);
+    ssize_t length =
+        proc_read_at(AT_FDCWD, "/proc/sys/dev/tty/legacy_tiocsti", legacy, sizeof legacy);
     return error == EACCES && length > 0 && legacy[0] == '0' ? 0 : error;
 }
 
-/* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here
- * inherits it. */
+/* The bare call, for machines with more processors than a cpu_set_t has room for. All that is
+ * forked from here inherits it. */
 static int settle_on(const struct cpus *cpus)
 {
-    return !cpus || syscall(SYS_sched_setaffinity, 0, sizeof cpus->bits, cpus->bits) == 0 ? 0 : errno;
+    return !cpus || syscall(SYS_sched_setaffinity, 0, sizeof cpus->bits, cpus->bits) == 0 ? 0
+                                                                                          : errno;
 }
 
 _Noreturn void init_main(const struct init_plan *plan)

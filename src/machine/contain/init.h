@@ -1,7 +1,7 @@
-/* init: the first process of a job, forked from the runner and never exec'ed: it holds the job's command at a gate,
- * reaps, forwards signals, reports the command's end, and takes the tree with it when the runner dies. In a pid
- * namespace it is a clone of a program that may have threads: until its last breath it only makes system calls,
- * allocates nothing. */
+/* init: the first process of a job, forked from the runner and never exec'ed: it holds the job's
+ * command at a gate, reaps, forwards signals, reports the command's end, and takes the tree with it
+ * when the runner dies. In a pid namespace it is a clone of a program that may have threads: until
+ * its last breath it only makes system calls, allocates nothing. */
 #ifndef TARE_MACHINE_CONTAIN_INIT_H
 #define TARE_MACHINE_CONTAIN_INIT_H
 
@@ -10,7 +10,8 @@
 
 #include <sys/types.h>
 
-/* A folder by its path, and the file that must be found there: on the way to it others may have put something else. */
+/* A folder by its path, and the file that must be found there: on the way to it others may have put
+ * something else. */
 struct init_folder {
     const char *path; /* absolute; NULL: none */
     dev_t dev;
@@ -28,71 +29,87 @@ struct init_plan {
     int cgroup;  /* the leaf's folder, or -1 */
     int shared;  /* kept open for the job to find below /proc; 0: none */
     bool pidns, userns, foreground_tty;
-    bool map_by_runner; /* with userns: the init waits for INIT_MAPPED */
+    bool map_by_runner;   /* with userns: the init waits for INIT_MAPPED */
     pid_t terminal_group; /* the runner's process group, for foreground_tty */
     bool change_user;
     uid_t uid;
     gid_t gid;
     const gid_t *groups;
     size_t group_count;
-    uint64_t cpu_limit_s; /* 0: none */
+    uint64_t cpu_limit_s;    /* 0: none */
     const struct cpus *cpus; /* for sched_setaffinity; NULL: as it is */
     char uid_map[64], gid_map[64];
-    struct init_folder records, own; /* in its namespace the command writes nothing below the first, but for the second */
-    struct init_folder read_only[JOB_READ_ONLY_MAX]; /* nor below these, mounts in them included; path NULL: unused */
-    char *const *hidden; /* folders in whose place the command has empty ones; NULL-terminated, or NULL */
+    /* in its namespace the command writes nothing below the first, but for the second */
+    struct init_folder records, own;
+    /* nor below these, mounts in them included; path NULL: unused */
+    struct init_folder read_only[JOB_READ_ONLY_MAX];
+    /* folders in whose place the command has empty ones; NULL-terminated, or NULL */
+    char *const *hidden;
     bool own_shm, own_ipc, own_tmp; /* struct job_private; the second was cloned */
-    const char *leaf, *tag; /* for the end of the tree without a pid namespace */
+    const char *leaf, *tag;         /* for the end of the tree without a pid namespace */
 };
 
 /* Runner to init. MAPPED, with map_by_runner, comes before all else. */
 enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND, INIT_MAPPED };
 struct init_order {
     int32_t kind, signal;
-    bool users_mapped, groups_mapped; /* MAPPED: what the runner could not map, the init maps to its own user */
+    /* MAPPED: what the runner could not map, the init maps to its own user */
+    bool users_mapped, groups_mapped;
 };
 
 /* Init to runner: one READY at the gate, one ENDED when the command has ended. */
 enum { INIT_READY = 1, INIT_ENDED };
-enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_OWN_SHM, INIT_STEP_OWN_TMP,
-                 INIT_STEP_FORK };
+enum init_step {
+    INIT_STEP_NONE,
+    INIT_STEP_USER_MAP,
+    INIT_STEP_PRIVATE_MOUNTS,
+    INIT_STEP_MOUNT_PROC,
+    INIT_STEP_OWN_SHM,
+    INIT_STEP_OWN_TMP,
+    INIT_STEP_FORK
+};
 struct init_report {
     int32_t kind;
-    int32_t step, error; /* READY: what was refused, and errno; the init has gone then */
+    int32_t step, error;  /* READY: what was refused, and errno; the init has gone then */
     int32_t cgroup_error; /* READY: errno when the command could not enter the leaf; else 0 */
     int32_t status;       /* ENDED: as wait(2) gives it */
     int32_t exec_errno;   /* ENDED: nothing was executed */
-    int32_t command; /* READY: pid of the command's process, as the init sees it */
-    int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
-    int32_t typing_error; /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
-    int32_t records_error; /* READY: errno when the command can write the plan's records, or read_only; else 0 */
+    int32_t command;      /* READY: pid of the command's process, as the init sees it */
+    int32_t cpus_error;   /* READY: errno when the processors were refused; else 0 */
+    /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
+    int32_t typing_error;
+    /* READY: errno when the command can write the plan's records, or read_only; else 0 */
+    int32_t records_error;
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
-    int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
-    int64_t stopped_ns;   /* ENDED: for how long the command's process was stopped (SIGSTOP, SIGTSTP) */
-    uint32_t orphans;     /* ENDED: of the job that a crash or SIGKILL ended before that */
+    /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
+    int64_t end_ns;
+    /* ENDED: for how long the command's process was stopped (SIGSTOP, SIGTSTP) */
+    int64_t stopped_ns;
+    uint32_t orphans;      /* ENDED: of the job that a crash or SIGKILL ended before that */
     int32_t orphan_signal; /* ENDED: of the last of them */
-    bool continued;       /* ENDED: the init itself had been stopped: its times may be late */
+    bool continued;        /* ENDED: the init itself had been stopped: its times may be late */
 };
 
 const char *init_step_text(int step);
 
 _Noreturn void init_main(const struct init_plan *plan);
 
-/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes errno to failure when
- * that does not work. */
+/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes
+ * errno to failure when that does not work. */
 _Noreturn void init_command(const struct init_plan *plan, int gate, int failure);
 
-/* In the job's own pid and mount namespace (mounts.c): its /proc, without the one that was there; the folder of records, read-only;
- * and fewer capabilities for whatever is executed, so that neither can be undone. records_error: errno where the folder can be
- * written all the same. INIT_STEP_NONE: done; else what failed, and errno. */
+/* In the job's own pid and mount namespace (mounts.c): its /proc, without the one that was there;
+ * the folder of records, read-only; and fewer capabilities for whatever is executed, so that
+ * neither can be undone. records_error: errno where the folder can be written all the same.
+ * INIT_STEP_NONE: done; else what failed, and errno. */
 int mounts_settle(const struct init_plan *plan, int32_t *records_error);
 
 /* Those fewer capabilities, for whatever this process executes. False: errno. */
 bool init_rights_drop(void);
 
-/* Takes the same capabilities from the init itself, once it needs them no more: then root's command may open its files (what is
- * shared), and trace it, to no gain. */
+/* Takes the same capabilities from the init itself, once it needs them no more: then root's command
+ * may open its files (what is shared), and trace it, to no gain. */
 void init_rights_lower(void);
 
 #endif

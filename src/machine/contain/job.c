@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it
- * killed. */
+/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end
+ * of what it killed. */
 static const double SWEEP_S = 0.05;
 static const int64_t FREE_NS = 5 * NS_PER_S;
 
@@ -138,8 +138,8 @@ struct job_exit job_take_exit(struct job *job)
     struct init_report report;
     if (job->exit.ended)
         return job->exit;
-    /* An init that ends with an order unread resets the connection: that is told first, its report after it
-     * (unix(7)). */
+    /* An init that ends with an order unread resets the connection: that is told first, its report
+     * after it (unix(7)). */
     ssize_t got;
     do
         got = recv(job->control, &report, sizeof report, MSG_DONTWAIT);
@@ -148,7 +148,8 @@ struct job_exit job_take_exit(struct job *job)
         exit_from_report(job, &report);
     else if (got == 0 || (got < 0 && errno != EAGAIN))
         /* The init died with its report unsaid: somebody killed it, and with it the command. */
-        job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL, .init_killed = true};
+        job->exit = (struct job_exit){
+            .ended = true, .signalled = true, .code = SIGKILL, .init_killed = true};
     return job->exit;
 }
 
@@ -205,7 +206,8 @@ bool job_reap(struct job *job)
     /* The system call itself also gives the resources used; P_PIDFD is 3. */
     long result = syscall(SYS_waitid, 3, job->pidfd, &info, WEXITED | WNOHANG, &usage);
     if (result != 0 && errno == ECHILD) {
-        /* The program reaps all its children itself, or lets the kernel do it: then the pidfd tells. */
+        /* The program reaps all its children itself, or lets the kernel do it: then the pidfd
+         * tells. */
         struct pollfd wait = {.fd = job->pidfd, .events = POLLIN};
         job->reaped = poll(&wait, 1, 0) == 1;
         return job->reaped;
@@ -238,7 +240,8 @@ void job_free(struct job *job)
         int64_t deadline = clock_monotonic_ns() + FREE_NS;
         struct job_member member;
         size_t count = 0;
-        for (int pause_ms = 1; !job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline;
+        for (int pause_ms = 1;
+             !job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline;
              pause_ms = longer(pause_ms))
             poll(NULL, 0, pause_ms);
     }
@@ -257,12 +260,13 @@ static bool is_namespace_init(pid_t pid)
     pid_t innermost = 0;
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     ssize_t length = proc_read_at(AT_FDCWD, path, status, sizeof status);
-    return length > 0 && proc_status_nspid(status, (size_t)length, &depth, &innermost) && depth > 1 && innermost == 1;
+    return length > 0 && proc_status_nspid(status, (size_t)length, &depth, &innermost) &&
+           depth > 1 && innermost == 1;
 }
 
 /* Every kind of end at once; how many processes are left after it, the init too. */
-static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *known, size_t *killed,
-                       struct job_member *survivor)
+static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *known,
+                       size_t *killed, struct job_member *survivor)
 {
     struct tree tree;
     bool complete = tree_scan(seed, &tree);
@@ -285,7 +289,8 @@ static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *
     size_t more = tree_kill(seed, 0.2, &left, known);
     if (*killed < more)
         *killed = more;
-    /* Orphans go to it, and it ends by itself when there are no more: only one that does not is killed, and last. */
+    /* Orphans go to it, and it ends by itself when there are no more: only one that does not is
+     * killed, and last. */
     if (root_alive && left == 0 && !patient)
         process_signal(seed->root, seed->start_time, SIGKILL);
     return left + root_alive + !complete;
@@ -297,8 +302,9 @@ static bool this_process_is_of(const char *tag)
     return proc < 0 || tag_holds_this_process(proc, tag);
 }
 
-bool recover_job(const struct job_identity *identity, bool witnessed, const struct live_runners *runners,
-                 double timeout_s, size_t *killed, struct err *err)
+bool recover_job(const struct job_identity *identity, bool witnessed,
+                 const struct live_runners *runners, double timeout_s, size_t *killed,
+                 struct err *err)
 {
     char boot_id[40];
     *killed = 0;
@@ -331,13 +337,14 @@ bool recover_job(const struct job_identity *identity, bool witnessed, const stru
         poll(NULL, 0, pause_ms);
     }
     if (survivor.pid)
-        return err_set(err, "process %d (%s, state %c%s%s) of a former job cannot be ended", (int)survivor.pid,
-                       survivor.command, survivor.state, survivor.wchan[0] ? ", in " : "", survivor.wchan);
+        return err_set(err, "process %d (%s, state %c%s%s) of a former job cannot be ended",
+                       (int)survivor.pid, survivor.command, survivor.state,
+                       survivor.wchan[0] ? ", in " : "", survivor.wchan);
     return err_set(err, "the cgroup or the init of a former job is still alive after SIGKILL");
 }
 
-bool job_recover(const struct job_identity *identity, const struct live_runners *runners, double timeout_s,
-                 size_t *killed, struct err *err)
+bool job_recover(const struct job_identity *identity, const struct live_runners *runners,
+                 double timeout_s, size_t *killed, struct err *err)
 {
     return recover_job(identity, false, runners, timeout_s, killed, err);
 }

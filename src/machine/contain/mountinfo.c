@@ -20,8 +20,8 @@ static bool field_next(const char **at, const char *end, struct field *out)
 
 static bool octal_at(const char *at, const char *end)
 {
-    return end - at >= 4 && at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' && at[2] <= '7' &&
-           at[3] >= '0' && at[3] <= '7';
+    return end - at >= 4 && at[0] == '\\' && at[1] >= '0' && at[1] <= '3' && at[2] >= '0' &&
+           at[2] <= '7' && at[3] >= '0' && at[3] <= '7';
 }
 
 /* The kernel writes space, tab, newline and backslash in a path as \ooo. False: does not fit. */
@@ -51,25 +51,28 @@ static void field_cut(const struct field *field, char *out, size_t size)
     out[length] = '\0';
 }
 
-/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue: the number of optional fields before
- * the dash varies. */
+/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue: the number of
+ * optional fields before the dash varies. */
 static bool line_parse(const char *at, const char *end, struct mount *out)
 {
     struct field field, root, point, type, options;
     for (int i = 0; i < 3; i++)
         if (!field_next(&at, end, &field))
             return false;
-    if (!field_next(&at, end, &root) || !field_next(&at, end, &point) || !field_next(&at, end, &field))
+    if (!field_next(&at, end, &root) || !field_next(&at, end, &point) ||
+        !field_next(&at, end, &field))
         return false;
     do {
         if (!field_next(&at, end, &field))
             return false;
     } while (field.length != 1 || field.start[0] != '-');
-    if (!field_next(&at, end, &type) || !field_next(&at, end, &field) || !field_next(&at, end, &options))
+    if (!field_next(&at, end, &type) || !field_next(&at, end, &field) ||
+        !field_next(&at, end, &options))
         return false;
     field_cut(&type, out->type, sizeof out->type);
     field_cut(&options, out->options, sizeof out->options);
-    return field_unescape(&root, out->root, sizeof out->root) && field_unescape(&point, out->point, sizeof out->point);
+    return field_unescape(&root, out->root, sizeof out->root) &&
+           field_unescape(&point, out->point, sizeof out->point);
 }
 
 bool mountinfo_next(const char **at, const char *end, struct mount *out)

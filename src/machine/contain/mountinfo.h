@@ -12,8 +12,8 @@ struct mount {
     char options[1024]; /* of the super block; cut when longer */
 };
 
-/* The next mount from *at on, which moves behind it. Lines that do not parse or do not fit are skipped. False: the
- * end. */
+/* The next mount from *at on, which moves behind it. Lines that do not parse or do not fit are
+ * skipped. False: the end. */
 bool mountinfo_next(const char **at, const char *end, struct mount *out);
 
 /* Whether the comma list holds this word. */

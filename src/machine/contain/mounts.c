@@ -1,6 +1,7 @@
-/* What a job's mount namespace hides and protects, and the rights that its root does without so that this lasts. An ordinary user's
- * command has none of them: executed as no root of its namespace, it keeps no capability; and what it mounts in a namespace
- * below, it mounts over locked mounts (mount_namespaces(7)). */
+/* What a job's mount namespace hides and protects, and the rights that its root does without so
+ * that this lasts. An ordinary user's command has none of them: executed as no root of its
+ * namespace, it keeps no capability; and what it mounts in a namespace below, it mounts over locked
+ * mounts (mount_namespaces(7)). */
 #include "base/mem.h"
 #include "machine/contain/init.h"
 
@@ -16,7 +17,8 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-/* Since Linux 5.2, the same number on every architecture; older kernel headers lack them, and glibc before 2.36 their flags. */
+/* Since Linux 5.2, the same number on every architecture; older kernel headers lack them, and glibc
+ * before 2.36 their flags. */
 #ifndef SYS_move_mount
 #define SYS_move_mount 429
 #define SYS_fsopen     430
@@ -26,7 +28,13 @@
 #ifndef SYS_mount_setattr /* Linux 5.12 */
 #define SYS_mount_setattr 442
 #endif
-enum { FS_CLOEXEC = 1, CREATE = 6, ATTR_NOSUID_NODEV_NOEXEC = 2 | 4 | 8, FROM_EMPTY_PATH = 4, LAYERS_MAX = 16 };
+enum {
+    FS_CLOEXEC = 1,
+    CREATE = 6,
+    ATTR_NOSUID_NODEV_NOEXEC = 2 | 4 | 8,
+    FROM_EMPTY_PATH = 4,
+    LAYERS_MAX = 16
+};
 enum { ATTR_RDONLY = 1, WITH_MOUNTS_BELOW = 0x8000 };
 
 /* struct mount_attr of <linux/mount.h> */
@@ -34,13 +42,15 @@ struct attributes {
     uint64_t set, clear, propagation, userns_fd;
 };
 
-/* What root's trainings and the tools around them use: files of others, users, network, priorities, pinned memory, profiles. */
+/* What root's trainings and the tools around them use: files of others, users, network, priorities,
+ * pinned memory, profiles. */
 static const uint64_t kept =
-    1ULL << CAP_CHOWN | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID | 1ULL << CAP_KILL |
-    1ULL << CAP_SETGID | 1ULL << CAP_SETUID | 1ULL << CAP_SETPCAP | 1ULL << CAP_SETFCAP | 1ULL << CAP_NET_BIND_SERVICE |
-    1ULL << CAP_NET_BROADCAST | 1ULL << CAP_NET_ADMIN | 1ULL << CAP_NET_RAW | 1ULL << CAP_IPC_LOCK |
-    1ULL << CAP_IPC_OWNER | 1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE |
-    1ULL << CAP_LEASE | 1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
+    1ULL << CAP_CHOWN | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID |
+    1ULL << CAP_KILL | 1ULL << CAP_SETGID | 1ULL << CAP_SETUID | 1ULL << CAP_SETPCAP |
+    1ULL << CAP_SETFCAP | 1ULL << CAP_NET_BIND_SERVICE | 1ULL << CAP_NET_BROADCAST |
+    1ULL << CAP_NET_ADMIN | 1ULL << CAP_NET_RAW | 1ULL << CAP_IPC_LOCK | 1ULL << CAP_IPC_OWNER |
+    1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE | 1ULL << CAP_LEASE |
+    1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
 
 /* Of the sets of this process: the inheritable, with which the ambient goes; own: all. */
 static bool lower(bool own)
@@ -60,7 +70,8 @@ static bool lower(bool own)
     return syscall(SYS_capset, &header, sets) == 0;
 }
 
-/* The init itself keeps what it has, for it executes nothing; with more than the command it is nobody whom the command may trace. */
+/* The init itself keeps what it has, for it executes nothing; with more than the command it is
+ * nobody whom the command may trace. */
 bool init_rights_drop(void)
 {
     /* EINVAL: the kernel knows no more of them. */
@@ -78,9 +89,10 @@ void init_rights_lower(void)
     lower(true);
 }
 
-/* The command's /proc in place of the one that shows the machine's processes; over it, where that cannot be taken away (in a user
- * namespace) or would be from the machine, too (detach is false). First made, then put there: once no /proc is seen any more, the
- * kernel lets a container's root make none. */
+/* The command's /proc in place of the one that shows the machine's processes; over it, where that
+ * cannot be taken away (in a user namespace) or would be from the machine, too (detach is false).
+ * First made, then put there: once no /proc is seen any more, the kernel lets a container's root
+ * make none. */
 static bool replace_proc(bool detach)
 {
     AUTO_CLOSE int context = !detach ? -1 : (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
@@ -128,8 +140,9 @@ static bool is_mounted(const struct init_folder *folder, bool read_only)
     return !!(mounted.f_flags & MS_RDONLY) == read_only;
 }
 
-/* The flags of a mount that a user namespace has inherited are locked: all are said again. Those of statfs(2) have the numbers
- * of mount(2); access times stay as they are where nothing is said of them. */
+/* The flags of a mount that a user namespace has inherited are locked: all are said again. Those of
+ * statfs(2) have the numbers of mount(2); access times stay as they are where nothing is said of
+ * them. */
 static bool remount_read_only(const char *path)
 {
     struct statfs mounted;
@@ -145,17 +158,19 @@ static bool make_read_only(const char *path)
     return mount(path, path, NULL, MS_BIND | MS_REC, NULL) == 0 && remount_read_only(path);
 }
 
-/* The folder and all that is mounted below it. Older kernels cannot do that: there the copy lacks the mounts below, or, where a
- * user namespace must not uncover what these cover, is refused. */
+/* The folder and all that is mounted below it. Older kernels cannot do that: there the copy lacks
+ * the mounts below, or, where a user namespace must not uncover what these cover, is refused. */
 static bool protect_folder(const struct init_folder *folder)
 {
     struct attributes attributes = {.set = ATTR_RDONLY};
     AUTO_CLOSE int fd = open_folder(folder);
     if (fd < 0 || mount(folder->path, folder->path, NULL, MS_BIND | MS_REC, NULL) != 0)
         return false;
-    if (syscall(SYS_mount_setattr, AT_FDCWD, folder->path, WITH_MOUNTS_BELOW, &attributes, sizeof attributes) != 0 &&
+    if (syscall(SYS_mount_setattr, AT_FDCWD, folder->path, WITH_MOUNTS_BELOW, &attributes,
+                sizeof attributes) != 0 &&
         (errno != ENOSYS || umount2(folder->path, MNT_DETACH) != 0 ||
-         mount(folder->path, folder->path, NULL, MS_BIND, NULL) != 0 || !remount_read_only(folder->path)))
+         mount(folder->path, folder->path, NULL, MS_BIND, NULL) != 0 ||
+         !remount_read_only(folder->path)))
         return false;
     return is_mounted(folder, true);
 }
@@ -176,8 +191,8 @@ static bool protect_records(const struct init_plan *plan)
     bool held = writable >= 0 && records >= 0 && make_read_only(plan->records.path);
     if (held) {
         snprintf(own, sizeof own, "/proc/self/fd/%d", writable);
-        held = mount(own, plan->own.path, NULL, MS_BIND | MS_REC, NULL) == 0 && is_mounted(&plan->own, false) &&
-               is_mounted(&plan->records, true);
+        held = mount(own, plan->own.path, NULL, MS_BIND | MS_REC, NULL) == 0 &&
+               is_mounted(&plan->own, false) && is_mounted(&plan->records, true);
         int error = errno;
         if (!held)
             umount2(plan->records.path, MNT_DETACH);
@@ -200,7 +215,8 @@ static bool mount_own(const char *path)
 static bool is_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
-    return path && strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+    return path && strncmp(path, folder, length) == 0 &&
+           (path[length] == '/' || path[length] == '\0');
 }
 
 static int mount_own_spaces(const struct init_plan *plan)
@@ -210,13 +226,15 @@ static int mount_own_spaces(const struct init_plan *plan)
     if (!plan->own_tmp)
         return INIT_STEP_NONE;
     errno = EBUSY;
-    return !is_below(plan->records.path, "/tmp") && !is_below(plan->cwd, "/tmp") && mount_own("/tmp")
+    return !is_below(plan->records.path, "/tmp") && !is_below(plan->cwd, "/tmp") &&
+                   mount_own("/tmp")
                ? INIT_STEP_NONE
                : INIT_STEP_OWN_TMP;
 }
 
-/* Makes the folder above a mount point: else it is renamed, and another put in its place, with the cover
- * gone. In a sticky one (/tmp) others' folders cannot be renamed, and so much uses it that it stays as it is. */
+/* Makes the folder above a mount point: else it is renamed, and another put in its place, with the
+ * cover gone. In a sticky one (/tmp) others' folders cannot be renamed, and so much uses it that it
+ * stays as it is. */
 static void pin_folder_above(const char *path)
 {
     struct stat status;
@@ -248,7 +266,8 @@ static void hide_folders(const struct init_plan *plan)
 
 int mounts_settle(const struct init_plan *plan, int32_t *records_error)
 {
-    /* Nothing of it may spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */
+    /* Nothing of it may spread to the mounts of the machine. In a chroot / is often no mount point;
+     * /proc is one. */
     bool all_private = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
     int error = errno;
     if (!all_private && mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) != 0)

@@ -1,4 +1,5 @@
-/* What this machine allows is found by starting a job that waits at its gate, and ending it there. */
+/* What this machine allows is found by starting a job that waits at its gate, and ending it
+ * there. */
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/contain.h"
@@ -68,8 +69,12 @@ bool containment_probe(enum containment_mode mode, struct containment *out, stru
         return err_sys(err, "open /dev/null");
     containment_assume(mode, &assumed);
     strv_add(&argv, "a trial job");
-    struct job_request request = {
-        .containment = &assumed, .argv = &argv, .env = &env, .stdin_fd = null, .stdout_fd = null, .stderr_fd = null};
+    struct job_request request = {.containment = &assumed,
+                                  .argv = &argv,
+                                  .env = &env,
+                                  .stdin_fd = null,
+                                  .stdout_fd = null,
+                                  .stderr_fd = null};
     struct job *job = job_start(&request, err);
     containment_fini(&assumed);
     if (!job)
@@ -97,14 +102,16 @@ char *containment_describe(const struct containment *containment)
     return text_take(&text);
 }
 
-/* Programs that become root by their setuid bit (sudo, nvidia-modprobe) and do not inside a user namespace. */
+/* Programs that become root by their setuid bit (sudo, nvidia-modprobe) and do not inside a user
+ * namespace. */
 
 bool setuid_refusal_told(const char *text)
 {
-    /* sudo's words, old and new; those of su and of others who look at their own file. In a user namespace root's files
-     * belong to the overflow user, 65534. */
-    static const char *const words[] = {"must be owned by uid 0", "effective uid is not 0", "must be setuid root",
-                                        "must be suid", "is owned by uid 65534, should be 0"};
+    /* sudo's words, old and new; those of su and of others who look at their own file. In a user
+     * namespace root's files belong to the overflow user, 65534. */
+    static const char *const words[] = {"must be owned by uid 0", "effective uid is not 0",
+                                        "must be setuid root", "must be suid",
+                                        "is owned by uid 65534, should be 0"};
     EACH_OF (word, words)
         if (strstr(text, *word))
             return true;
@@ -114,15 +121,18 @@ bool setuid_refusal_told(const char *text)
 bool setuid_root_program(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0 && (status.st_mode & S_ISUID);
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0 &&
+           (status.st_mode & S_ISUID);
 }
 
 const char *setuid_hint(const struct containment *layers)
 {
-    /* Then whoever started us forbade it, to us as well: no containment changes that (prctl(2), PR_SET_NO_NEW_PRIVS). */
+    /* Then whoever started us forbade it, to us as well: no containment changes that (prctl(2),
+     * PR_SET_NO_NEW_PRIVS). */
     bool forbidden = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
     if (!layers->userns || forbidden)
         return NULL;
-    return "programs that become root (sudo, nvidia-modprobe) do not work in a user namespace: '--containment cgroup', "
+    return "programs that become root (sudo, nvidia-modprobe) do not work in a user namespace: "
+           "'--containment cgroup', "
            "or 'sweep', goes without one";
 }

@@ -10,9 +10,10 @@
 #include <poll.h>
 #include <signal.h>
 
-/* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
- * while thousands of processes die would slow them down. */
-static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS, STUCK_NS = 5 * NS_PER_S;
+/* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one:
+ * reading all of /proc while thousands of processes die would slow them down. */
+static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS,
+                     STUCK_NS = 5 * NS_PER_S;
 
 static size_t live_members(struct tree_seed seed, struct job_member *members, size_t max)
 {
@@ -25,7 +26,8 @@ static size_t live_members(struct tree_seed seed, struct job_member *members, si
 
 size_t job_members(struct job *job, struct job_member *members, size_t max)
 {
-    /* Without a pid namespace the init is reaped last: as long as it is not, its session cannot be another's. */
+    /* Without a pid namespace the init is reaped last: as long as it is not, its session cannot be
+     * another's. */
     if (job->proven || (job->layers.pidns && job_reap(job)))
         return 0;
     return live_members(job_seed(job), members, max);
@@ -81,13 +83,15 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
             continue;
         walk->pids = mem_resize(walk->pids, walk->count + CHILDREN_MAX, sizeof *walk->pids);
         ssize_t got = proc_children_read(proc, pid, thread, walk->pids + walk->count, CHILDREN_MAX);
-        listed = got >= 0 || faccessat(dirfd(listing), entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
+        /* threads end meanwhile */
+        listed = got >= 0 || faccessat(dirfd(listing), entry->d_name, F_OK, 0) != 0;
         walk->count += got > 0 ? (size_t)got : 0;
     }
     return listed;
 }
 
-/* Down from the init, which adopts orphans: what reads nothing of other processes costs the same on every machine. -1: not to be had. */
+/* Down from the init, which adopts orphans: what reads nothing of other processes costs the same on
+ * every machine. -1: not to be had. */
 static int look_below(pid_t init, struct job_member *out)
 {
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -151,7 +155,8 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     if (job_reap(job)) {
         if (leaf_gone(job))
             return true;
-        /* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */
+        /* The namespace is gone, and somebody is in the cgroup all the same: put there from
+         * outside. */
         *count = live_members((struct tree_seed){.cgroup = job->identity.cgroup}, members, max);
         return false;
     }
@@ -167,9 +172,9 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     return false;
 }
 
-/* Without a pid namespace the init ends by itself when it has no child left: as orphans go to it, that is the kernel's
- * word, where a pass over /proc can miss a process that forks and exits all the time. Only one that is stopped or
- * stuck is killed. */
+/* Without a pid namespace the init ends by itself when it has no child left: as orphans go to it,
+ * that is the kernel's word, where a pass over /proc can miss a process that forks and exits all
+ * the time. Only one that is stopped or stuck is killed. */
 static void wait_for_childless_init(struct job *job)
 {
     int64_t waited_ns = job->killed_ns ? clock_monotonic_ns() - job->killed_ns : 0;
@@ -222,8 +227,9 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
     bool leaf = leaf_gone(job);
     if (*count == 0 && job->reaped)
         return complete && leaf;
-    /* An init that ended for want of children before the scan leaves nobody who could have been missed. Else it was
-     * killed: the session is trusted until the reaping, so what is left is looked for once more, by the tag. */
+    /* An init that ended for want of children before the scan leaves nobody who could have been
+     * missed. Else it was killed: the session is trusted until the reaping, so what is left is
+     * looked for once more, by the tag. */
     if (*count == 0 && job_reap(job))
         return ended_before && job->ended_childless && complete && leaf;
     wait_for_childless_init(job);
@@ -236,7 +242,8 @@ bool job_prove_step(struct job *job, struct job_member *members, size_t max, siz
 {
     *count = 0;
     if (!job->proven)
-        job->proven = job->layers.pidns ? prove_pidns(job, members, max, count) : prove_sweep(job, members, max, count);
+        job->proven = job->layers.pidns ? prove_pidns(job, members, max, count)
+                                        : prove_sweep(job, members, max, count);
     return job->proven;
 }
 

@@ -1,4 +1,5 @@
-/* A question put to a program that nobody vouches for: a repository's own git settings, an interpreter of a user's folder. */
+/* A question put to a program that nobody vouches for: a repository's own git settings, an
+ * interpreter of a user's folder. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "machine/contain/contain.h"
@@ -28,8 +29,8 @@ static bool drain(int fd, const struct job_question *question, struct text *out)
 }
 
 /* Until the command ends, whoever else has its output open. */
-static enum job_answer wait_for_answer(struct job *job, int fd, const struct job_question *question, int64_t start_ns,
-                                       struct text *out)
+static enum job_answer wait_for_answer(struct job *job, int fd, const struct job_question *question,
+                                       int64_t start_ns, struct text *out)
 {
     bool open = true;
     int64_t said_s = 0;
@@ -40,13 +41,15 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
             question->waiting(question->context, (double)past_ns / NS_PER_S);
         }
         int64_t left_ns = question->timeout_s > 0
-                              ? start_ns + (int64_t)(question->timeout_s * (double)NS_PER_S) - clock_monotonic_ns()
+                              ? start_ns + (int64_t)(question->timeout_s * (double)NS_PER_S) -
+                                    clock_monotonic_ns()
                               : NS_PER_S;
         if (left_ns <= 0)
             return JOB_ANSWER_LATE;
-        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN},
-                                {.fd = open ? fd : -1, .events = POLLIN},
-                                {.fd = question->stop_fd > 0 ? question->stop_fd : -1, .events = POLLIN}};
+        struct pollfd wait[] = {
+            {.fd = job_fd(job), .events = POLLIN},
+            {.fd = open ? fd : -1, .events = POLLIN},
+            {.fd = question->stop_fd > 0 ? question->stop_fd : -1, .events = POLLIN}};
         if (question->waiting && left_ns > NS_PER_S)
             left_ns = NS_PER_S;
         if (poll(wait, 3, (int)(left_ns / NS_PER_MS) + 1) <= 0)
@@ -93,14 +96,15 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     AUTO_CLOSE int answer = ends[0];
     AUTO_CLOSE int write_end = ends[1];
     AUTO_CLOSE int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct job_request request = {.containment = question->containment,
-                                  .argv = question->argv,
-                                  .env = question->env,
-                                  .cwd = question->cwd,
-                                  .read_only_fds = {question->read_only_fds[0], question->read_only_fds[1]},
-                                  .stdin_fd = question->input > 0 ? question->input : -1,
-                                  .stdout_fd = question->only_errors ? null : write_end,
-                                  .stderr_fd = question->with_errors || question->only_errors ? write_end : null};
+    struct job_request request = {
+        .containment = question->containment,
+        .argv = question->argv,
+        .env = question->env,
+        .cwd = question->cwd,
+        .read_only_fds = {question->read_only_fds[0], question->read_only_fds[1]},
+        .stdin_fd = question->input > 0 ? question->input : -1,
+        .stdout_fd = question->only_errors ? null : write_end,
+        .stderr_fd = question->with_errors || question->only_errors ? write_end : null};
     if (null < 0 || fcntl(answer, F_SETFL, O_NONBLOCK) != 0)
         return JOB_ANSWER_NONE;
     struct job *job = job_start(&request, NULL);
@@ -108,9 +112,10 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
         return JOB_ANSWER_NONE;
     close(steal_fd(&write_end));
     int writable = question->read_only_fds[0] > 0 ? job_records_errno(job) : 0;
-    enum job_answer how = writable                   ? JOB_ANSWER_WRITABLE
-                          : job_open_gate(job, NULL) ? wait_for_answer(job, answer, question, start_ns, out)
-                                                     : JOB_ANSWER_NONE;
+    enum job_answer how = writable ? JOB_ANSWER_WRITABLE
+                          : job_open_gate(job, NULL)
+                              ? wait_for_answer(job, answer, question, start_ns, out)
+                              : JOB_ANSWER_NONE;
     bool gone = end(job);
     if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) &&
         out->length > question->limit)
@@ -120,11 +125,13 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     return gone ? how : JOB_ANSWER_ALIVE;
 }
 
-bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
-               double timeout_s, struct text *out)
+bool job_query(const struct containment *containment, const struct strv *argv,
+               const struct strv *env, size_t limit, double timeout_s, struct text *out)
 {
-    return job_ask(
-               &(struct job_question){
-                   .containment = containment, .argv = argv, .env = env, .limit = limit, .timeout_s = timeout_s},
-               out) == JOB_ANSWER_GOOD;
+    return job_ask(&(struct job_question){.containment = containment,
+                                          .argv = argv,
+                                          .env = env,
+                                          .limit = limit,
+                                          .timeout_s = timeout_s},
+                   out) == JOB_ANSWER_GOOD;
 }

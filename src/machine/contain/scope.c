@@ -29,21 +29,23 @@ static int on_answer(sd_bus_message *reply, void *context, sd_bus_error *unused)
     answer->came = true;
     answer->good = !error;
     if (error)
-        err_set(answer->err, "systemd's user manager: %s", error->message ? error->message : error->name);
+        err_set(answer->err, "systemd's user manager: %s",
+                error->message ? error->message : error->name);
     return 0;
 }
 
-/* Properties of scope units as org.freedesktop.systemd1(5) and systemd.scope(5) have them. A scope in which nobody is any more goes by
- * itself, failed or not. */
+/* Properties of scope units as org.freedesktop.systemd1(5) and systemd.scope(5) have them. A scope
+ * in which nobody is any more goes by itself, failed or not. */
 static int message_fill(sd_bus_message *message, const char *unit, pid_t pid)
 {
     int code = sd_bus_message_set_auto_start(message, false);
     if (code >= 0)
         code = sd_bus_message_append(message, "ss", unit, "fail");
     if (code >= 0)
-        code = sd_bus_message_append(message, "a(sv)", 5, "Description", "s", TARE_NAME " and its jobs", "Slice", "s",
-                                     "app.slice", "CollectMode", "s", "inactive-or-failed", "Delegate", "b", 1, "PIDs",
-                                     "au", 1, (uint32_t)pid);
+        code = sd_bus_message_append(message, "a(sv)", 5, "Description", "s",
+                                     TARE_NAME " and its jobs", "Slice", "s", "app.slice",
+                                     "CollectMode", "s", "inactive-or-failed", "Delegate", "b", 1,
+                                     "PIDs", "au", 1, (uint32_t)pid);
     return code >= 0 ? sd_bus_message_append(message, "a(sa(sv))", 0) : code;
 }
 
@@ -81,8 +83,9 @@ bool scope_ask(const char *address, const char *unit, pid_t pid, double timeout_
     sd_bus_message *message = NULL;
     int code = bus_open(address, &bus);
     if (code >= 0)
-        code = sd_bus_message_new_method_call(bus, &message, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                                              "org.freedesktop.systemd1.Manager", "StartTransientUnit");
+        code = sd_bus_message_new_method_call(
+            bus, &message, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+            "org.freedesktop.systemd1.Manager", "StartTransientUnit");
     if (code >= 0)
         code = message_fill(message, unit, pid);
     if (code >= 0)
@@ -117,7 +120,8 @@ bool scope_manager_there(void)
 /* NULL: the path would have to be escaped in an address. */
 static char *manager_address(void)
 {
-    static const char plain[] = "/._-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char plain[] =
+        "/._-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     AUTO_FREE char *path = manager_socket();
     return path[strspn(path, plain)] ? NULL : mem_printf("unix:path=%s", path);
 }
@@ -134,8 +138,8 @@ static bool has_moved(const char *unit)
 
 bool scope_enter(struct err *err)
 {
-    AUTO_FREE char *unit =
-        mem_printf(TARE_NAME "-%d-%llx.scope", (int)getpid(), (unsigned long long)clock_realtime_ns());
+    AUTO_FREE char *unit = mem_printf(TARE_NAME "-%d-%llx.scope", (int)getpid(),
+                                      (unsigned long long)clock_realtime_ns());
     struct err direct = {0};
     AUTO_FREE char *address = manager_address();
     if (!scope_ask(NULL, unit, getpid(), ANSWER_S, err) &&

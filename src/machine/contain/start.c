@@ -1,5 +1,5 @@
-/* How a job starts: the init is cloned, takes its place, and says so; a refused layer is left out when AUTO allows
- * it. */
+/* How a job starts: the init is cloned, takes its place, and says so; a refused layer is left out
+ * when AUTO allows it. */
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
@@ -32,8 +32,9 @@ struct start {
     int null, runner, cgroup;
     struct init_folder records, own; /* path: freed with this */
     struct init_folder read_only[JOB_READ_ONLY_MAX];
-    int clone_errno;      /* of the last try: what the kernel said to the namespaces, or 0 */
-    char *without_userns; /* why that was refused, when a user namespace is tried after it; or NULL */
+    int clone_errno; /* of the last try: what the kernel said to the namespaces, or 0 */
+    /* why that was refused, when a user namespace is tried after it; or NULL */
+    char *without_userns;
 };
 
 static bool tag_make(char **out, struct err *err)
@@ -80,7 +81,8 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .argv = request->argv->items,
         .envp = start->env.items,
         .cwd = request->cwd,
-        .stdio = {request->stdin_fd >= 0 ? request->stdin_fd : start->null, request->stdout_fd, request->stderr_fd},
+        .stdio = {request->stdin_fd >= 0 ? request->stdin_fd : start->null, request->stdout_fd,
+                  request->stderr_fd},
         .null = start->null,
         .control = control,
         .runner = start->runner,
@@ -109,19 +111,22 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
     };
     if (request->limits.cpu_time_s > 0)
         plan->cpu_limit_s = (uint64_t)request->limits.cpu_time_s + 1;
-    snprintf(plan->uid_map, sizeof plan->uid_map, "%u %u 1\n", (unsigned)geteuid(), (unsigned)geteuid());
-    snprintf(plan->gid_map, sizeof plan->gid_map, "%u %u 1\n", (unsigned)getegid(), (unsigned)getegid());
+    snprintf(plan->uid_map, sizeof plan->uid_map, "%u %u 1\n", (unsigned)geteuid(),
+             (unsigned)geteuid());
+    snprintf(plan->gid_map, sizeof plan->gid_map, "%u %u 1\n", (unsigned)getegid(),
+             (unsigned)getegid());
 }
 
-/* Clones the init. In a pid namespace by the bare call; else by fork(), whose child may allocate (init.h). All signals
- * are blocked meanwhile, so that no handler of the runner ever runs in the child. */
+/* Clones the init. In a pid namespace by the bare call; else by fork(), whose child may allocate
+ * (init.h). All signals are blocked meanwhile, so that no handler of the runner ever runs in the
+ * child. */
 static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    uint64_t flags =
-        CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0) | (plan->own_ipc ? CLONE_NEWIPC : 0);
+    uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0) |
+                     (plan->own_ipc ? CLONE_NEWIPC : 0);
     *pidfd = -1;
     pid_t pid = plan->pidns ? sys_clone(flags, pidfd) : fork();
     if (pid == 0)
@@ -135,8 +140,8 @@ static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
     return pid;
 }
 
-/* Every user (or group) of this namespace as itself: what may be mapped are the ranges that are mapped here
- * (user_namespaces(7)). */
+/* Every user (or group) of this namespace as itself: what may be mapped are the ranges that are
+ * mapped here (user_namespaces(7)). */
 static bool ids_map(pid_t pid, const char *file)
 {
     char path[40], own[8192], map[8192];
@@ -146,19 +151,23 @@ static bool ids_map(pid_t pid, const char *file)
     snprintf(path, sizeof path, "/proc/self/%s", file);
     if (proc_read_at(AT_FDCWD, path, own, sizeof own) <= 0)
         return false;
-    for (const char *at = own; sscanf(at, "%u %u %u%n", &first, &outside, &count, &used) == 3; at += used)
-        length += (size_t)snprintf(map + length, sizeof map - length, "%u %u %u\n", first, first, count);
+    for (const char *at = own; sscanf(at, "%u %u %u%n", &first, &outside, &count, &used) == 3;
+         at += used)
+        length +=
+            (size_t)snprintf(map + length, sizeof map - length, "%u %u %u\n", first, first, count);
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
     return fd >= 0 && write(fd, map, length) == (ssize_t)length;
 }
 
-/* Root without CAP_SYS_ADMIN, as in a container: only a user namespace gives it a pid namespace. The map of all users
- * is the runner's to write (CAP_SETUID); an init that does not hear of it any more is found by ready_wait. */
+/* Root without CAP_SYS_ADMIN, as in a container: only a user namespace gives it a pid namespace.
+ * The map of all users is the runner's to write (CAP_SETUID); an init that does not hear of it any
+ * more is found by ready_wait. */
 static void users_map(pid_t pid, int control)
 {
-    struct init_order order = {
-        .kind = INIT_MAPPED, .users_mapped = ids_map(pid, "uid_map"), .groups_mapped = ids_map(pid, "gid_map")};
+    struct init_order order = {.kind = INIT_MAPPED,
+                               .users_mapped = ids_map(pid, "uid_map"),
+                               .groups_mapped = ids_map(pid, "gid_map")};
     ssize_t sent = send(control, &order, sizeof order, MSG_NOSIGNAL);
     (void)sent;
 }
@@ -188,7 +197,8 @@ static void init_give_up(struct job *job, pid_t pid)
         sys_pidfd_signal(job->pidfd, SIGKILL);
     else
         kill(pid, SIGKILL); /* our own child, not reaped: the pid is still its */
-    /* A killed init that only waited at its gate is gone at once; one stuck in the kernel is left behind. */
+    /* A killed init that only waited at its gate is gone at once; one stuck in the kernel is left
+     * behind. */
     for (int i = 0; i < 2000 && waitpid(pid, NULL, WNOHANG) == 0; i++)
         poll(NULL, 0, 1);
     cleanup_close(&job->pidfd);
@@ -217,8 +227,8 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     struct init_report ready = {0};
     bool good = job->pidfd >= 0 || err_sys(err, "pidfd_open");
     good = good && ready_wait(mine, &ready, err);
-    good = good &&
-           (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
+    good = good && (process_start_time(pid, &job->identity.start_time) ||
+                    err_sys(err, "/proc/%d/stat of the job's init", pid));
     *cgroup_error = ready.cgroup_error;
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
@@ -240,8 +250,8 @@ static bool leaf_start(struct start *start, struct err *err)
     const char *parent = start->request->containment->cgroup_parent;
     AUTO_FREE char *found = NULL;
     bool insist = job->layers.mode == CONTAINMENT_CGROUP;
-    AUTO_FREE char *leaf =
-        parent ? cgroup_leaf_path(parent, job->identity.tag) : cgroup_find_leaf(insist, job->identity.tag, &found, err);
+    AUTO_FREE char *leaf = parent ? cgroup_leaf_path(parent, job->identity.tag)
+                                  : cgroup_find_leaf(insist, job->identity.tag, &found, err);
     if (!leaf || (parent && !cgroup_make(leaf, err)))
         return false;
     start->cgroup = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -273,8 +283,8 @@ static void leaf_drop(struct start *start, const struct err *reason)
     free(steal_ptr(job->identity.cgroup));
 }
 
-/* Root may lack the right to a pid namespace, and have one with a user namespace around it; AUTO goes without either.
- * False: neither is left to be tried; err tells of both. */
+/* Root may lack the right to a pid namespace, and have one with a user namespace around it; AUTO
+ * goes without either. False: neither is left to be tried; err tells of both. */
 static bool pidns_again(struct start *start, struct err *err)
 {
     struct containment *layers = &start->job->layers;
@@ -303,7 +313,8 @@ static bool layers_start(struct start *start, struct err *err)
     enum containment_mode mode = job->layers.mode;
     const struct job_private *own = &start->request->own;
     if (!job->layers.pidns && (own->shm || own->ipc || own->tmp))
-        return err_set(err, "what the settings make private (shm, ipc, tmp) needs a pid namespace: %s",
+        return err_set(err,
+                       "what the settings make private (shm, ipc, tmp) needs a pid namespace: %s",
                        job->layers.pidns_reason ? job->layers.pidns_reason : "there is none");
     bool cgroup_optional = mode != CONTAINMENT_CGROUP;
     if (job->layers.cgroup && !leaf_start(start, err)) {
@@ -349,7 +360,8 @@ static bool start_prepare(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     containment_copy(start->request->containment, &job->layers);
-    if (!tag_make(&job->identity.tag, err) || !boot_id_read(job->identity.boot_id, err) || !groups_find(start, err) ||
+    if (!tag_make(&job->identity.tag, err) || !boot_id_read(job->identity.boot_id, err) ||
+        !groups_find(start, err) ||
         !folder_find(start->request->records_fd, &start->records, err) ||
         !folder_find(start->request->own_fd, &start->own, err))
         return false;

@@ -28,7 +28,8 @@
 #define SYS_close_range 436
 #endif
 
-/* Since 4.17: without it, kernels before 5.16 slow filtered processes down (against Spectre), and with them a training. */
+/* Since 4.17: without it, kernels before 5.16 slow filtered processes down (against Spectre), and
+ * with them a training. */
 #ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
 #define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
 #endif
@@ -61,13 +62,14 @@ bool sys_close_range(unsigned first, unsigned last)
 
 bool sys_send(int socket, const void *message, size_t size)
 {
-    return TEMP_FAILURE_RETRY(send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT)) == (ssize_t)size;
+    return TEMP_FAILURE_RETRY(send(socket, message, size, MSG_NOSIGNAL | MSG_DONTWAIT)) ==
+           (ssize_t)size;
 }
 
 pid_t sys_clone(uint64_t flags, int *pidfd)
 {
-    /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three arguments are the
-     * same on x86-64 and arm64; the pidfd comes back through the third. */
+    /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three
+     * arguments are the same on x86-64 and arm64; the pidfd comes back through the third. */
     uint64_t all = flags | SIGCHLD | (pidfd ? CLONE_PIDFD : 0);
     return (pid_t)syscall(SYS_clone, all, NULL, pidfd, NULL, NULL);
 }
@@ -76,14 +78,15 @@ pid_t sys_clone_into(int cgroup_fd)
 {
     /* struct clone_args up to .cgroup, which older headers do not have. */
     struct {
-        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size,
-            cgroup;
-    } args = {.flags = UINT64_C(0x200000000), .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup_fd};
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
+            set_tid_size, cgroup;
+    } args = {
+        .flags = UINT64_C(0x200000000), .exit_signal = SIGCHLD, .cgroup = (uint64_t)cgroup_fd};
     return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-/* Those that are not at their default, as /proc/PID/status tells in one line for those ignored and one for those with a handler; all,
- * where it does not. */
+/* Those that are not at their default, as /proc/PID/status tells in one line for those ignored and
+ * one for those with a handler; all, where it does not. */
 static uint64_t signals_changed(void)
 {
     char status[4096];
@@ -91,12 +94,14 @@ static uint64_t signals_changed(void)
     ssize_t length = fd >= 0 ? read(fd, status, sizeof status - 1) : -1;
     status[length > 0 ? length : 0] = '\0';
     const char *ignored = strstr(status, "\nSigIgn:"), *caught = strstr(status, "\nSigCgt:");
-    return ignored && caught ? strtoull(ignored + 8, NULL, 16) | strtoull(caught + 8, NULL, 16) : UINT64_MAX;
+    return ignored && caught ? strtoull(ignored + 8, NULL, 16) | strtoull(caught + 8, NULL, 16)
+                             : UINT64_MAX;
 }
 
 void sys_signals_default(void)
 {
-    /* struct sigaction as the kernel has it: all zero is SIG_DFL, no flags, an empty mask, on every architecture. */
+    /* struct sigaction as the kernel has it: all zero is SIG_DFL, no flags, an empty mask, on every
+     * architecture. */
     char action[64];
     memset(action, 0, sizeof action);
     uint64_t changed = signals_changed();
@@ -120,8 +125,9 @@ void sys_signals_unblock_all(void)
     mask_set(0);
 }
 
-/* The number of ioctl in each ABI that these machines run: Linux, arch/x86/entry/syscalls and unistd.h. x32 has the arch
- * of x86-64 and a bit in the number; kernels before 5.4 take either number with it and without. */
+/* The number of ioctl in each ABI that these machines run: Linux, arch/x86/entry/syscalls and
+ * unistd.h. x32 has the arch of x86-64 and a bit in the number; kernels before 5.4 take either
+ * number with it and without. */
 #if defined __x86_64__
 enum { IOCTL_FIRST = 16, IOCTL_SECOND = 514, IOCTL_COMPAT = 54 };
 static const uint32_t ARCH_OWN = AUDIT_ARCH_X86_64, ARCH_COMPAT = AUDIT_ARCH_I386;
@@ -140,12 +146,14 @@ static bool typing_is_refused(void)
 
 static const uint32_t X32_BIT = 0x40000000;
 
-#define LOAD(field)               BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+
 #define EQUAL(value, then, other) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (other))
 
 bool sys_typing_refuse(void)
 {
-    /* The kernel takes 32 bits of the request, whatever the upper half holds; both machines are little-endian. */
+    /* The kernel takes 32 bits of the request, whatever the upper half holds; both machines are
+     * little-endian. */
     struct sock_filter filter[] = {
         LOAD(arch),
         EQUAL(ARCH_OWN, 0, 4), /* else to the compat ABI's */
@@ -165,7 +173,8 @@ bool sys_typing_refuse(void)
     struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
     if (typing_is_refused())
         return true;
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) != 0 &&
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) !=
+            0 &&
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
         return false;
     return typing_is_refused();

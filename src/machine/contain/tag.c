@@ -66,8 +66,9 @@ static bool cgroup_path(int proc, const char *who, char *out, size_t size)
     char path[40], text[CGROUP_MAX];
     snprintf(path, sizeof path, "%s/cgroup", who);
     ssize_t length = proc_read_at(proc, path, text, sizeof text);
-    return length > 0 && ((proc_cgroup_path(text, (size_t)length, NULL, out, size) && strcmp(out, "/") != 0) ||
-                          proc_cgroup_path(text, (size_t)length, "name=systemd", out, size));
+    return length > 0 &&
+           ((proc_cgroup_path(text, (size_t)length, NULL, out, size) && strcmp(out, "/") != 0) ||
+            proc_cgroup_path(text, (size_t)length, "name=systemd", out, size));
 }
 
 /* Whether the kernel has it in the cgroup that a job with this tag was given, or below it. */
@@ -92,7 +93,8 @@ static bool is_of_job(int proc, const struct proc_stat *stat, const char *tag)
 bool tag_holds_this_process(int proc, const char *tag)
 {
     struct proc_stat stat = {.ppid = getpid()};
-    for (int i = 0; i < ANCESTORS_MAX && stat.ppid > 0 && proc_stat_read(proc, stat.ppid, &stat); i++)
+    for (int i = 0; i < ANCESTORS_MAX && stat.ppid > 0 && proc_stat_read(proc, stat.ppid, &stat);
+         i++)
         if (is_of_job(proc, &stat, tag))
             return true;
     return false;
@@ -104,8 +106,9 @@ static bool ends_with(const char *text, size_t length, const char *end)
     return length > tail && strncmp(text + length - tail, end, tail) == 0;
 }
 
-/* A service, a container, a scope of systemd-run, a job of Slurm: what is started there belongs there. Sessions,
- * terminals and tare's own scopes are none: what a run left in one of them is ended from another. */
+/* A service, a container, a scope of systemd-run, a job of Slurm: what is started there belongs
+ * there. Sessions, terminals and tare's own scopes are none: what a run left in one of them is
+ * ended from another. */
 static bool is_a_place_of_its_own(const char *name, size_t length, bool in_slurm)
 {
     static const char *const scopes[] = {"run-", "docker-", "libpod-", "cri-", "crio-", "machine-"};
@@ -130,7 +133,8 @@ static bool in_other_unit(int proc, pid_t pid, char *owner)
     for (const char *name = theirs; *name;) {
         name += *name == '/';
         size_t length = strcspn(name, "/"), prefix = (size_t)(name - theirs) + length;
-        bool shared = strncmp(ours, theirs, prefix) == 0 && (ours[prefix] == '/' || ours[prefix] == '\0');
+        bool shared =
+            strncmp(ours, theirs, prefix) == 0 && (ours[prefix] == '/' || ours[prefix] == '\0');
         in_slurm |= strncmp(name, "slurm", 5) == 0;
         if (!shared && is_a_place_of_its_own(name, length, in_slurm)) {
             snprintf(owner, TAG_OWNER_MAX, "%.*s", (int)length, name);
@@ -165,8 +169,8 @@ static _Noreturn void tell_adopter(pid_t parent, int out)
     _exit(written != sizeof now);
 }
 
-/* Who adopts the orphans of this place when it is not pid 1 (prctl's PR_SET_CHILD_SUBREAPER). /proc does not tell: it
- * is tried. */
+/* Who adopts the orphans of this place when it is not pid 1 (prctl's PR_SET_CHILD_SUBREAPER). /proc
+ * does not tell: it is tried. */
 static pid_t adopter_find(void)
 {
     int ends[2];
@@ -207,8 +211,8 @@ static bool is_this_program(int proc, pid_t pid)
     char path[40];
     struct stat own, theirs;
     snprintf(path, sizeof path, "%d/exe", (int)pid);
-    return stat("/proc/self/exe", &own) == 0 && fstatat(proc, path, &theirs, 0) == 0 && own.st_dev == theirs.st_dev &&
-           own.st_ino == theirs.st_ino;
+    return stat("/proc/self/exe", &own) == 0 && fstatat(proc, path, &theirs, 0) == 0 &&
+           own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino;
 }
 
 static bool runs_same_file(int proc, pid_t a, pid_t b)
@@ -219,10 +223,12 @@ static bool runs_same_file(int proc, pid_t a, pid_t b)
     if (fstatat(proc, path, &one, 0) != 0)
         return false;
     snprintf(path, sizeof path, "%d/exe", (int)b);
-    return fstatat(proc, path, &other, 0) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    return fstatat(proc, path, &other, 0) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
 }
 
-/* A runner of any version and name: a job's init or a guardian that executes the same file is its child. */
+/* A runner of any version and name: a job's init or a guardian that executes the same file is its
+ * child. */
 static bool has_helper(int proc, pid_t pid)
 {
     pid_t children[CHILDREN_MAX];
@@ -230,7 +236,8 @@ static bool has_helper(int proc, pid_t pid)
     for (ssize_t i = 0; i < count; i++) {
         struct proc_stat child;
         if (proc_stat_read(proc, children[i], &child) &&
-            (strcmp(child.comm, TARE_NAME "-init") == 0 || strcmp(child.comm, TARE_NAME "-guardian") == 0) &&
+            (strcmp(child.comm, TARE_NAME "-init") == 0 ||
+             strcmp(child.comm, TARE_NAME "-guardian") == 0) &&
             runs_same_file(proc, pid, child.pid))
             return true;
     }
@@ -246,8 +253,9 @@ static bool is_known(const struct proc_stat *stat, const struct live_runners *ru
     return false;
 }
 
-/* The process itself or an ancestor of it, if that is known to live, or is a runner by its program or its
- * children. A program can play that; it is then listed instead of ended, which is the safe mistake. */
+/* The process itself or an ancestor of it, if that is known to live, or is a runner by its program
+ * or its children. A program can play that; it is then listed instead of ended, which is the safe
+ * mistake. */
 static bool runner_find(int proc, const struct proc_stat *stat, const struct live_runners *runners,
                         struct proc_stat *out)
 {
@@ -275,26 +283,30 @@ static bool is_ending(int proc, pid_t pid)
 /* A runner that is pid 1 of a container is the parent of its inits as if it had adopted them. */
 static bool is_runner(int proc, const struct proc_stat *stat)
 {
-    return stat->pid != getpid() && (strcmp(stat->comm, TARE_NAME) == 0 ||
-                                     (strcmp(stat->comm, TARE_NAME "-init") != 0 && is_this_program(proc, stat->pid)));
+    return stat->pid != getpid() &&
+           (strcmp(stat->comm, TARE_NAME) == 0 ||
+            (strcmp(stat->comm, TARE_NAME "-init") != 0 && is_this_program(proc, stat->pid)));
 }
 
 bool init_is_left(int proc, pid_t pid, uint64_t start_time)
 {
     struct proc_stat stat, parent;
     uid_t uid;
-    if (pid <= 0 || !proc_stat_read(proc, pid, &stat) || stat.start_time != start_time || !proc_stat_alive(&stat) ||
-        strcmp(stat.comm, TARE_NAME "-init") != 0 || !proc_real_uid(proc, pid, &uid) || uid != geteuid() ||
+    if (pid <= 0 || !proc_stat_read(proc, pid, &stat) || stat.start_time != start_time ||
+        !proc_stat_alive(&stat) || strcmp(stat.comm, TARE_NAME "-init") != 0 ||
+        !proc_real_uid(proc, pid, &uid) || uid != geteuid() ||
         !(is_this_program(proc, pid) || is_ending(proc, pid)))
         return false;
     /* Another user's pid 1 may be hidden. */
     bool seen = proc_stat_read(proc, stat.ppid, &parent);
-    return (stat.ppid == 1 || (seen && is_adopter(proc, &parent))) && !(seen && is_runner(proc, &parent));
+    return (stat.ppid == 1 || (seen && is_adopter(proc, &parent))) &&
+           !(seen && is_runner(proc, &parent));
 }
 
-/* The nearest ancestor that is not of the job, or is another user's: whoever started it, or adopted it as an
- * orphan. False: pid 1 adopted it. */
-static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, struct proc_stat *out)
+/* The nearest ancestor that is not of the job, or is another user's: whoever started it, or adopted
+ * it as an orphan. False: pid 1 adopted it. */
+static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, uid_t uid,
+                        struct proc_stat *out)
 {
     uid_t theirs;
     *out = *stat;
@@ -303,7 +315,8 @@ static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag,
         if (parent == 1)
             return proc_stat_read(proc, parent, out) && is_runner(proc, out);
         if (!proc_stat_read(proc, parent, out)) {
-            /* Gone in this moment: then another has the child. Else it is one that this user may not see. */
+            /* Gone in this moment: then another has the child. Else it is one that this user may
+             * not see. */
             if (proc_stat_read(proc, child, out) && out->ppid != parent)
                 continue;
             *out = (struct proc_stat){.pid = parent, .comm = "somebody"};
@@ -333,15 +346,18 @@ bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid
     if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
         in_other_pid_namespace(proc, stat->pid, owner))
         return true;
-    bool adopted = !kept || keeper.pid == getpid() || (is_adopter(proc, &keeper) && !is_runner(proc, &keeper));
+    bool adopted =
+        !kept || keeper.pid == getpid() || (is_adopter(proc, &keeper) && !is_runner(proc, &keeper));
     if (kept && (root || !adopted)) {
         snprintf(owner, TAG_OWNER_MAX, "%s (pid %d)", keeper.comm, (int)keeper.pid);
         return true;
     }
-    /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never ended for either. */
+    /* A job's tag is copied, and its cgroup joined, by whoever likes: a run that lives is never
+     * ended for either. */
     struct proc_stat runner;
     if (!root && !(kept && keeper.pid == getpid()) && runner_find(proc, stat, runners, &runner)) {
-        snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm, (int)runner.pid);
+        snprintf(owner, TAG_OWNER_MAX, "a run that lives: %s (pid %d)", runner.comm,
+                 (int)runner.pid);
         return true;
     }
     if (root)

@@ -23,8 +23,8 @@ size_t thaw_folder_above(const char *path, size_t length)
     return length > 0 ? length - 1 : 0;
 }
 
-/* Where the v1 freezer is mounted; NULL: nowhere. Its root in the mount goes to root (as /proc/PID/cgroup spells
- * paths). */
+/* Where the v1 freezer is mounted; NULL: nowhere. Its root in the mount goes to root (as
+ * /proc/PID/cgroup spells paths). */
 static char *freezer_point(char **root)
 {
     AUTO_FREE char *mounts = mem_resize(NULL, MOUNTINFO_MAX, 1);

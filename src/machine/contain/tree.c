@@ -40,7 +40,8 @@ bool tree_has_foreign(const struct tree *tree)
     return false;
 }
 
-struct tree_seed tree_seed_doubted(const struct job_identity *identity, const struct live_runners *runners)
+struct tree_seed tree_seed_doubted(const struct job_identity *identity,
+                                   const struct live_runners *runners)
 {
     struct tree_seed seed = {.doubt = true, .start_time = identity->start_time, .runners = runners};
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -53,7 +54,8 @@ struct tree_seed tree_seed_doubted(const struct job_identity *identity, const st
     return seed;
 }
 
-/* Every process that can be seen; those older than the root are left out, except the root's own pid. */
+/* Every process that can be seen; those older than the root are left out, except the root's own
+ * pid. */
 static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *out)
 {
     int proc = dirfd(listing);
@@ -118,7 +120,8 @@ static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
 
 static bool joined_through(const struct tree *tree, const struct tree_process *process, pid_t pid)
 {
-    const struct tree_process *other = pid > 0 && pid != process->stat.pid ? tree_find(tree, pid) : NULL;
+    const struct tree_process *other =
+        pid > 0 && pid != process->stat.pid ? tree_find(tree, pid) : NULL;
     return other && other->member && other->stat.start_time <= process->stat.start_time;
 }
 
@@ -143,8 +146,8 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
         if (process->member || !proc_stat_alive(&process->stat) ||
             (!process->carrier && !tag_is_carried(proc, &process->stat, seed->tag)))
             continue;
-        process->foreign = tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0,
-                                          seed->runners, owner);
+        process->foreign = tag_is_foreign(proc, &process->stat, seed->tag, geteuid(),
+                                          tree->root_alive ? seed->root : 0, seed->runners, owner);
         process->member = !process->foreign;
     }
 }
@@ -173,15 +176,18 @@ static bool is_target(const struct tree_process *process, const struct tree_seed
 
 void job_member_fill(const struct proc_stat *stat, struct job_member *out)
 {
-    *out = (struct job_member){.pid = stat->pid, .start_time = stat->start_time, .state = stat->state};
+    *out =
+        (struct job_member){.pid = stat->pid, .start_time = stat->start_time, .state = stat->state};
     snprintf(out->command, sizeof out->command, "%s", stat->comm);
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/wchan", (int)stat->pid);
-    if (proc_read_at(AT_FDCWD, path, out->wchan, sizeof out->wchan) <= 0 || strcmp(out->wchan, "0") == 0)
+    if (proc_read_at(AT_FDCWD, path, out->wchan, sizeof out->wchan) <= 0 ||
+        strcmp(out->wchan, "0") == 0)
         out->wchan[0] = '\0';
 }
 
-size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max)
+size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members,
+                 size_t max)
 {
     size_t count = 0;
     EACH (process, tree->processes, tree->count) {
@@ -198,7 +204,8 @@ bool process_signal(pid_t pid, uint64_t start_time, int signal)
 {
     AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
     uint64_t now = 0;
-    return pidfd >= 0 && process_start_time(pid, &now) && now == start_time && sys_pidfd_signal(pidfd, signal);
+    return pidfd >= 0 && process_start_time(pid, &now) && now == start_time &&
+           sys_pidfd_signal(pidfd, signal);
 }
 
 size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal)
@@ -211,7 +218,8 @@ size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int si
 }
 
 /* How many targets of now were no target of the pass before: each process is counted once. */
-static size_t newly_seen(const struct tree *now, const struct tree *before, const struct tree_seed *seed)
+static size_t newly_seen(const struct tree *now, const struct tree *before,
+                         const struct tree_seed *seed)
 {
     size_t count = 0;
     EACH (process, now->processes, now->count) {
@@ -223,7 +231,8 @@ static size_t newly_seen(const struct tree *now, const struct tree *before, cons
     return count;
 }
 
-/* Who forks is looked for as soon as can be; what was killed before and is still there takes its time, and all of /proc is much to read. */
+/* Who forks is looked for as soon as can be; what was killed before and is still there takes its
+ * time, and all of /proc is much to read. */
 static int64_t next_pause(int64_t pause_ns, bool fresh)
 {
     if (pause_ns < NS_PER_MS)
@@ -271,7 +280,8 @@ static bool kill_child(int proc, pid_t pid, pid_t init)
 {
     struct proc_stat stat;
     AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
-    if (pidfd < 0 || !proc_stat_read(proc, pid, &stat) || stat.ppid != init || !proc_stat_alive(&stat))
+    if (pidfd < 0 || !proc_stat_read(proc, pid, &stat) || stat.ppid != init ||
+        !proc_stat_alive(&stat))
         return false;
     sys_pidfd_signal(pidfd, SIGKILL);
     return true;

@@ -5,19 +5,24 @@
 #include "base/procfs.h"
 #include "machine/contain/contain.h"
 
-/* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is in the root's
- * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag_is_foreign). */
+/* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is
+ * in the root's session, in a session that a member leads, or carries the tag in its environment
+ * and is nobody else's (tag_is_foreign). */
 struct tree_seed {
     pid_t root;          /* the job's init; 0: none */
     uint64_t start_time; /* of the root, or when the init was born; nothing older can belong */
     const char *cgroup;  /* NULL: none */
     const char *tag;     /* NULL: environments are not read */
-    bool doubt;          /* the cgroup and the tag come from a file: being in the cgroup is worth as
-                          * much as carrying the tag */
+    /* the cgroup and the tag come from a file: being in the cgroup is worth as much as carrying the
+     * tag */
+    bool doubt;
     const struct live_runners *runners; /* with doubt; NULL: none is known */
-    bool session;        /* the root's pid cannot have been used again since: its session may be trusted without it */
-    const struct tree *known; /* an earlier pass, or NULL: its members stay members as long as they live. (A process that is being
-                               * killed has lost its environment before it closes its files: only this still tells it.) */
+    /* the root's pid cannot have been used again since: its session may be trusted without it */
+    bool session;
+    /* an earlier pass, or NULL: its members stay members as long as they live. (A process that is
+     * being killed has lost its environment before it closes its files: only this still tells
+     * it.) */
+    const struct tree *known;
 };
 
 struct tree_process {
@@ -38,69 +43,75 @@ bool tree_scan(const struct tree_seed *seed, struct tree *out);
 void tree_fini(struct tree *tree);
 bool tree_has_foreign(const struct tree *tree);
 
-/* The seed of a job that a file names; borrows from identity. A job of the same user may have written
- * the file. So only the kernel ties a process to the job: the tag in its environment, its cgroup, or
- * that it is the init that a dead runner left. Where whoever started it lives, it is left out. runners:
- * borrowed; NULL: none is known. */
+/* The seed of a job that a file names; borrows from identity. A job of the same user may have
+ * written the file. So only the kernel ties a process to the job: the tag in its environment, its
+ * cgroup, or that it is the init that a dead runner left. Where whoever started it lives, it is
+ * left out. runners: borrowed; NULL: none is known. */
 struct tree_seed tree_seed_doubted(const struct job_identity *identity,
                                    const struct live_runners *runners);
 
 /* Live members without the root and without this process. */
-size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max);
+size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members,
+                 size_t max);
 
 /* To the live members without the root: how many got it. */
 size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal);
 
-/* Kills the members without the root, pass after pass, until none is left or the time is over: how many were killed
- * (each once). *left: live ones that the last pass saw. last (NULL: not wanted): that pass itself; what was in it is freed. */
+/* Kills the members without the root, pass after pass, until none is left or the time is over: how
+ * many were killed (each once). *left: live ones that the last pass saw. last (NULL: not wanted):
+ * that pass itself; what was in it is freed. */
 size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, struct tree *last);
 
-/* Sends the signal to the process that has had this start time all along: through a pidfd, the start time read after
- * opening it. False: gone, another process, or refused. */
+/* Sends the signal to the process that has had this start time all along: through a pidfd, the
+ * start time read after opening it. False: gone, another process, or refused. */
 bool process_signal(pid_t pid, uint64_t start_time, int signal);
 
 void job_member_fill(const struct proc_stat *stat, struct job_member *out);
 
-/* What the tag of a job (TARE_JOB) in a process's environment is worth. It is a hint, never the proof: whoever
- * copies the environment carries it, too (sbatch, a terminal's server, a daemon that starts programs on request). (tag.c) */
+/* What the tag of a job (TARE_JOB) in a process's environment is worth. It is a hint, never the
+ * proof: whoever copies the environment carries it, too (sbatch, a terminal's server, a daemon that
+ * starts programs on request). (tag.c) */
 
 enum { TAG_BYTES = 16, TAG_DIGITS = 2 * TAG_BYTES, TAG_OWNER_MAX = 160 };
 
 /* Whether it is a tag as jobs get them (32 lower-case hexadecimal digits). */
 bool tag_is_formed(const char *tag);
 
-/* Whether this value of TARE_JOB is in its environment, or in that of a thread when its leader is a zombie. */
+/* Whether this value of TARE_JOB is in its environment, or in that of a thread when its leader is a
+ * zombie. */
 bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
 
-/* Whether a process that carries the tag, and that nothing else ties to the job, belongs to somebody else: the one rule
- * of the sweep, of recovery and of clean (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as long
- * as it lives, else 0. runners: of other runs; NULL: none is known. True: owner (TAG_OWNER_MAX) says whose it is:
- * "slurmstepd (pid 17)". */
+/* Whether a process that carries the tag, and that nothing else ties to the job, belongs to
+ * somebody else: the one rule of the sweep, of recovery and of clean
+ * (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as
+ * long as it lives, else 0. runners: of other runs; NULL: none is known. True: owner
+ * (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
 bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root,
                     const struct live_runners *runners, char *owner);
 
 /* Whether this process or an ancestor of it carries the tag or is in the job's cgroup. */
 bool tag_holds_this_process(int proc, const char *tag);
 
-/* Whether this is the init of a job, of this user and this program, whose runner is dead: the kernel
- * shows that it has been adopted. */
+/* Whether this is the init of a job, of this user and this program, whose runner is dead: the
+ * kernel shows that it has been adopted. */
 bool init_is_left(int proc, pid_t pid, uint64_t start_time);
 
 /* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. */
 
-/* Kills the children of a subreaper (init, with this start time) as fast as they can be listed, until it has none
- * that lives or the time is over. A process that forks and exits again and again is its child for most of each
- * short life. */
+/* Kills the children of a subreaper (init, with this start time) as fast as they can be listed,
+ * until it has none that lives or the time is over. A process that forks and exits again and again
+ * is its child for most of each short life. */
 void chase_children(pid_t init, uint64_t start_time, int64_t for_ns);
 
-/* Frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until it is
- * thawed. (thaw.c) */
+/* Frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until
+ * it is thawed. (thaw.c) */
 
-/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that also holds this
- * process is not touched: it is somebody else's. */
+/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that
+ * also holds this process is not touched: it is somebody else's. */
 void thaw_tree(const struct tree_seed *seed);
 
-/* Whether the first length bytes of a freezer's path name a folder that does not hold the cgroup own. Pure. */
+/* Whether the first length bytes of a freezer's path name a folder that does not hold the cgroup
+ * own. Pure. */
 bool thaw_folder_is_foreign(const char *path, size_t length, const char *own);
 
 /* The length of the folder above: "/a/b" gives that of "/a", "/a" gives 0. Pure. */

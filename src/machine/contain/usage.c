@@ -7,7 +7,8 @@
 
 enum { STATUS_MAX = 8192, VMSTAT_MAX = 32768 };
 
-/* What living members and their reaped children have used; each dead one's share went to whoever reaped it. */
+/* What living members and their reaped children have used; each dead one's share went to whoever
+ * reaped it. */
 static void ticks_keep(struct job *job)
 {
     struct tree_seed seed = job_seed(job);

@@ -47,7 +47,8 @@ static int by_number(const void *a, const void *b)
     return ORDER(left->number, right->number);
 }
 
-/* Every policy with what it has now. One without CPUs that are online has no governor that can be read. */
+/* Every policy with what it has now. One without CPUs that are online has no governor that can be
+ * read. */
 static bool policies_read(const char *sysroot, struct governor_change *out, struct err *err)
 {
     AUTO_STRV struct strv names = {0};
@@ -55,7 +56,8 @@ static bool policies_read(const char *sysroot, struct governor_change *out, stru
     *out = (struct governor_change){.policies = mem_array(names.count + 1, sizeof *out->policies)};
     EACH (item, names.items, names.count) {
         struct governor_policy policy = {.fd = -1};
-        if (policy_number(*item, &policy.number) && current_read(sysroot, policy.number, policy.former))
+        if (policy_number(*item, &policy.number) &&
+            current_read(sysroot, policy.number, policy.former))
             out->policies[out->count++] = policy;
     }
     if (out->count > 0) {
@@ -101,7 +103,8 @@ static bool is_offered(const char *sysroot, unsigned number, const char *wanted,
             return true;
         at += word + strspn(at + word, " ");
     }
-    return err_set(err, "the kernel offers no CPU frequency governor \"%s\", only: %s", wanted, offered);
+    return err_set(err, "the kernel offers no CPU frequency governor \"%s\", only: %s", wanted,
+                   offered);
 }
 
 static int policy_open(const char *sysroot, unsigned number, const char *wanted, struct err *err)
@@ -114,9 +117,11 @@ static int policy_open(const char *sysroot, unsigned number, const char *wanted,
         return fd;
     int reason = errno;
     err_sys(err, "open %s", path);
-    const char *needs = reason == EACCES || reason == EPERM ? "root (sudo, or beforehand: "
-                        : reason == EROFS ? "a /sys that can be written, which this container has not (on its host: "
-                                          : NULL;
+    const char *needs =
+        reason == EACCES || reason == EPERM ? "root (sudo, or beforehand: "
+        : reason == EROFS
+            ? "a /sys that can be written, which this container has not (on its host: "
+            : NULL;
     if (needs)
         err_wrap(err,
                  "setting the CPU frequency governor needs %s"
@@ -145,7 +150,8 @@ static void leave_out_equal(struct governor_change *change)
     change->count = kept;
 }
 
-bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct governor_change *out, struct err *err)
+bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct governor_change *out,
+                   struct err *err)
 {
     *out = (struct governor_change){0};
     if (!name_is_valid(wanted))
@@ -158,7 +164,8 @@ bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct go
     for (size_t i = 0; possible && i < out->count; i++) {
         AUTO_CLOSE int fd = -1;
         possible = is_offered(sysroot, out->policies[i].number, wanted, err);
-        possible = possible && (fd = policy_open(sysroot, out->policies[i].number, wanted, err)) >= 0;
+        possible =
+            possible && (fd = policy_open(sysroot, out->policies[i].number, wanted, err)) >= 0;
         if (possible && hold)
             out->policies[i].fd = steal_fd(&fd);
     }
@@ -167,7 +174,8 @@ bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct go
     return possible;
 }
 
-static bool policy_write(const char *sysroot, const struct governor_policy *policy, const char *name, struct err *err)
+static bool policy_write(const char *sysroot, const struct governor_policy *policy,
+                         const char *name, struct err *err)
 {
     AUTO_CLOSE int opened = -1;
     if (policy->fd < 0 && (opened = policy_open(sysroot, policy->number, name, err)) < 0)
@@ -208,14 +216,15 @@ size_t governor_still_set(const char *sysroot, const struct governor_change *cha
     return count;
 }
 
-bool governor_restore(const char *sysroot, const struct governor_change *change, struct governor_restored *out,
-                      struct err *err)
+bool governor_restore(const char *sysroot, const struct governor_change *change,
+                      struct governor_restored *out, struct err *err)
 {
     *out = (struct governor_restored){0};
     EACH (policy, change->policies, change->count) {
         if (!is_still_set(sysroot, change, policy->number))
             out->left++;
-        /* Read from a file, which others may have written: for a name that is not listed the kernel would load a module. */
+        /* Read from a file, which others may have written: for a name that is not listed the kernel
+         * would load a module. */
         else if ((policy->fd >= 0 || is_offered(sysroot, policy->number, policy->former, err)) &&
                  policy_write(sysroot, policy, policy->former, err))
             out->restored++;
@@ -240,7 +249,8 @@ static bool policy_from_json(const char *key, const json_t *value, struct govern
 {
     uint64_t number = 0;
     const char *name = json_string_value(value);
-    if (!proc_number_parse(key, strlen(key), GOVERNOR_POLICIES_MAX - 1, &number) || !name || !name_is_valid(name))
+    if (!proc_number_parse(key, strlen(key), GOVERNOR_POLICIES_MAX - 1, &number) || !name ||
+        !name_is_valid(name))
         return false;
     *out = (struct governor_policy){.number = (unsigned)number, .fd = -1};
     snprintf(out->former, sizeof out->former, "%s", name);

@@ -14,13 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The record, and the lock of whoever changes it. Whoever relies on what it says shares a lock on the record itself. */
+/* The record, and the lock of whoever changes it. Whoever relies on what it says shares a lock on
+ * the record itself. */
 #define RECORD "governor.json"
 #define TURN   "governor.lock"
 
 static const size_t RECORD_MAX = 1 << 20;
 
-/* Others set or give back meanwhile, which may take a second on a machine with hundreds of processors. */
+/* Others set or give back meanwhile, which may take a second on a machine with hundreds of
+ * processors. */
 static const int64_t TURN_NS = 10 * NS_PER_S;
 enum { TURN_PAUSE_MS = 10 };
 
@@ -30,14 +32,16 @@ static bool is_ours(int fd, const char *name, struct err *err)
     struct stat status;
     if (fstat(fd, &status) != 0)
         return err_sys(err, "stat %s in the state folder", name);
-    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) || status.st_nlink > 1)
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) ||
+        status.st_nlink > 1)
         return err_set(err, "%s in the state folder is not this user's own file", name);
     return true;
 }
 
 static int open_own(int folder, const char *name, int more, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more, 0600);
+    AUTO_CLOSE int fd =
+        openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more, 0600);
     if (fd < 0) {
         err_sys(err, "open %s in the state folder", name);
         return -1;
@@ -70,19 +74,20 @@ static bool relied_on(int file)
     return flock(file, LOCK_EX | LOCK_NB) != 0;
 }
 
-/* What is written there of this boot: governors do not outlive a boot. False: nothing, or only a part: then it was not
- * set yet. */
+/* What is written there of this boot: governors do not outlive a boot. False: nothing, or only a
+ * part: then it was not set yet. */
 static bool record_read(int file, struct governor_change *out)
 {
     AUTO_TEXT struct text bytes = {0};
     char buffer[4096], boot_id[40];
     ssize_t got;
-    while (bytes.length < RECORD_MAX && (got = pread(file, buffer, sizeof buffer, (off_t)bytes.length)) > 0)
+    while (bytes.length < RECORD_MAX &&
+           (got = pread(file, buffer, sizeof buffer, (off_t)bytes.length)) > 0)
         text_add_bytes(&bytes, buffer, (size_t)got);
     json_t *json = json_loadb(text_get(&bytes), bytes.length, JSON_REJECT_DUPLICATES, NULL);
     const char *written = json_get_text(json, "boot_id");
-    bool ok =
-        written && boot_id_read(boot_id, NULL) && strcmp(written, boot_id) == 0 && governor_change_from_json(json, out);
+    bool ok = written && boot_id_read(boot_id, NULL) && strcmp(written, boot_id) == 0 &&
+              governor_change_from_json(json, out);
     json_decref(json);
     return ok;
 }
@@ -92,7 +97,8 @@ static bool record_clear(int file, struct err *err)
     return ftruncate(file, 0) == 0 || err_sys(err, "empty " RECORD " in the state folder");
 }
 
-/* Only processes die: what a power failure takes from the file it takes from the governors as well. */
+/* Only processes die: what a power failure takes from the file it takes from the governors as
+ * well. */
 static bool record_write(int file, const struct governor_change *change, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
@@ -121,7 +127,8 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
 {
     struct governor_leftover leftover = {0};
     struct governor_change change = {0};
-    bool ok = give_back(file, sysroot, &leftover, err) && governor_plan(sysroot, wanted, false, &change, err) &&
+    bool ok = give_back(file, sysroot, &leftover, err) &&
+              governor_plan(sysroot, wanted, false, &change, err) &&
               record_write(file, &change, err);
     if (ok && !governor_apply(sysroot, &change, err)) {
         record_clear(file, NULL);
@@ -138,12 +145,14 @@ static bool join(int file, const char *wanted, struct err *err)
     struct governor_change change = {0};
     bool known = record_read(file, &change), same = known && strcmp(change.wanted, wanted) == 0;
     if (!same)
-        err_set(err, "another run that lives has set the CPU frequency governor \"%s\"", known ? change.wanted : "?");
+        err_set(err, "another run that lives has set the CPU frequency governor \"%s\"",
+                known ? change.wanted : "?");
     governor_change_fini(&change);
     return same;
 }
 
-bool governor_hold_take(int folder, const char *sysroot, const char *wanted, struct governor_hold *out, struct err *err)
+bool governor_hold_take(int folder, const char *sysroot, const char *wanted,
+                        struct governor_hold *out, struct err *err)
 {
     *out = (struct governor_hold){.folder = folder, .file = -1, .sysroot = sysroot};
     AUTO_CLOSE int turn = take_turn(folder, err);
@@ -186,7 +195,8 @@ bool governor_leftover_look(int folder, const char *sysroot, struct governor_lef
     return false;
 }
 
-bool governor_leftover_recover(int folder, const char *sysroot, struct governor_leftover *out, struct err *err)
+bool governor_leftover_recover(int folder, const char *sysroot, struct governor_leftover *out,
+                               struct err *err)
 {
     *out = (struct governor_leftover){0};
     AUTO_CLOSE int file = open_own(folder, RECORD, 0, NULL);

@@ -80,7 +80,8 @@ static bool hear(struct keep *keep)
 static _Noreturn void keep_governor(struct keep *keep)
 {
     /* Without pidfds (old kernels) the socket's end tells that the runner is dead. */
-    struct pollfd wait[] = {{.fd = keep->socket, .events = POLLIN}, {.fd = keep->runner, .events = POLLIN}};
+    struct pollfd wait[] = {{.fd = keep->socket, .events = POLLIN},
+                            {.fd = keep->runner, .events = POLLIN}};
     for (bool goes_on = true; goes_on;) {
         if (poll(wait, 2, -1) < 0)
             continue;
@@ -108,7 +109,8 @@ static _Noreturn void keeper_main(const struct keep *from)
     for (int fd = 0; fd <= 2; fd++)
         if (null < 0 || dup2(null, fd) < 0)
             close(fd);
-    if (socket < 0 || folder < 0 || dup3(socket, 3, O_CLOEXEC) < 0 || dup3(folder, 4, O_CLOEXEC) < 0 || chdir("/") != 0)
+    if (socket < 0 || folder < 0 || dup3(socket, 3, O_CLOEXEC) < 0 ||
+        dup3(folder, 4, O_CLOEXEC) < 0 || chdir("/") != 0)
         _exit(1);
     keep.socket = 3;
     keep.folder = 4;
@@ -145,14 +147,16 @@ struct governor_keeper *governor_keeper_start(int folder, const char *sysroot, s
     return keeper;
 }
 
-static bool say(struct governor_keeper *keeper, enum order_kind kind, const char *governor, struct err *err)
+static bool say(struct governor_keeper *keeper, enum order_kind kind, const char *governor,
+                struct err *err)
 {
     struct order order = {.kind = (int32_t)kind, .number = ++keeper->number};
     if (governor && strlen(governor) >= sizeof order.governor)
         return err_set(err, "\"%s\" is no name of a CPU frequency governor", governor);
     if (governor)
         memcpy(order.governor, governor, strlen(governor));
-    return sys_send(keeper->socket, &order, sizeof order) || err_sys(err, "ask the keeper of the CPU governor");
+    return sys_send(keeper->socket, &order, sizeof order) ||
+           err_sys(err, "ask the keeper of the CPU governor");
 }
 
 bool governor_keeper_want(struct governor_keeper *keeper, const char *governor, struct err *err)

@@ -1,6 +1,7 @@
-/* cuda_load: a load on one GPU, for a stated time: a kernel as PTX text through the CUDA driver's library, loaded at run
- * time (no toolkit is needed). Times are CLOCK_MONOTONIC, measured by the GPU's own timer. Changes no clock and no limit.
- * Only for a process of its own: any of these may hang in the driver. */
+/* cuda_load: a load on one GPU, for a stated time: a kernel as PTX text through the CUDA driver's
+ * library, loaded at run time (no toolkit is needed). Times are CLOCK_MONOTONIC, measured by the
+ * GPU's own timer. Changes no clock and no limit. Only for a process of its own: any of these may
+ * hang in the driver. */
 #ifndef TARE_MACHINE_GPU_CUDA_LOAD_H
 #define TARE_MACHINE_GPU_CUDA_LOAD_H
 
@@ -24,7 +25,7 @@ void cuda_load_close(struct cuda_load *load);
 bool cuda_load_sync(struct cuda_load *load, struct err *err);
 
 /* Waits until begin_ns, loads the GPU until end_ns. */
-bool cuda_load_run(struct cuda_load *load, int64_t begin_ns, int64_t end_ns, struct cuda_load_span *out,
-                   struct err *err);
+bool cuda_load_run(struct cuda_load *load, int64_t begin_ns, int64_t end_ns,
+                   struct cuda_load_span *out, struct err *err);
 
 #endif

@@ -58,18 +58,19 @@ void gpu_holder_self(struct gpu_holder *out)
 
 bool gpu_holder_same(const struct gpu_holder *a, const struct gpu_holder *b)
 {
-    return a->pid && a->start_time && a->pid_namespace && a->pid == b->pid && a->start_time == b->start_time &&
-           a->pid_namespace == b->pid_namespace;
+    return a->pid && a->start_time && a->pid_namespace && a->pid == b->pid &&
+           a->start_time == b->start_time && a->pid_namespace == b->pid_namespace;
 }
 
 void gpu_holder_print_names(const struct gpu_holder *holders, size_t count, struct text *out)
 {
     for (size_t i = 0; i < count; i++)
-        text_addf(out, "%s%d:%" PRIu64 ":%" PRIu64, i ? "," : "", (int)holders[i].pid, holders[i].start_time,
-                  holders[i].pid_namespace);
+        text_addf(out, "%s%d:%" PRIu64 ":%" PRIu64, i ? "," : "", (int)holders[i].pid,
+                  holders[i].start_time, holders[i].pid_namespace);
 }
 
-/* Digits only, from 1 to most; *at moves behind them and the byte that ends them, which must be this one. */
+/* Digits only, from 1 to most; *at moves behind them and the byte that ends them, which must be
+ * this one. */
 static bool take_number(const char **at, char end, int64_t most, int64_t *out)
 {
     const char *from = *at;
@@ -92,18 +93,21 @@ size_t gpu_holder_parse_names(const char *text, struct gpu_holder *out, size_t m
     size_t count = 0;
     int64_t pid, start_time, pid_namespace;
     while (*text && count < max && take_number(&text, ':', INT_MAX, &pid) &&
-           take_number(&text, ':', INT64_MAX, &start_time) && take_number(&text, ',', INT64_MAX, &pid_namespace))
-        out[count++] = (struct gpu_holder){
-            .pid = (pid_t)pid, .start_time = (uint64_t)start_time, .pid_namespace = (uint64_t)pid_namespace};
+           take_number(&text, ':', INT64_MAX, &start_time) &&
+           take_number(&text, ',', INT64_MAX, &pid_namespace))
+        out[count++] = (struct gpu_holder){.pid = (pid_t)pid,
+                                           .start_time = (uint64_t)start_time,
+                                           .pid_namespace = (uint64_t)pid_namespace};
     return count;
 }
 
 void gpu_holder_print(const struct gpu_holder *holder, struct text *out)
 {
-    json_t *json = json_pack("{s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "pid", (int)holder->pid, "start_time",
-                             (json_int_t)holder->start_time, "pid_namespace", (json_int_t)holder->pid_namespace,
-                             "since", (json_int_t)holder->since_s, "user", json_text_or_null(holder->user), "host",
-                             json_text_or_null(holder->host), "run", json_text_or_null(holder->run));
+    json_t *json = json_pack(
+        "{s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "pid", (int)holder->pid, "start_time",
+        (json_int_t)holder->start_time, "pid_namespace", (json_int_t)holder->pid_namespace, "since",
+        (json_int_t)holder->since_s, "user", json_text_or_null(holder->user), "host",
+        json_text_or_null(holder->host), "run", json_text_or_null(holder->run));
     json_print(json, out);
     text_add_char(out, '\n');
     json_decref(json);

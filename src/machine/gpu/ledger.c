@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a context of a current GPU takes: assumed only where the driver lists no process by its own number. */
+/* What a context of a current GPU takes: assumed only where the driver lists no process by its own
+ * number. */
 static const uint64_t CONTEXT_ASSUMED = UINT64_C(512) << 20;
 
 /* Programs use small numbers for files of their own. */
@@ -43,7 +44,8 @@ static bool read_head(const char *path, Elf64_Ehdr *out, struct err *err)
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(err, "open %s", path);
-    if (read(fd, out, sizeof *out) != (ssize_t)sizeof *out || memcmp(out->e_ident, ELFMAG, SELFMAG) != 0)
+    if (read(fd, out, sizeof *out) != (ssize_t)sizeof *out ||
+        memcmp(out->e_ident, ELFMAG, SELFMAG) != 0)
         return err_set(err, "%s is not a shared library", path);
     return true;
 }
@@ -53,10 +55,12 @@ static bool library_check(const char *path, struct err *err)
 {
     Elf64_Ehdr own = {0}, its = {0};
     if (strpbrk(path, " :\t\n"))
-        return err_set(err, "%s: the dynamic loader takes no library with a space or colon in its path", path);
+        return err_set(
+            err, "%s: the dynamic loader takes no library with a space or colon in its path", path);
     if (!read_head("/proc/self/exe", &own, err) || !read_head(path, &its, err))
         return false;
-    if (its.e_type != ET_DYN || its.e_machine != own.e_machine || its.e_ident[EI_CLASS] != own.e_ident[EI_CLASS])
+    if (its.e_type != ET_DYN || its.e_machine != own.e_machine ||
+        its.e_ident[EI_CLASS] != own.e_ident[EI_CLASS])
         return err_set(err, "%s is not for this machine", path);
     return true;
 }
@@ -77,12 +81,14 @@ static bool table_make(struct ledger *ledger, struct err *err)
     if (fd < 0)
         return err_sys(err, "make the table of GPU memory");
     ledger->fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_NUMBER);
-    if (ledger->fd < 0) /* there are no such numbers under a low limit of open files; any other will do */
+    /* there are no such numbers under a low limit of open files; any other will do */
+    if (ledger->fd < 0)
         ledger->fd = steal_fd(&fd);
     if (ftruncate(ledger->fd, sizeof *ledger->table) != 0 ||
         fcntl(ledger->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return err_sys(err, "make the table of GPU memory");
-    void *map = mmap(NULL, sizeof *ledger->table, PROT_READ | PROT_WRITE, MAP_SHARED, ledger->fd, 0);
+    void *map =
+        mmap(NULL, sizeof *ledger->table, PROT_READ | PROT_WRITE, MAP_SHARED, ledger->fd, 0);
     if (map == MAP_FAILED)
         return err_sys(err, "map the table of GPU memory");
     ledger->table = map;
@@ -132,27 +138,30 @@ int ledger_fd(const struct ledger *ledger)
     return ledger->fd;
 }
 
-/* By path, not by number: programs close descriptors that they do not know before they start others. In a pid namespace
- * the job's init holds it, and is number 1; without one this process does. Whom neither lets look takes it from any
- * process of the job that has kept it. */
-/* AddressSanitizer refuses to begin behind a preloaded library, for the order of the two; ours replaces nothing of its. */
+/* By path, not by number: programs close descriptors that they do not know before they start
+ * others. In a pid namespace the job's init holds it, and is number 1; without one this process
+ * does. Whom neither lets look takes it from any process of the job that has kept it. */
+/* AddressSanitizer refuses to begin behind a preloaded library, for the order of the two; ours
+ * replaces nothing of its. */
 static void allow_preload(struct strv *environment)
 {
     static const char name[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order";
     const char *before = strv_env_get(environment, name);
     if (before && strstr(before, option))
         return;
-    AUTO_FREE char *options = mem_printf("%s%s%s=0", before ? before : "", before && *before ? ":" : "", option);
+    AUTO_FREE char *options =
+        mem_printf("%s%s%s=0", before ? before : "", before && *before ? ":" : "", option);
     strv_env_set(environment, name, options);
 }
 
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment)
 {
     const char *before = strv_env_get(environment, "LD_PRELOAD");
-    AUTO_FREE char *preload =
-        before && *before ? mem_printf("%s:%s", before, ledger->library) : mem_strdup(ledger->library);
-    AUTO_FREE char *place = mem_printf("%s /proc/self/fd/%d:/proc/1/fd/%d:/proc/%d/fd/%d:/proc/*/fd/%d", ledger->nonce,
-                                       ledger->fd, ledger->fd, (int)getpid(), ledger->fd, ledger->fd);
+    AUTO_FREE char *preload = before && *before ? mem_printf("%s:%s", before, ledger->library)
+                                                : mem_strdup(ledger->library);
+    AUTO_FREE char *place =
+        mem_printf("%s /proc/self/fd/%d:/proc/1/fd/%d:/proc/%d/fd/%d:/proc/*/fd/%d", ledger->nonce,
+                   ledger->fd, ledger->fd, (int)getpid(), ledger->fd, ledger->fd);
     strv_env_set(environment, "LD_PRELOAD", preload);
     allow_preload(environment);
     strv_env_set(environment, GPU_LEDGER_VARIABLE, place);
@@ -183,12 +192,14 @@ static bool gpu_used(const struct gpu_ledger_gpu *gpu)
 void ledger_read(const struct ledger *ledger, struct ledger_sum *out)
 {
     const struct gpu_ledger *table = ledger->table;
-    *out = (struct ledger_sum){.attached = get(&table->attached), .unplaced = get(&table->unplaced)};
+    *out =
+        (struct ledger_sum){.attached = get(&table->attached), .unplaced = get(&table->unplaced)};
     EACH (gpu, table->gpus, GPU_LEDGER_GPUS) {
         if (!gpu_used(gpu))
             continue;
         out->refused += get(&gpu->refused);
-        out->live_peak = get(&gpu->live_peak) > out->live_peak ? get(&gpu->live_peak) : out->live_peak;
+        out->live_peak =
+            get(&gpu->live_peak) > out->live_peak ? get(&gpu->live_peak) : out->live_peak;
         out->over = get(&gpu->over) > out->over ? get(&gpu->over) : out->over;
         out->context_assumed |= gpu->context_how == GPU_LEDGER_CONTEXT_ASSUMED;
     }
@@ -232,8 +243,9 @@ static bool has_ended(const struct ledger *ledger, const struct gpu_ledger_proce
     char name[16];
     struct stat status;
     snprintf(name, sizeof name, "%d", process->pid);
-    return ledger->proc >= 0 && ledger->pid_namespace && process->pid_namespace == ledger->pid_namespace &&
-           process->pid > 0 && fstatat(ledger->proc, name, &status, 0) != 0 && errno == ENOENT;
+    return ledger->proc >= 0 && ledger->pid_namespace &&
+           process->pid_namespace == ledger->pid_namespace && process->pid > 0 &&
+           fstatat(ledger->proc, name, &status, 0) != 0 && errno == ENOENT;
 }
 
 bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gpu *out)
@@ -264,9 +276,11 @@ static json_t *none_or_count(uint64_t count)
 
 static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
 {
-    static const char *const how[] = {[GPU_LEDGER_CONTEXT_READ] = "driver", [GPU_LEDGER_CONTEXT_ASSUMED] = "assumed"};
+    static const char *const how[] = {
+        [GPU_LEDGER_CONTEXT_READ] = "driver", [GPU_LEDGER_CONTEXT_ASSUMED] = "assumed"};
     uint32_t context_how = gpu->context_how;
-    bool known = context_how == GPU_LEDGER_CONTEXT_READ || context_how == GPU_LEDGER_CONTEXT_ASSUMED;
+    bool known =
+        context_how == GPU_LEDGER_CONTEXT_READ || context_how == GPU_LEDGER_CONTEXT_ASSUMED;
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
     json_object_set_new(out, "total_bytes", count_json(gpu->total));
@@ -283,11 +297,13 @@ static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
     json_object_set_new(out, "refused_least_bytes", none_or_count(get(&gpu->refused_least)));
     json_object_set_new(out, "refused_most_bytes", none_or_count(get(&gpu->refused_most)));
     json_object_set_new(out, "driver_refused", count_json(get(&gpu->driver_refused)));
-    json_object_set_new(out, "driver_refused_most_bytes", none_or_count(get(&gpu->driver_refused_most)));
+    json_object_set_new(out, "driver_refused_most_bytes",
+                        none_or_count(get(&gpu->driver_refused_most)));
     return out;
 }
 
-static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use, uint64_t refused)
+static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use,
+                        uint64_t refused)
 {
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
@@ -310,14 +326,17 @@ static json_t *command_json(const char command[GPU_LEDGER_COMMAND])
     return json_string(text);
 }
 
-static json_t *process_json(const struct gpu_ledger *table, const struct gpu_ledger_process *process)
+static json_t *process_json(const struct gpu_ledger *table,
+                            const struct gpu_ledger_process *process)
 {
     json_t *gpus = json_array();
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
-        if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->refused[i])))
-            json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
-    return json_pack("{s:o, s:o, s:o}", "pid", json_integer(process->pid), "command", command_json(process->command),
-                     "gpus", gpus);
+        if (gpu_used(&table->gpus[i]) &&
+            (get(&process->gpus[i].allocations) || get(&process->refused[i])))
+            json_array_append_new(
+                gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
+    return json_pack("{s:o, s:o, s:o}", "pid", json_integer(process->pid), "command",
+                     command_json(process->command), "gpus", gpus);
 }
 
 json_t *ledger_json(const struct ledger *ledger)
@@ -333,7 +352,8 @@ json_t *ledger_json(const struct ledger *ledger)
             json_array_append_new(processes, process_json(table, process));
     }
     const struct gpu_limit *limit = &ledger->limit;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "limit_bytes", none_or_count(limit->bytes), "limit_share",
-                     limit->share > 0 ? json_finite(limit->share) : json_null(), "followed_processes",
-                     count_json(get(&table->attached)), "gpus", gpus, "processes", processes);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "limit_bytes", none_or_count(limit->bytes),
+                     "limit_share", limit->share > 0 ? json_finite(limit->share) : json_null(),
+                     "followed_processes", count_json(get(&table->attached)), "gpus", gpus,
+                     "processes", processes);
 }

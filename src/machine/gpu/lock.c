@@ -16,7 +16,8 @@
 /* A file is for a moment not yet open to all while its maker sets its mode. */
 enum { OPEN_TRIES = 50, OPEN_PAUSE_MS = 10, HOLDER_MAX = 4096 };
 
-/* A holder needs a moment to sign; those who only look (gpu_lock_peek) are gone in a moment, on a busy machine a long one. */
+/* A holder needs a moment to sign; those who only look (gpu_lock_peek) are gone in a moment, on a
+ * busy machine a long one. */
 enum { SIGN_TRIES = 4, LOOKER_TRIES = 500, PAUSE_MS = 2 };
 
 struct lock {
@@ -48,12 +49,12 @@ static int compare_names(const void *left, const void *right)
 static void add(struct gpu_locks *locks, const char *id, const char *label)
 {
     if (*id)
-        locks->items[locks->count++] =
-            (struct lock){.name = mem_printf("gpu-%s.lock", id), .label = mem_strdup(label), .fd = -1};
+        locks->items[locks->count++] = (struct lock){
+            .name = mem_printf("gpu-%s.lock", id), .label = mem_strdup(label), .fd = -1};
 }
 
-struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder, const struct gpu_device *const *devices,
-                                size_t count)
+struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder,
+                                const struct gpu_device *const *devices, size_t count)
 {
     struct gpu_locks *locks = mem_alloc(sizeof *locks);
     locks->folder = folder->fd;
@@ -67,8 +68,9 @@ struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder, const stru
     return locks;
 }
 
-/* Everybody may lock it, for which reading is enough, and its owner alone sign it. O_EXCL, because the kernel refuses
- * O_CREAT on another user's file in a folder like /tmp (fs.protected_regular). */
+/* Everybody may lock it, for which reading is enough, and its owner alone sign it. O_EXCL, because
+ * the kernel refuses O_CREAT on another user's file in a folder like /tmp
+ * (fs.protected_regular). */
 static int open_once(const struct gpu_locks *locks, const char *name)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -86,7 +88,8 @@ static int open_once(const struct gpu_locks *locks, const char *name)
 static int open_file(const struct gpu_locks *locks, const char *name, struct err *err)
 {
     int fd = open_once(locks, name);
-    for (int i = 0; fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT) && i < OPEN_TRIES; i++) {
+    for (int i = 0;
+         fd < 0 && (errno == EACCES || errno == EEXIST || errno == ENOENT) && i < OPEN_TRIES; i++) {
         poll(NULL, 0, OPEN_PAUSE_MS);
         fd = open_once(locks, name);
     }
@@ -100,12 +103,14 @@ static int open_file(const struct gpu_locks *locks, const char *name, struct err
 static bool is_same_file(int folder, const char *name, const struct stat *opened)
 {
     struct stat named;
-    return fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == opened->st_dev &&
-           named.st_ino == opened->st_ino;
+    return fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           named.st_dev == opened->st_dev && named.st_ino == opened->st_ino;
 }
 
-/* Somebody may have put another file in its place since it was opened; with a second name it may be anybody's file. */
-static bool is_good_file(const struct gpu_locks *locks, const char *name, int fd, bool *replaced, struct err *err)
+/* Somebody may have put another file in its place since it was opened; with a second name it may be
+ * anybody's file. */
+static bool is_good_file(const struct gpu_locks *locks, const char *name, int fd, bool *replaced,
+                         struct err *err)
 {
     struct stat opened;
     *replaced = false;
@@ -120,8 +125,8 @@ static bool is_good_file(const struct gpu_locks *locks, const char *name, int fd
     return true;
 }
 
-/* Over the old line first, then cut: a reader sees one or the other whole, since it reads up to the end of the line. A
- * file that is not ours to write stays as it is. */
+/* Over the old line first, then cut: a reader sees one or the other whole, since it reads up to the
+ * end of the line. A file that is not ours to write stays as it is. */
 static void sign(struct lock *lock, const struct gpu_holder *self)
 {
     AUTO_TEXT struct text line = {0};
@@ -133,8 +138,9 @@ static void sign(struct lock *lock, const struct gpu_holder *self)
         lock->status = (struct stat){0};
 }
 
-/* What the file says counts where the kernel tells of the same process, or of none that can be seen from here and the file of
- * one in another pid namespace: of a container, or of the run that we are part of. */
+/* What the file says counts where the kernel tells of the same process, or of none that can be seen
+ * from here and the file of one in another pid namespace: of a container, or of the run that we are
+ * part of. */
 static bool is_believed(const struct gpu_lock_conflict *conflict, uint64_t own_namespace)
 {
     bool near = conflict->holder.pid_namespace == own_namespace;
@@ -154,18 +160,20 @@ static void read_holder(int fd, const char *label, struct gpu_lock_conflict *out
         if (i > 0)
             poll(NULL, 0, PAUSE_MS);
         ssize_t count = pread(fd, bytes, sizeof bytes, 0);
-        out->has_holder =
-            count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder) && is_believed(out, self.pid_namespace);
+        out->has_holder = count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder) &&
+                          is_believed(out, self.pid_namespace);
     }
     if (!out->has_holder)
-        out->holder = (struct gpu_holder){.pid = out->pid, .pid_namespace = out->pid ? self.pid_namespace : 0};
+        out->holder = (struct gpu_holder){.pid = out->pid,
+                                          .pid_namespace = out->pid ? self.pid_namespace : 0};
     if (out->pid && file_lock_owner(out->pid, &owner)) {
         snprintf(out->holder.user, sizeof out->holder.user, "%s", owner.user);
         snprintf(out->command, sizeof out->command, "%s", owner.command);
     }
 }
 
-/* False and errno; EWOULDBLOCK: held. A lock that can be shared is held by nobody but those who look. */
+/* False and errno; EWOULDBLOCK: held. A lock that can be shared is held by nobody but those who
+ * look. */
 static bool lock_alone(int fd)
 {
     for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
@@ -179,15 +187,17 @@ static bool lock_alone(int fd)
     return true;
 }
 
-/* What a killed run of another user left is that user's to remove, also while we hold it: who may remove it (root) makes
- * an own one. */
+/* What a killed run of another user left is that user's to remove, also while we hold it: who may
+ * remove it (root) makes an own one. */
 static bool remove_strangers(const struct gpu_locks *locks, const struct lock *lock, int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && status.st_uid != geteuid() && unlinkat(locks->folder, lock->name, 0) == 0;
+    return fstat(fd, &status) == 0 && status.st_uid != geteuid() &&
+           unlinkat(locks->folder, lock->name, 0) == 0;
 }
 
-static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *lock, const struct gpu_holder *self,
+static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *lock,
+                                    const struct gpu_holder *self,
                                     struct gpu_lock_conflict *conflict, struct err *err)
 {
     for (int i = 0; i < OPEN_TRIES; i++) {
@@ -217,12 +227,14 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
     return GPU_LOCKS_FAILED;
 }
 
-/* By what the holder has said where only it or root can have; by its number where it could not write (into what a killed
- * run of another user left). */
-static bool is_one_of(const struct gpu_lock_conflict *conflict, const struct gpu_holder *passed, size_t count)
+/* By what the holder has said where only it or root can have; by its number where it could not
+ * write (into what a killed run of another user left). */
+static bool is_one_of(const struct gpu_lock_conflict *conflict, const struct gpu_holder *passed,
+                      size_t count)
 {
     EACH (item, passed, count) {
-        bool said = conflict->has_holder && conflict->own_file && gpu_holder_same(&conflict->holder, item);
+        bool said =
+            conflict->has_holder && conflict->own_file && gpu_holder_same(&conflict->holder, item);
         bool seen = !conflict->own_file && conflict->pid && conflict->pid == item->pid &&
                     conflict->holder.pid_namespace == item->pid_namespace;
         if (said || seen)
@@ -262,21 +274,25 @@ bool gpu_locks_check(const struct gpu_locks *locks, struct err *err)
             continue;
         if (fstat(lock->fd, &now) != 0)
             return err_sys(err, "stat %s/%s", locks->folder_path, lock->name);
-        /* One that was moved away and back has the right name again, but not the time of its last change. */
-        if (!is_same_file(locks->folder, lock->name, &now) || now.st_ctim.tv_sec != lock->status.st_ctim.tv_sec ||
+        /* One that was moved away and back has the right name again, but not the time of its last
+         * change. */
+        if (!is_same_file(locks->folder, lock->name, &now) ||
+            now.st_ctim.tv_sec != lock->status.st_ctim.tv_sec ||
             now.st_ctim.tv_nsec != lock->status.st_ctim.tv_nsec)
-            return err_set(err, "%s/%s was removed, replaced or changed while we held its lock", locks->folder_path,
-                           lock->name);
+            return err_set(err, "%s/%s was removed, replaced or changed while we held its lock",
+                           locks->folder_path, lock->name);
     }
     return true;
 }
 
-static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const char *id, const char *label,
-                                     struct gpu_lock_conflict *conflict, struct err *err)
+static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const char *id,
+                                     const char *label, struct gpu_lock_conflict *conflict,
+                                     struct err *err)
 {
     AUTO_FREE char *name = mem_printf("gpu-%s.lock", id);
     struct stat status;
-    AUTO_CLOSE int fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    AUTO_CLOSE int fd =
+        openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return GPU_LOCKS_TAKEN;
     if (fd < 0 || fstat(fd, &status) != 0) {
@@ -284,7 +300,8 @@ static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const
         return GPU_LOCKS_FAILED;
     }
     if (!S_ISREG(status.st_mode)) {
-        err_set(err, "%s/%s is no regular file (user %u made it)", folder->path, name, (unsigned)status.st_uid);
+        err_set(err, "%s/%s is no regular file (user %u made it)", folder->path, name,
+                (unsigned)status.st_uid);
         return GPU_LOCKS_FAILED;
     }
     bool shared = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -301,7 +318,8 @@ static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const
     return GPU_LOCKS_HELD;
 }
 
-enum gpu_lock_answer gpu_lock_peek(const struct gpu_lock_folder *folder, const struct gpu_device *device,
+enum gpu_lock_answer gpu_lock_peek(const struct gpu_lock_folder *folder,
+                                   const struct gpu_device *device,
                                    struct gpu_lock_conflict *conflict, struct err *err)
 {
     const char *ids[] = {device->uuid, device->bus};
@@ -322,7 +340,8 @@ void gpu_locks_free(struct gpu_locks *locks)
     EACH (lock, locks->items, locks->count) {
         struct stat status;
         if (lock->fd >= 0) {
-            if (fstat(lock->fd, &status) != 0 || !is_same_file(locks->folder, lock->name, &status) ||
+            if (fstat(lock->fd, &status) != 0 ||
+                !is_same_file(locks->folder, lock->name, &status) ||
                 unlinkat(locks->folder, lock->name, 0) != 0) {
                 int emptied = ftruncate(lock->fd, 0);
                 (void)emptied;

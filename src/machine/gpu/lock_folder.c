@@ -19,7 +19,8 @@ static bool is_stranger(uid_t user)
     return user != 0 && user != geteuid();
 }
 
-/* Made as /tmp is, nobody can remove or replace another's files in it, but for root and its owner. */
+/* Made as /tmp is, nobody can remove or replace another's files in it, but for root and its
+ * owner. */
 static bool is_sticky(const struct stat *status)
 {
     return !(status->st_mode & 022) || (status->st_mode & S_ISVTX);
@@ -46,7 +47,8 @@ static bool check_above(int folder, const char *path, struct err *err)
             return err_set(err, "a folder above %s belongs to user %u, who could replace it", path,
                            (unsigned)status.st_uid);
         if (!is_sticky(&status))
-            return err_set(err, "others may write to a folder above %s, and could replace it", path);
+            return err_set(err, "others may write to a folder above %s, and could replace it",
+                           path);
         before = status;
     }
 }
@@ -58,9 +60,11 @@ static bool check_trust(int fd, const char *path, struct err *err)
     if (fstat(fd, &status) != 0)
         return err_sys(err, "stat %s", path);
     if (is_stranger(status.st_uid))
-        return err_set(err, "%s belongs to user %u, who could take locks away", path, (unsigned)status.st_uid);
+        return err_set(err, "%s belongs to user %u, who could take locks away", path,
+                       (unsigned)status.st_uid);
     if (!is_sticky(&status))
-        return err_set(err, "others could take locks away from %s (mode %04o)", path, (unsigned)status.st_mode & 07777);
+        return err_set(err, "others could take locks away from %s (mode %04o)", path,
+                       (unsigned)status.st_mode & 07777);
     return check_above(fd, path, err);
 }
 
@@ -80,7 +84,8 @@ static int open_folder(const char *path, mode_t mode, struct err *err)
     if (fd < 0) {
         err_sys(err, "open folder %s", path);
         if (err && lstat(path, &status) == 0 && is_stranger(status.st_uid))
-            err_set(err, "%s belongs to user %u, who keeps others out", path, (unsigned)status.st_uid);
+            err_set(err, "%s belongs to user %u, who keeps others out", path,
+                    (unsigned)status.st_uid);
         return -1;
     }
     /* The umask took bits away. */
@@ -89,7 +94,8 @@ static int open_folder(const char *path, mode_t mode, struct err *err)
         return -1;
     }
     if (is_stranger(status.st_uid) && (status.st_mode & 01002) != 01002) {
-        err_set(err, "%s belongs to user %u, who could take our files away", path, (unsigned)status.st_uid);
+        err_set(err, "%s belongs to user %u, who could take our files away", path,
+                (unsigned)status.st_uid);
         return -1;
     }
     if (status.st_uid == geteuid() && !is_sticky(&status))
@@ -114,7 +120,8 @@ static bool take(struct gpu_lock_folder *out, const char *path, bool shared, str
     return true;
 }
 
-bool gpu_lock_folder_open(const char *shared, const char *runtime_dir, struct gpu_lock_folder *out, struct err *err)
+bool gpu_lock_folder_open(const char *shared, const char *runtime_dir, struct gpu_lock_folder *out,
+                          struct err *err)
 {
     struct err why = {0};
     *out = (struct gpu_lock_folder){.fd = -1};
@@ -157,12 +164,13 @@ static bool clear_name(int folder, const char *name, const char *path, struct er
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         (S_ISREG(status.st_mode) && status.st_uid == 0 && status.st_nlink == 1))
         return true;
-    AUTO_CLOSE int fd =
-        S_ISREG(status.st_mode) ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    AUTO_CLOSE int fd = S_ISREG(status.st_mode)
+                            ? openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                            : -1;
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
         return true;
-    return unlinkat(folder, name, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT ||
-           err_sys(err, "remove %s/%s", path, name);
+    return unlinkat(folder, name, S_ISDIR(status.st_mode) ? AT_REMOVEDIR : 0) == 0 ||
+           errno == ENOENT || err_sys(err, "remove %s/%s", path, name);
 }
 
 bool gpu_lock_folder_repair(const char *path, struct err *err)
@@ -175,8 +183,10 @@ bool gpu_lock_folder_repair(const char *path, struct err *err)
         return err_sys(err, "open folder %s", parent);
     if (!check_trust(above, parent, err))
         return false;
-    bool known = fstatat(above, last, &status, AT_SYMLINK_NOFOLLOW) == 0, usual = strcmp(path, GPU_LOCK_FOLDER) == 0;
-    /* A path that was named may be meant for something else: what is not like a folder of locks stays as it is. */
+    bool known = fstatat(above, last, &status, AT_SYMLINK_NOFOLLOW) == 0,
+         usual = strcmp(path, GPU_LOCK_FOLDER) == 0;
+    /* A path that was named may be meant for something else: what is not like a folder of locks
+     * stays as it is. */
     if (known && !usual && (!S_ISDIR(status.st_mode) || (status.st_mode & 01002) != 01002))
         return status.st_uid == 0 || err_set(err, "%s is no folder with mode 1777", path);
     if (known && !S_ISDIR(status.st_mode) && unlinkat(above, last, 0) != 0)

@@ -51,7 +51,8 @@ static void send_users(const struct gpu_identity *who, const struct gpu_user_lis
     EACH (user, users->items, users->count) {
         struct answer message = {.kind = ANSWER_USE};
         struct gpu_memory_use *use = &message.use;
-        *use = (struct gpu_memory_use){.pid = user->pid, .minor = who->minor, .has_bytes = user->memory_bytes.valid};
+        *use = (struct gpu_memory_use){
+            .pid = user->pid, .minor = who->minor, .has_bytes = user->memory_bytes.valid};
         use->bytes = use->has_bytes ? (uint64_t)user->memory_bytes.value : 0;
         memcpy(use->uuid, who->uuid, strnlen(who->uuid, sizeof use->uuid - 1));
         send_message(out, &message);
@@ -59,7 +60,8 @@ static void send_users(const struct gpu_identity *who, const struct gpu_user_lis
 }
 
 /* False: this GPU does not tell. */
-static bool ask_gpu(const struct gpu_backend *backend, struct gpu_driver *driver, uint32_t index, int out)
+static bool ask_gpu(const struct gpu_backend *backend, struct gpu_driver *driver, uint32_t index,
+                    int out)
 {
     char number[16];
     struct gpu_identity who;
@@ -76,7 +78,8 @@ static bool ask_gpu(const struct gpu_backend *backend, struct gpu_driver *driver
     return told;
 }
 
-static bool ask_all(const struct gpu_backend *backend, const char *library, int out, uint64_t *silent, struct err *err)
+static bool ask_all(const struct gpu_backend *backend, const char *library, int out,
+                    uint64_t *silent, struct err *err)
 {
     uint32_t count = 0;
     struct gpu_driver *driver = backend->open(library, err);
@@ -99,8 +102,10 @@ static void query(const struct gpu_vendor *vendor, const char *library, int out)
     send_message(out, &last);
 }
 
-/* Nothing of ours is left open in a child that may hang for ever: neither the terminal nor a lock. */
-static _Noreturn void be_child(const struct gpu_vendor *vendor, const char *library, int out, pid_t parent)
+/* Nothing of ours is left open in a child that may hang for ever: neither the terminal nor a
+ * lock. */
+static _Noreturn void be_child(const struct gpu_vendor *vendor, const char *library, int out,
+                               pid_t parent)
 {
     struct rlimit none = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -164,8 +169,8 @@ static void add_use(struct gpu_memory_users *out, struct gpu_memory_use use)
     out->items[at] = use;
 }
 
-static bool take_answer(const struct text *answer, const struct gpu_vendor *vendor, struct gpu_memory_users *out,
-                        struct err *err)
+static bool take_answer(const struct text *answer, const struct gpu_vendor *vendor,
+                        struct gpu_memory_users *out, struct err *err)
 {
     struct answer message;
     for (size_t at = 0; at + sizeof message <= answer->length; at += sizeof message) {
@@ -207,8 +212,9 @@ bool gpu_memory_users_read(const struct gpu_vendor *vendor, const char *library,
     }
     bool in_time = read_answer(from, deadline_ns, &answer);
     reap(pid);
-    bool known = in_time ? take_answer(&answer, vendor, &found, err)
-                         : err_set(err, "the driver's library did not answer within %g s", timeout_s);
+    bool known = in_time
+                     ? take_answer(&answer, vendor, &found, err)
+                     : err_set(err, "the driver's library did not answer within %g s", timeout_s);
     for (size_t i = 0; known && i < found.count; i++)
         add_use(out, found.items[i]);
     out->failed += known ? found.failed : 0;

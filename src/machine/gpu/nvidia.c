@@ -1,5 +1,5 @@
-/* NVIDIA: what its driver's kernel module says in /proc, the profiles of its power sensors, and its names. Its sensors are read
- * through NVML (nvml*.c). */
+/* NVIDIA: what its driver's kernel module says in /proc, the profiles of its power sensors, and its
+ * names. Its sensors are read through NVML (nvml*.c). */
 #include "machine/gpu/vendor.h"
 
 #include "base/cleanup.h"
@@ -122,7 +122,8 @@ static bool add_devices(const char *root, struct gpu_devices *out, struct err *e
     if (!folder)
         return errno == ENOENT || err_sys(err, "open %s", path);
     for (const struct dirent *entry; (entry = readdir(folder));)
-        if (entry->d_name[0] != '.' && !add_device(dirfd(folder), entry->d_name, out, good ? err : NULL)) {
+        if (entry->d_name[0] != '.' &&
+            !add_device(dirfd(folder), entry->d_name, out, good ? err : NULL)) {
             if (good)
                 err_wrap(err, "%s", path);
             good = false;
@@ -131,7 +132,8 @@ static bool add_devices(const char *root, struct gpu_devices *out, struct err *e
     return good;
 }
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May ...": the first word of digits and dots. */
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May ...": the first word of
+ * digits and dots. */
 static char *driver_version(const char *root)
 {
     AUTO_FREE char *path = mem_printf("%s%s", root, driver_file);
@@ -152,16 +154,18 @@ static char *driver_version(const char *root)
 
 static char *library_fix(const char *driver)
 {
-    return mem_printf(
-        "install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: libnvidia-compute-%.*s; a "
-        "container: --gpus all)",
-        driver ? driver : "that is loaded", driver ? (int)strcspn(driver, ".") : 1, driver ? driver : "*");
+    return mem_printf("install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: "
+                      "libnvidia-compute-%.*s; a "
+                      "container: --gpus all)",
+                      driver ? driver : "that is loaded", driver ? (int)strcspn(driver, ".") : 1,
+                      driver ? driver : "*");
 }
 
 /* docs.nvidia.com/deploy/xid-errors */
 static bool xid_is_of_program(unsigned number)
 {
-    /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused link. */
+    /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused
+     * link. */
     static const unsigned of_programs[] = {13, 31, 43, 45, 68, 69, 137};
     EACH_OF (of_program, of_programs)
         if (*of_program == number)
@@ -171,42 +175,45 @@ static bool xid_is_of_program(unsigned number)
 
 #define MS(count) ((int64_t)(count)*NS_PER_MS)
 /* Times in ms. */
-#define TOLD(update, jitter, kind, length, share)                                                                      \
-    {                                                                                                                  \
-        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, .averaging_ns = MS(length), \
-        .looked_share = share                                                                                          \
+#define TOLD(update, jitter, kind, length, share)                                          \
+    {                                                                                      \
+        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, \
+        .averaging_ns = MS(length), .looked_share = share                                  \
     }
 /* The counter adds up all power; a sample is a mean of at most the update period. */
-#define COUNTER_OF_ALL                                                                                                 \
-    {                                                                                                                  \
-        .update_ns = MS(100), .jitter_ns = MS(2), .averaging = WINDOW_BOXCAR, .averaging_ns = MS(100),                 \
-        .looked_share = 1, .counter_current = true                                                                     \
+#define COUNTER_OF_ALL                                                        \
+    {                                                                         \
+        .update_ns = MS(100), .jitter_ns = MS(2), .averaging = WINDOW_BOXCAR, \
+        .averaging_ns = MS(100), .looked_share = 1, .counter_current = true   \
     }
 /* The same of the readings; the counter may see all, or add these up: not published. */
-#define READING_TOLD(update, jitter, length, share)                                                                    \
-    {                                                                                                                  \
-        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = WINDOW_BOXCAR,                    \
-        .averaging_ns = MS(length), .looked_share = share, .share_unsure = true                                        \
+#define READING_TOLD(update, jitter, length, share)                                    \
+    {                                                                                  \
+        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter),                \
+        .averaging = WINDOW_BOXCAR, .averaging_ns = MS(length), .looked_share = share, \
+        .share_unsure = true                                                           \
     }
 #define PAPER "arXiv 2312.02741"
-#define UNSTATED                                                                                                       \
-    .accuracy = "unknown",                                                                                             \
-    .gain = {.source = "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"}
+#define UNSTATED                                        \
+    .accuracy = "unknown",                              \
+    .gain = {.source = "the vendor states none; " PAPER \
+                       " measured about 5 % on many boards, another share on each"}
 
 static const struct sensor_behaviour a100 = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25);
 static const struct sensor_behaviour gh200 = TOLD(100, 2, WINDOW_BOXCAR, 20, 0.2);
 
-/* The first row that holds a model's name counts. Where the vendor states no accuracy for the sensor, nobody does: the
- * paper measured about 5 % for many boards, another share for each. */
+/* The first row that holds a model's name counts. Where the vendor states no accuracy for the
+ * sensor, nobody does: the paper measured about 5 % for many boards, another share for each. */
 static const struct sensor_profile profiles[] = {
     {
         .label = "H200 (measured)",
         .models = {"H200"},
         .behaviour = COUNTER_OF_ALL,
         UNSTATED,
-        .source =
-            "update and jitter: measured with driver 580, samples every 15 to 20 ms; averaging of samples: at most "
-            "the update period; looked-at share of the counter: 98 to 100 %, measured; its lag of 6 ms is not taken",
+        .source = "update and jitter: measured with driver 580, samples every 15 to 20 ms; "
+                  "averaging of samples: at most "
+                  "the update period; looked-at share of the counter: 98 to 100 %, measured; its "
+                  "lag of 6 ms is not taken",
     },
     {
         .label = "H100 (measured)",
@@ -215,7 +222,8 @@ static const struct sensor_profile profiles[] = {
         .behaviour = COUNTER_OF_ALL,
         UNSTATED,
         .source =
-            "four H100 with driver 580: the counter adds 98 to 100 of each 100 ms; that the power reading sees 25 "
+            "four H100 with driver 580: the counter adds 98 to 100 of each 100 ms; that the power "
+            "reading sees 25 "
             "of 100 ms (" PAPER ") says nothing of the counter; H800 (the same chip) by analogy",
     },
     {
@@ -232,7 +240,8 @@ static const struct sensor_profile profiles[] = {
         .reading = &a100,
         .behaviour = READING_TOLD(100, 2, 25, 0.25),
         UNSTATED,
-        .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800 (the same chip) by analogy",
+        .source =
+            PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800 (the same chip) by analogy",
     },
     {
         .label = "Turing (" PAPER ")",
@@ -250,7 +259,8 @@ static const struct sensor_profile profiles[] = {
                       .averaging_ns = MS(1000),
                       .looked_share = 1},
         UNSTATED,
-        .source = PAPER ": 100 ms of each 100 ms (RTX 3090); NVML: power usage is a mean of 1 s; which of the two the "
+        .source = PAPER ": 100 ms of each 100 ms (RTX 3090); NVML: power usage is a mean of 1 s; "
+                        "which of the two the "
                         "samples are is not documented",
     },
     {
@@ -265,15 +275,19 @@ static const struct sensor_profile profiles[] = {
         .models = {"M40", "M60", "M4", "M10", "GTX 9", "Quadro M", "TITAN X"},
         .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
         UNSTATED,
-        .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken)",
+        .source =
+            PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken)",
     },
     {
         .label = "Kepler (" PAPER ", NVML)",
         .models = {"K20", "K40", "K80", "K10", "GTX 7", "Quadro K", "TITAN Black"},
         .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
         .accuracy = "5 %",
-        .gain = {.bound = 0.05, .source = "NVML's manual, nvmlDeviceGetPowerUsage: within 5 % on Fermi and Kepler"},
-        .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken); NVML: within 5 %",
+        .gain = {.bound = 0.05,
+                 .source =
+                     "NVML's manual, nvmlDeviceGetPowerUsage: within 5 % on Fermi and Kepler"},
+        .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are "
+                        "taken); NVML: within 5 %",
     },
 };
 
@@ -302,15 +316,20 @@ const struct gpu_vendor gpu_vendor_nvidia = {
     .fault_name = "Xid",
     .fault_is_of_program = xid_is_of_program,
     .library_fix = library_fix,
-    .fixes = {[GPU_FIX_BUSY] = "nvidia-smi, also outside the container, shows what; wait for it, or end it",
-              [GPU_FIX_HELD] = "look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine",
-              [GPU_FIX_SLOWED] =
-                  "look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE",
-              [GPU_FIX_ERRORS] = "nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset",
-              [GPU_FIX_PERSISTENCE] = "sudo nvidia-smi -pm 1   # or start nvidia-persistenced",
-              [GPU_FIX_PARTS] = "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU",
-              [GPU_FIX_SILENT] =
-                  "nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew",
-              [GPU_FIX_UNTOLD] = "nvidia-smi tells whether the driver answers at all; section Sensors says more"},
+    .fixes =
+        {[GPU_FIX_BUSY] =
+             "nvidia-smi, also outside the container, shows what; wait for it, or end it",
+         [GPU_FIX_HELD] =
+             "look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine",
+         [GPU_FIX_SLOWED] = "look after its cooling and its power supply: nvidia-smi -q -d "
+                            "PERFORMANCE,TEMPERATURE",
+         [GPU_FIX_ERRORS] =
+             "nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset",
+         [GPU_FIX_PERSISTENCE] = "sudo nvidia-smi -pm 1   # or start nvidia-persistenced",
+         [GPU_FIX_PARTS] = "sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU",
+         [GPU_FIX_SILENT] = "nvidia-smi tells whether it hangs as well; then: reset the GPU, or "
+                            "start the machine anew",
+         [GPU_FIX_UNTOLD] =
+             "nvidia-smi tells whether the driver answers at all; section Sensors says more"},
     .cuda = true,
 };

@@ -37,7 +37,8 @@ bool nvml_load(const char *path, struct nvml *out, struct err *err)
             address = dlsym(library, symbol->older);
         if (!address && symbol->required) {
             dlclose(library);
-            return err_set(err, "%s has no %s: this NVIDIA driver is too old", path ? path : LIBRARY, symbol->name);
+            return err_set(err, "%s has no %s: this NVIDIA driver is too old",
+                           path ? path : LIBRARY, symbol->name);
         }
         memcpy((char *)out + symbol->offset, &address, sizeof address);
     }
@@ -83,7 +84,8 @@ static int code_of(int result)
     }
 }
 
-static __attribute__((format(printf, 3, 4))) bool fail_as(struct err *err, int code, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) bool fail_as(struct err *err, int code,
+                                                          const char *format, ...)
 {
     char text[300];
     va_list arguments;
@@ -102,7 +104,8 @@ bool nvml_fail(const struct nvml *api, int result, const char *function, struct 
     const char *told = api->error_string ? api->error_string(result) : NULL;
     if (told)
         nvml_text(text, told, strnlen(told, GPU_TEXT_SIZE));
-    return fail_as(err, code_of(result), "%s: %s (NVML error %d)", function, text[0] ? text : "failed", result);
+    return fail_as(err, code_of(result), "%s: %s (NVML error %d)", function,
+                   text[0] ? text : "failed", result);
 }
 
 bool nvml_lacks(const char *function, struct err *err)
@@ -123,9 +126,11 @@ bool nvml_good(const struct nvml *api, int result, const char *function, struct 
 bool nvml_whole(const struct gpu_sensor *sensor, struct err *err)
 {
     if (sensor->mig == GPU_MIG_PART)
-        return fail_as(err, ENOTSUP, "a part of a GPU (MIG): only the whole board's energy can be measured");
+        return fail_as(err, ENOTSUP,
+                       "a part of a GPU (MIG): only the whole board's energy can be measured");
     if (sensor->mig == GPU_MIG_ON)
-        return fail_as(err, ENOTSUP, "this GPU is divided (MIG): the board's energy is not that of a part");
+        return fail_as(err, ENOTSUP,
+                       "this GPU is divided (MIG): the board's energy is not that of a part");
     return true;
 }
 
@@ -179,7 +184,8 @@ bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, str
     return nvml_number(value.type, &value.value, out) || nvml_garbage(function, err);
 }
 
-enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
+/* a storm of errors must not keep the meter from its other readings */
+enum { EVENTS_AT_ONCE = 64 };
 
 /* Only when they are asked for: whoever wants to know who holds memory registers for nothing. */
 static void begin(struct gpu_sensor *sensor)
@@ -210,7 +216,8 @@ bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct e
     if (!sensor->watched)
         begin(sensor);
     if (!sensor->events)
-        return err_set(err, "nvmlDeviceRegisterEvents: critical errors cannot be watched on this GPU");
+        return err_set(err,
+                       "nvmlDeviceRegisterEvents: critical errors cannot be watched on this GPU");
     for (int i = 0; i < EVENTS_AT_ONCE; i++) {
         struct nvml_event event = {0};
         result = sensor->api->events_wait(sensor->events, &event, 0);

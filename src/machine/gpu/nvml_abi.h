@@ -1,6 +1,7 @@
-/* nvml_abi: what of NVIDIA's library tare calls, as its binary interface is: NVML API Reference Guide
- * (https://docs.nvidia.com/deploy/nvml-api/), the page of each type or function named beside it. NVIDIA's headers are
- * not needed: the interface only grows, and what a library lacks is found missing at run time. */
+/* nvml_abi: what of NVIDIA's library tare calls, as its binary interface is: NVML API Reference
+ * Guide (https://docs.nvidia.com/deploy/nvml-api/), the page of each type or function named beside
+ * it. NVIDIA's headers are not needed: the interface only grows, and what a library lacks is found
+ * missing at run time. */
 #ifndef TARE_MACHINE_GPU_NVML_ABI_H
 #define TARE_MACHINE_GPU_NVML_ABI_H
 
@@ -28,17 +29,22 @@ enum {
 /* NVML_STRUCT_VERSION: the struct's size, and its version in the highest byte */
 #define NVML_VERSION(type, version) ((unsigned)sizeof(type) | (unsigned)(version) << 24)
 
-enum { NVML_TEMPERATURE_GPU = 0 };                       /* nvmlTemperatureSensors_t */
-enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };          /* nvmlClockType_t */
-enum { NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1 };         /* nvmlMemoryErrorType_t */
-enum { NVML_VOLATILE_ECC = 0 };                          /* nvmlEccCounterType_t */
-enum { NVML_TOTAL_POWER_SAMPLES = 0 };                   /* nvmlSamplingType_t */
-enum { NVML_DEVICE_MIG_ENABLE = 1 };                     /* nvmlDeviceGetMigMode */
-enum { NVML_VIRTUALIZATION_PASSTHROUGH = 1 };            /* nvmlGpuVirtualizationMode_t: none is 0 */
-#define NVML_EVENT_XID 0x8ULL                            /* nvmlEventTypeXidCriticalError */
+enum { NVML_TEMPERATURE_GPU = 0 };               /* nvmlTemperatureSensors_t */
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };  /* nvmlClockType_t */
+enum { NVML_MEMORY_ERROR_TYPE_UNCORRECTED = 1 }; /* nvmlMemoryErrorType_t */
+enum { NVML_VOLATILE_ECC = 0 };                  /* nvmlEccCounterType_t */
+enum { NVML_TOTAL_POWER_SAMPLES = 0 };           /* nvmlSamplingType_t */
+enum { NVML_DEVICE_MIG_ENABLE = 1 };             /* nvmlDeviceGetMigMode */
+/* nvmlGpuVirtualizationMode_t: none is 0 */
+enum { NVML_VIRTUALIZATION_PASSTHROUGH = 1 };
+#define NVML_EVENT_XID 0x8ULL /* nvmlEventTypeXidCriticalError */
 
 /* Field Value Enums: NVML_FI_DEV_MEMORY_TEMP, _POWER_AVERAGE, _POWER_INSTANT */
-enum { NVML_FIELD_MEMORY_TEMP = 82, NVML_FIELD_POWER_AVERAGE = 185, NVML_FIELD_POWER_INSTANT = 186 };
+enum {
+    NVML_FIELD_MEMORY_TEMP = 82,
+    NVML_FIELD_POWER_AVERAGE = 185,
+    NVML_FIELD_POWER_INSTANT = 186
+};
 
 /* nvmlValueType_t and nvmlValue_t */
 enum {
@@ -63,7 +69,7 @@ union nvml_value {
 typedef struct nvml_device *nvml_device; /* nvmlDevice_t */
 typedef struct nvml_events *nvml_events; /* nvmlEventSet_t */
 
-struct nvml_sample { /* nvmlSample_t */
+struct nvml_sample {            /* nvmlSample_t */
     unsigned long long time_us; /* wall clock */
     union nvml_value value;
 };
@@ -76,7 +82,7 @@ struct nvml_field { /* nvmlFieldValue_t */
     union nvml_value value;
 };
 
-struct nvml_memory_v1 { /* nvmlMemory_t */
+struct nvml_memory_v1 {                   /* nvmlMemory_t */
     unsigned long long total, free, used; /* used: with what the driver reserved */
 };
 
@@ -100,7 +106,8 @@ struct nvml_pci { /* nvmlPciInfo_t */
     char bus_id[32];
 };
 
-/* nvmlProcessInfo_v1_t and nvmlProcessInfo_v2_t (which the functions _v2 and _v3 fill) begin alike. */
+/* nvmlProcessInfo_v1_t and nvmlProcessInfo_v2_t (which the functions _v2 and _v3 fill) begin
+ * alike. */
 struct nvml_process_v1 {
     unsigned pid;
     unsigned long long used_bytes; /* or NVML_NOT_AVAILABLE */
@@ -109,7 +116,8 @@ struct nvml_process_v2 {
     struct nvml_process_v1 begin;
     unsigned gpu_instance, compute_instance;
 };
-/* Drivers 535.43 to 535.98 (NVML 12.535) fill this with their _v3 functions: one more field than before and after. */
+/* Drivers 535.43 to 535.98 (NVML 12.535) fill this with their _v3 functions: one more field than
+ * before and after. */
 struct nvml_process_535 {
     struct nvml_process_v2 begin;
     unsigned long long protected_bytes;
@@ -121,17 +129,23 @@ struct nvml_process_share { /* nvmlProcessUtilizationSample_t */
     unsigned sm, memory, encoder, decoder;
 };
 
-struct nvml_event { /* nvmlEventData_t of nvmlEventSetWait_v2; the older call fills the first three */
+/* nvmlEventData_t of nvmlEventSetWait_v2; the older call fills the first three */
+struct nvml_event {
     nvml_device device;
     unsigned long long type, data; /* data: the Xid */
     unsigned gpu_instance, compute_instance;
 };
 
-_Static_assert(sizeof(struct nvml_sample) == 16 && sizeof(struct nvml_field) == 40, "as the library has them");
-_Static_assert(sizeof(struct nvml_memory_v1) == 24 && sizeof(struct nvml_memory_v2) == 40, "as the library has them");
-_Static_assert(sizeof(struct nvml_process_v1) == 16 && sizeof(struct nvml_process_v2) == 24, "as the library has them");
-_Static_assert(sizeof(struct nvml_process_share) == 32 && sizeof(struct nvml_event) == 32, "as the library has them");
-_Static_assert(sizeof(struct nvml_pci) == 68 && sizeof(struct nvml_temperature) == 12, "as the library has them");
+_Static_assert(sizeof(struct nvml_sample) == 16 && sizeof(struct nvml_field) == 40,
+               "as the library has them");
+_Static_assert(sizeof(struct nvml_memory_v1) == 24 && sizeof(struct nvml_memory_v2) == 40,
+               "as the library has them");
+_Static_assert(sizeof(struct nvml_process_v1) == 16 && sizeof(struct nvml_process_v2) == 24,
+               "as the library has them");
+_Static_assert(sizeof(struct nvml_process_share) == 32 && sizeof(struct nvml_event) == 32,
+               "as the library has them");
+_Static_assert(sizeof(struct nvml_pci) == 68 && sizeof(struct nvml_temperature) == 12,
+               "as the library has them");
 _Static_assert(offsetof(struct nvml_field, value) == 32, "as the library has it");
 
 #endif

@@ -57,18 +57,21 @@ static enum gpu_mig mig_of(const struct nvml *api, nvml_device device)
 
 static bool find(const struct nvml *api, const char *device, nvml_device *out, struct err *err)
 {
-    bool by_index = device[0] != '\0' && strlen(device) < 10 && device[strspn(device, "0123456789")] == '\0';
+    bool by_index =
+        device[0] != '\0' && strlen(device) < 10 && device[strspn(device, "0123456789")] == '\0';
     const char *function = by_index ? "nvmlDeviceGetHandleByIndex" : "nvmlDeviceGetHandleByUUID";
     if (!by_index && !api->by_uuid)
         return nvml_lacks(function, err);
-    int result = by_index ? api->by_index((unsigned)strtoul(device, NULL, 10), out) : api->by_uuid(device, out);
+    int result = by_index ? api->by_index((unsigned)strtoul(device, NULL, 10), out)
+                          : api->by_uuid(device, out);
     if (result == NVML_SUCCESS && *out)
         return true;
     nvml_fail(api, result, function, err);
     return err_wrap(err, "GPU %s", device);
 }
 
-static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *device, struct err *err)
+static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *device,
+                                      struct err *err)
 {
     nvml_device handle = NULL;
     if (!find(&driver->api, device, &handle, err))
@@ -137,7 +140,8 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
     unsigned index = 0, on = 0;
     struct nvml_pci pci = {0};
     unsigned minor = 0;
-    *out = (struct gpu_identity){.index = UINT32_MAX, .mig = sensor->mig, .clocks = clocks_of(api, sensor->device)};
+    *out = (struct gpu_identity){
+        .index = UINT32_MAX, .mig = sensor->mig, .clocks = clocks_of(api, sensor->device)};
     if (api->index && api->index(sensor->device, &index) == NVML_SUCCESS)
         out->index = index;
     if (api->persistence && api->persistence(sensor->device, &on) == NVML_SUCCESS)

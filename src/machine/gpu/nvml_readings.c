@@ -2,14 +2,15 @@
 
 #include <string.h>
 
-static bool set(struct gpu_readings *out, enum gpu_reading which, double value, const char *function, struct err *err)
+static bool set(struct gpu_readings *out, enum gpu_reading which, double value,
+                const char *function, struct err *err)
 {
     return gpu_reading_set(out, which, value) || nvml_garbage(function, err);
 }
 
 /* One of the numbered fields, in units of 1/scale. */
-static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale, enum gpu_reading which,
-                      struct gpu_readings *out, struct err *err)
+static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale,
+                      enum gpu_reading which, struct gpu_readings *out, struct err *err)
 {
     double number = 0;
     return nvml_field_read(sensor, field, &number, err) &&
@@ -18,12 +19,14 @@ static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale, e
 
 static bool power_average(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
-    return nvml_whole(sensor, err) && set_field(sensor, NVML_FIELD_POWER_AVERAGE, 1000, GPU_POWER_AVERAGE_W, out, err);
+    return nvml_whole(sensor, err) &&
+           set_field(sensor, NVML_FIELD_POWER_AVERAGE, 1000, GPU_POWER_AVERAGE_W, out, err);
 }
 
 static bool power_instant(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
-    return nvml_whole(sensor, err) && set_field(sensor, NVML_FIELD_POWER_INSTANT, 1000, GPU_POWER_INSTANT_W, out, err);
+    return nvml_whole(sensor, err) &&
+           set_field(sensor, NVML_FIELD_POWER_INSTANT, 1000, GPU_POWER_INSTANT_W, out, err);
 }
 
 static bool power_usage(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -56,7 +59,8 @@ static bool temperature(struct gpu_sensor *sensor, struct gpu_readings *out, str
     newer.temperature = (int)celsius;
     if (result == NVML_ERROR_FUNCTION_NOT_FOUND && api->temperature_v)
         result = api->temperature_v(sensor->device, &newer);
-    return nvml_good(api, result, function, err) && set(out, GPU_TEMPERATURE_C, newer.temperature, function, err);
+    return nvml_good(api, result, function, err) &&
+           set(out, GPU_TEMPERATURE_C, newer.temperature, function, err);
 }
 
 static bool temperature_memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -64,12 +68,13 @@ static bool temperature_memory(struct gpu_sensor *sensor, struct gpu_readings *o
     return set_field(sensor, NVML_FIELD_MEMORY_TEMP, 1, GPU_MEMORY_TEMPERATURE_C, out, err);
 }
 
-static bool set_clock(struct gpu_sensor *sensor, unsigned type, enum gpu_reading which, struct gpu_readings *out,
-                      struct err *err)
+static bool set_clock(struct gpu_sensor *sensor, unsigned type, enum gpu_reading which,
+                      struct gpu_readings *out, struct err *err)
 {
     static const char *const function = "nvmlDeviceGetClockInfo";
     unsigned mhz = 0;
-    return NVML_CALL(sensor, clock, function, err, type, &mhz) && set(out, which, mhz, function, err);
+    return NVML_CALL(sensor, clock, function, err, type, &mhz) &&
+           set(out, which, mhz, function, err);
 }
 
 static bool clock_sm(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -120,15 +125,16 @@ static bool memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct e
         gpu_reading_set(out, GPU_MEMORY_RESERVED_BYTES, (double)split.reserved);
         return true;
     }
-    return NVML_CALL(sensor, memory, function, err, &whole) && set_memory(whole.used, whole.total, function, out, err);
+    return NVML_CALL(sensor, memory, function, err, &whole) &&
+           set_memory(whole.used, whole.total, function, out, err);
 }
 
 static bool errors_ecc(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     static const char *const function = "nvmlDeviceGetTotalEccErrors";
     unsigned long long count = 0;
-    return NVML_CALL(sensor, ecc_errors, function, err, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC,
-                     &count) &&
+    return NVML_CALL(sensor, ecc_errors, function, err, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                     NVML_VOLATILE_ECC, &count) &&
            set(out, GPU_ECC_UNCORRECTED, (double)count, function, err);
 }
 
@@ -157,7 +163,8 @@ const char *nvml_group_name(size_t group)
     return groups[group].name;
 }
 
-bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err)
+bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out,
+                     struct err *err)
 {
     return groups[group].read(sensor, out, err);
 }

@@ -1,6 +1,6 @@
-/* The driver's own buffer of power samples. Its stamps are of the wall clock, which can be set: they become times of
- * CLOCK_MONOTONIC by pairs of both clocks read around the call, and what was stamped before the clock was set is
- * refused. */
+/* The driver's own buffer of power samples. Its stamps are of the wall clock, which can be set:
+ * they become times of CLOCK_MONOTONIC by pairs of both clocks read around the call, and what was
+ * stamped before the clock was set is refused. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -14,17 +14,20 @@ static const char *const FUNCTION = "nvmlDeviceGetSamples";
 enum { FIRST_ROOM = 512, ROOM_MAX = 16384, ANCHOR_TRIES = 8 };
 
 static const int64_t ANCHOR_GOOD_NS = 20000;
-static const int64_t FUTURE_NS = 5 * NS_PER_MS; /* a stamp may be this much ahead: it is rounded, clocks are slewed */
-static const int64_t PAST_NS = 600 * NS_PER_S;  /* no driver keeps power samples that long */
-static const int64_t KEPT_NS = 10 * NS_PER_S;   /* how long a buffer may be, amply; measured: 2.4 s */
-static const int64_t SET_NS = 5 * NS_PER_MS;    /* the least by which a clock that was set is told from a slewed one */
+/* a stamp may be this much ahead: it is rounded, clocks are slewed */
+static const int64_t FUTURE_NS = 5 * NS_PER_MS;
+static const int64_t PAST_NS = 600 * NS_PER_S; /* no driver keeps power samples that long */
+/* how long a buffer may be, amply; measured: 2.4 s */
+static const int64_t KEPT_NS = 10 * NS_PER_S;
+/* the least by which a clock that was set is told from a slewed one */
+static const int64_t SET_NS = 5 * NS_PER_MS;
 
 struct anchor {
     int64_t monotonic_ns, offset_ns; /* offset: wall clock less CLOCK_MONOTONIC */
 };
 
-/* Both clocks at one instant: the pair with the least time between, of a few tries, as the process may be
- * interrupted. */
+/* Both clocks at one instant: the pair with the least time between, of a few tries, as the process
+ * may be interrupted. */
 static struct anchor anchor_take(void)
 {
     struct anchor best = {0};
@@ -49,9 +52,9 @@ static bool was_set(struct anchor first, struct anchor second)
     return llabs(second.offset_ns - first.offset_ns) > slack;
 }
 
-/* From now on what bears the old time is refused: it lies before now or, when the clock was set back a little, before
- * what the old clock showed. (Set back by more than the buffer is long, it lies in the future as long as it is in the
- * buffer.) */
+/* From now on what bears the old time is refused: it lies before now or, when the clock was set
+ * back a little, before what the old clock showed. (Set back by more than the buffer is long, it
+ * lies in the future as long as it is in the buffer.) */
 static void clock_was_set(struct gpu_sensor *sensor, struct anchor old, struct anchor now)
 {
     int64_t back = old.offset_ns - now.offset_ns;
@@ -62,7 +65,8 @@ static void clock_was_set(struct gpu_sensor *sensor, struct anchor old, struct a
 }
 
 /* All the driver has, into *items, which the caller frees. */
-static int fetch(struct gpu_sensor *sensor, struct nvml_sample **items, unsigned *count, unsigned *type)
+static int fetch(struct gpu_sensor *sensor, struct nvml_sample **items, unsigned *count,
+                 unsigned *type)
 {
     unsigned room = FIRST_ROOM;
     int result = NVML_ERROR_INSUFFICIENT_SIZE;
@@ -70,7 +74,8 @@ static int fetch(struct gpu_sensor *sensor, struct nvml_sample **items, unsigned
         *items = mem_resize(*items, room, sizeof **items);
         memset(*items, 0, room * sizeof **items);
         *count = room;
-        result = sensor->api->samples(sensor->device, NVML_TOTAL_POWER_SAMPLES, 0, type, count, *items);
+        result =
+            sensor->api->samples(sensor->device, NVML_TOTAL_POWER_SAMPLES, 0, type, count, *items);
         if (result == NVML_SUCCESS && *count > room)
             *count = room;
         if (result == NVML_ERROR_INSUFFICIENT_SIZE)
@@ -89,8 +94,8 @@ static void keep(struct gpu_trace *out, struct gpu_power_sample sample)
     out->samples[out->count++] = sample;
 }
 
-static void take(struct gpu_sensor *sensor, const struct nvml_sample *sample, unsigned type, struct anchor anchor,
-                 struct gpu_trace *out)
+static void take(struct gpu_sensor *sensor, const struct nvml_sample *sample, unsigned type,
+                 struct anchor anchor, struct gpu_trace *out)
 {
     double mw;
     struct gpu_readings check = {0};
@@ -99,8 +104,9 @@ static void take(struct gpu_sensor *sensor, const struct nvml_sample *sample, un
     int64_t wall_ns = sample->time_us < INT64_MAX / 1000 ? (int64_t)sample->time_us * 1000 : 0;
     int64_t t_ns = wall_ns - anchor.offset_ns;
     bool in_order = out->count == 0 || t_ns > out->samples[out->count - 1].t_ns;
-    if (wall_ns == 0 || t_ns <= 0 || t_ns < anchor.monotonic_ns - PAST_NS || t_ns > anchor.monotonic_ns + FUTURE_NS ||
-        t_ns < sensor->not_before_ns || !in_order || !nvml_number(type, &sample->value, &mw) ||
+    if (wall_ns == 0 || t_ns <= 0 || t_ns < anchor.monotonic_ns - PAST_NS ||
+        t_ns > anchor.monotonic_ns + FUTURE_NS || t_ns < sensor->not_before_ns || !in_order ||
+        !nvml_number(type, &sample->value, &mw) ||
         !gpu_reading_set(&check, GPU_POWER_INSTANT_W, mw / 1000)) {
         out->refused++;
         return;

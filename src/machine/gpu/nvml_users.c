@@ -15,8 +15,8 @@ static const unsigned long long SHARE_US = 2000000;
 
 typedef int (*list_call)(nvml_device device, unsigned *count, void *out);
 
-/* The list may grow between two calls. *items: as many bytes an entry as the largest layout needs, whichever the
- * library writes; the caller frees. */
+/* The list may grow between two calls. *items: as many bytes an entry as the largest layout needs,
+ * whichever the library writes; the caller frees. */
 static int list_fetch(struct gpu_sensor *sensor, list_call call, char **items, unsigned *count)
 {
     unsigned room = FIRST_ROOM;
@@ -57,7 +57,8 @@ static struct gpu_user *user_of(struct gpu_user_list *list, unsigned pid)
     return user;
 }
 
-static void list_take(const char *items, unsigned count, size_t stride, bool compute, struct gpu_user_list *out)
+static void list_take(const char *items, unsigned count, size_t stride, bool compute,
+                      struct gpu_user_list *out)
 {
     for (unsigned i = 0; i < count; i++) {
         struct nvml_process_v1 entry;
@@ -73,11 +74,14 @@ static void list_take(const char *items, unsigned count, size_t stride, bool com
     }
 }
 
-static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_user_list *out, struct err *err)
+static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_user_list *out,
+                      struct err *err)
 {
     const struct nvml *api = sensor->api;
-    const char *function = compute ? "nvmlDeviceGetComputeRunningProcesses" : "nvmlDeviceGetGraphicsRunningProcesses";
-    list_call newer = compute ? api->compute : api->graphics, older = compute ? api->compute_v1 : api->graphics_v1;
+    const char *function =
+        compute ? "nvmlDeviceGetComputeRunningProcesses" : "nvmlDeviceGetGraphicsRunningProcesses";
+    list_call newer = compute ? api->compute : api->graphics,
+              older = compute ? api->compute_v1 : api->graphics_v1;
     AUTO_FREE char *items = NULL;
     unsigned count = 0;
     if (!newer && !older)
@@ -86,14 +90,16 @@ static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_user_l
     if (result != NVML_SUCCESS)
         return nvml_fail(api, result, function, err);
     size_t stride = newer ? sizeof(struct nvml_process_v2) : sizeof(struct nvml_process_v1);
-    if (newer && !stride_fits(items, count, stride) && stride_fits(items, count, sizeof(struct nvml_process_535)))
+    if (newer && !stride_fits(items, count, stride) &&
+        stride_fits(items, count, sizeof(struct nvml_process_535)))
         stride = sizeof(struct nvml_process_535);
     list_take(items, count, stride, compute, out);
     return true;
 }
 
 /* Both lists; *any: at least one of them was told. */
-static bool lists_read(struct gpu_sensor *sensor, struct gpu_user_list *out, bool *any, struct err *err)
+static bool lists_read(struct gpu_sensor *sensor, struct gpu_user_list *out, bool *any,
+                       struct err *err)
 {
     struct err why = {0}, graphics = {0};
     bool compute = list_read(sensor, true, out, &why);
@@ -112,7 +118,8 @@ bool nvml_all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, struct
     return lists_read(sensor, out, &any, err);
 }
 
-/* The newest share of each process; a process that computed nothing lately has none in the list, which means 0. */
+/* The newest share of each process; a process that computed nothing lately has none in the list,
+ * which means 0. */
 static void shares_read(struct gpu_sensor *sensor, struct gpu_users *out)
 {
     unsigned count = 0;
@@ -120,7 +127,8 @@ static void shares_read(struct gpu_sensor *sensor, struct gpu_users *out)
     if (!sensor->api->shares || out->count == 0)
         return;
     int result = sensor->api->shares(sensor->device, NULL, &count, since_us);
-    if ((result != NVML_SUCCESS && result != NVML_ERROR_INSUFFICIENT_SIZE) || count == 0 || count > ROOM_MAX)
+    if ((result != NVML_SUCCESS && result != NVML_ERROR_INSUFFICIENT_SIZE) || count == 0 ||
+        count > ROOM_MAX)
         return;
     AUTO(cleanup_free) struct nvml_process_share *items = mem_array(count, sizeof *items);
     unsigned got = count;
@@ -133,8 +141,8 @@ static void shares_read(struct gpu_sensor *sensor, struct gpu_users *out)
         for (unsigned k = 0; k < got; k++)
             if (items[k].pid == (unsigned)user->pid && items[k].time_us >= newest_us) {
                 newest_us = items[k].time_us;
-                user->sm_percent =
-                    (struct reading){.value = items[k].sm <= 100 ? items[k].sm : 0, .valid = items[k].sm <= 100};
+                user->sm_percent = (struct reading){.value = items[k].sm <= 100 ? items[k].sm : 0,
+                                                    .valid = items[k].sm <= 100};
             }
     }
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
-#define ROW(which, called, in, from, to, ...)                                                                          \
+#define ROW(which, called, in, from, to, ...) \
     [which] = {.name = called, .unit = in, .low = from, .high = to, __VA_ARGS__},
 const struct gpu_reading_row gpu_reading_rows[GPU_READING_COUNT] = {GPU_READINGS(ROW)};
 #undef ROW
@@ -23,7 +23,8 @@ static const char *const reasons[] = {"idle",        "application-setting", "pow
 
 bool gpu_reading_set(struct gpu_readings *readings, enum gpu_reading which, double value)
 {
-    bool valid = isfinite(value) && value >= gpu_reading_rows[which].low && value <= gpu_reading_rows[which].high;
+    bool valid = isfinite(value) && value >= gpu_reading_rows[which].low &&
+                 value <= gpu_reading_rows[which].high;
     readings->of[which] = (struct reading){.value = valid ? value : 0, .valid = valid};
     return valid;
 }
@@ -36,8 +37,8 @@ const char *gpu_clock_reason_name(uint64_t bit)
     return NULL;
 }
 
-bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
-                       struct err *err)
+bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor,
+                       struct gpu_readings *out, struct err *err)
 {
     *out = (struct gpu_readings){0};
     for (size_t group = 0; group < backend->group_count; group++) {
@@ -53,7 +54,8 @@ bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sen
 
 struct reading gpu_readings_power_w(const struct gpu_readings *readings)
 {
-    static const enum gpu_reading order[] = {GPU_POWER_INSTANT_W, GPU_POWER_USAGE_W, GPU_POWER_AVERAGE_W};
+    static const enum gpu_reading order[] = {GPU_POWER_INSTANT_W, GPU_POWER_USAGE_W,
+                                             GPU_POWER_AVERAGE_W};
     EACH_OF (item, order)
         if (readings->of[*item].valid)
             return readings->of[*item];

@@ -1,5 +1,5 @@
-/* sensor: what a GPU tells about itself, and the drivers behind it, each a const vtable. Only meter processes call a
- * driver: any of its functions may hang. */
+/* sensor: what a GPU tells about itself, and the drivers behind it, each a const vtable. Only meter
+ * processes call a driver: any of its functions may hang. */
 #ifndef TARE_MACHINE_GPU_SENSOR_H
 #define TARE_MACHINE_GPU_SENSOR_H
 
@@ -15,8 +15,8 @@ enum { GPU_TEXT_SIZE = 96 };
 enum gpu_mig {
     GPU_MIG_UNKNOWN,
     GPU_MIG_OFF,
-    GPU_MIG_ON,   /* the whole GPU, divided into parts */
-    GPU_MIG_PART  /* one of the parts */
+    GPU_MIG_ON,  /* the whole GPU, divided into parts */
+    GPU_MIG_PART /* one of the parts */
 };
 
 /* Whether the driver keeps the GPU set up while no program uses it. */
@@ -25,7 +25,8 @@ enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSIST
 /* Of what a driver may not say. */
 enum gpu_answer { GPU_ANSWER_UNKNOWN, GPU_ANSWER_NO, GPU_ANSWER_YES };
 
-/* What the clocks can be at most, and what they are set to under load; MHz, 0 where the driver does not say. */
+/* What the clocks can be at most, and what they are set to under load; MHz, 0 where the driver does
+ * not say. */
 struct gpu_clocks {
     uint32_t sm_max_mhz, memory_max_mhz, sm_application_mhz, memory_application_mhz;
 };
@@ -45,7 +46,7 @@ struct gpu_identity {
     enum gpu_persistence persistence;
     enum gpu_answer shared_by_host; /* a vGPU, or the GPU of a host that divides it into some */
     enum gpu_answer display;        /* a display is active on it */
-    struct gpu_clocks clocks; /* when it was identified */
+    struct gpu_clocks clocks;       /* when it was identified */
 };
 
 struct gpu_power_sample {
@@ -56,9 +57,10 @@ struct gpu_power_sample {
 /* What one look into the driver's buffer of samples gave. */
 enum { GPU_TRACE_MAX = 256 };
 struct gpu_trace {
-    struct gpu_power_sample samples[GPU_TRACE_MAX]; /* strictly ascending in time, newer than those given before */
+    /* strictly ascending in time, newer than those given before */
+    struct gpu_power_sample samples[GPU_TRACE_MAX];
     uint32_t count;
-    uint32_t refused; /* garbage, out of order, or stamped by a clock that was set meanwhile */
+    uint32_t refused;  /* garbage, out of order, or stamped by a clock that was set meanwhile */
     uint32_t left_out; /* good ones for which there was no room: the oldest */
 };
 
@@ -89,22 +91,25 @@ struct gpu_sensor;
 
 enum gpu_library { GPU_LIBRARY_NONE, GPU_LIBRARY_FAKE, GPU_LIBRARY_REAL };
 
-/* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such thing, ENOSYS the
- * library has no such function, EACCES not allowed, EBADMSG garbage, EIO anything else. */
+/* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such
+ * thing, ENOSYS the library has no such function, EACCES not allowed, EBADMSG garbage, EIO anything
+ * else. */
 struct gpu_backend {
     const char *name; /* "nvml" */
 
-    /* Whether it can be loaded, and is one of those that tests play (tests/fake); nothing of it is called. */
+    /* Whether it can be loaded, and is one of those that tests play (tests/fake); nothing of it is
+     * called. */
     enum gpu_library (*library_kind)(const char *library);
 
-    /* Loads library (NULL: the usual name) and begins. NULL: the library or a function that it must have is missing, or
-     * there is no driver. */
+    /* Loads library (NULL: the usual name) and begins. NULL: the library or a function that it must
+     * have is missing, or there is no driver. */
     struct gpu_driver *(*open)(const char *library, struct err *err);
     void (*close)(struct gpu_driver *driver);
     bool (*count)(struct gpu_driver *driver, uint32_t *out, struct err *err);
 
     /* By UUID, or by the driver's number in decimal. */
-    struct gpu_sensor *(*sensor_open)(struct gpu_driver *driver, const char *device, struct err *err);
+    struct gpu_sensor *(*sensor_open)(struct gpu_driver *driver, const char *device,
+                                      struct err *err);
     void (*sensor_close)(struct gpu_sensor *sensor);
     void (*identify)(struct gpu_sensor *sensor, struct gpu_identity *out);
 
@@ -113,21 +118,22 @@ struct gpu_backend {
     bool (*trace)(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
     /* out->told false: only those that draw are told, and err says why. False: not even these. */
     bool (*users)(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
-    /* Without shares. False: those that compute are not told; what is known stands in out all the same. The caller frees
-     * out->items. */
+    /* Without shares. False: those that compute are not told; what is known stands in out all the
+     * same. The caller frees out->items. */
     bool (*all_users)(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
-    /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
-     * absent, and why. */
+    /* The other readings come in groups, one or two calls of the driver each. False: the group's
+     * first reading is absent, and why. */
     size_t group_count;
     const char *(*group_name)(size_t group);
-    bool (*group_read)(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
+    bool (*group_read)(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out,
+                       struct err *err);
 };
 
 extern const struct gpu_backend nvml_backend;
 
 /* All groups: absent is what cannot be read now. False: the GPU is gone. */
-bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
-                       struct err *err);
+bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor,
+                       struct gpu_readings *out, struct err *err);
 
 #endif

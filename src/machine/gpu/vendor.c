@@ -57,7 +57,11 @@ char *gpu_vendor_names(void)
 {
     struct text names = {0};
     for (size_t i = 0; gpu_vendors[i]; i++)
-        text_addf(&names, "%s%s", i == 0 ? "" : gpu_vendors[i + 1] ? ", " : " or ", gpu_vendors[i]->name);
+        text_addf(&names, "%s%s",
+                  i == 0               ? ""
+                  : gpu_vendors[i + 1] ? ", "
+                                       : " or ",
+                  gpu_vendors[i]->name);
     return text_take(&names);
 }
 
@@ -85,7 +89,8 @@ const char *gpu_vendor_driver_in(const json_t *machine)
 void gpu_device_set_uuid(struct gpu_device *device, const char *start, const char *end)
 {
     size_t length = (size_t)(end - start), prefix = strlen(device->vendor->uuid_prefix);
-    if (length <= prefix || length >= sizeof device->uuid || strncmp(start, device->vendor->uuid_prefix, prefix) != 0)
+    if (length <= prefix || length >= sizeof device->uuid ||
+        strncmp(start, device->vendor->uuid_prefix, prefix) != 0)
         return;
     for (const char *at = start + prefix; at < end; at++)
         if (!isxdigit((unsigned char)*at) && *at != '-')
@@ -143,7 +148,8 @@ void gpu_devices_fini(struct gpu_devices *devices)
     *devices = (struct gpu_devices){0};
 }
 
-size_t gpu_devices_number(const struct gpu_devices *devices, const struct gpu_vendor *vendor, size_t place)
+size_t gpu_devices_number(const struct gpu_devices *devices, const struct gpu_vendor *vendor,
+                          size_t place)
 {
     size_t number = 0;
     EACH (item, devices->items, place)

@@ -62,7 +62,8 @@ static bool find_number(const struct search *search, const char *entry, size_t *
     return false;
 }
 
-/* Whether the entry is the UUID or its beginning. What stands behind a whole one is not looked at. */
+/* Whether the entry is the UUID or its beginning. What stands behind a whole one is not looked
+ * at. */
 static bool is_uuid_of(const char *uuid, const char *entry, size_t length)
 {
     size_t whole = strlen(uuid);
@@ -105,8 +106,8 @@ static bool take_entry(struct search *search, const char *entry, size_t length, 
     }
     bool is_uuid = starts_with(entry, length, search->vendor->uuid_prefix);
     /* The first entry decides which kind the list has. */
-    bool found =
-        is_uuid == by_uuid && (is_uuid ? find_uuid(search, entry, length, &place) : find_number(search, entry, &place));
+    bool found = is_uuid == by_uuid && (is_uuid ? find_uuid(search, entry, length, &place)
+                                                : find_number(search, entry, &place));
     if (!found && is_uuid && by_uuid && add_unknown(search))
         return true;
     if (!found) {
@@ -135,8 +136,8 @@ static bool has_unlike_models(const struct search *search)
     return false;
 }
 
-void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices *devices, const char *value,
-                      const char *order, struct gpu_visible *out)
+void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices *devices,
+                      const char *value, const char *order, struct gpu_visible *out)
 {
     struct search search = {.vendor = vendor, .devices = devices, .out = out};
     *out = (struct gpu_visible){0};

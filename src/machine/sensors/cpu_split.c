@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int64_t cpu_split_divide(int64_t energy_mj, double busy_s, const double *cpu_s, size_t count, int64_t *out_mj)
+int64_t cpu_split_divide(int64_t energy_mj, double busy_s, const double *cpu_s, size_t count,
+                         int64_t *out_mj)
 {
     double sum_s = 0;
     int64_t left_mj = energy_mj;
@@ -42,7 +43,8 @@ static bool read_packages(const struct host_meter *host, int64_t *out_mj)
     return any;
 }
 
-static void look(struct cpu_split *split, struct host_meter *host, double *cpu_s, double *busy_s, int64_t *energy_mj)
+static void look(struct cpu_split *split, struct host_meter *host, double *cpu_s, double *busy_s,
+                 int64_t *energy_mj)
 {
     struct host_edge edge;
     int64_t counter_mj = 0;

@@ -22,11 +22,13 @@
 
 /* A counter that has not changed by then does not move; the slowest known period is 100 ms. */
 static const int64_t EDGE_NS = 250 * NS_PER_MS;
-/* Where reading the counter costs little, it is not read more often than this: the CPU belongs to the training. */
+/* Where reading the counter costs little, it is not read more often than this: the CPU belongs to
+ * the training. */
 static const int64_t EDGE_STEP_NS = 1 * NS_PER_MS;
 
-/* A counter's changes come at even distances: known when one came, most of the wait for another needs no reading, which costs
- * milliseconds of CPU. Earlier by the margin and by what two clocks may drift apart (1 in 20,000); not after ten minutes. */
+/* A counter's changes come at even distances: known when one came, most of the wait for another
+ * needs no reading, which costs milliseconds of CPU. Earlier by the margin and by what two clocks
+ * may drift apart (1 in 20,000); not after ten minutes. */
 static const int64_t BEAT_MARGIN_NS = 12 * NS_PER_MS;
 static const int64_t BEAT_DRIFT = 20000;
 static const int64_t BEAT_OLD_NS = 600 * NS_PER_S;
@@ -41,11 +43,12 @@ struct beat {
     int misses;        /* in a row; then it is learned anew */
 };
 
-/* What is needed only to begin is given back then, and once more when every kind of order has come. */
+/* What is needed only to begin is given back then, and once more when every kind of order has
+ * come. */
 enum { SHRINK_AGAIN = 16 };
 
-/* A peak of memory lasts less than the second between two ticks. Looks go on as long as ticks come, at most so often, and for at most
- * a hundredth of the time. */
+/* A peak of memory lasts less than the second between two ticks. Looks go on as long as ticks come,
+ * at most so often, and for at most a hundredth of the time. */
 enum { LOOK_MS = 50, LOOK_SLOW_MS = 1000, LOOK_SHARE = 100 };
 static const int64_t LOOKS_NS = 3 * NS_PER_S;
 
@@ -91,7 +94,8 @@ static void failed(struct meter_reply *reply, const struct err *why)
 static void add_power(struct meter_reply *reply, int64_t t_ns, struct reading power_w)
 {
     if (power_w.valid && reply->power_count < GPU_TRACE_MAX)
-        reply->power[reply->power_count++] = (struct gpu_power_sample){.t_ns = t_ns, .power_w = power_w.value};
+        reply->power[reply->power_count++] =
+            (struct gpu_power_sample){.t_ns = t_ns, .power_w = power_w.value};
 }
 
 static bool read_counter(struct gpu_process *process, struct counter_reading *out, struct err *why)
@@ -122,7 +126,8 @@ static int take_trace(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
     int64_t began_ns = clock_monotonic_ns();
-    bool taken = process->has_trace && process->backend->trace(process->sensor, &process->trace, why);
+    bool taken =
+        process->has_trace && process->backend->trace(process->sensor, &process->trace, why);
     reply->trace_us = (double)(clock_monotonic_ns() - began_ns) / 1000;
     if (!taken) {
         if (process->has_trace && never(why)) {
@@ -153,8 +158,11 @@ static void look_at_memory(struct gpu_process *process)
         looks->until_ns = 0;
         return;
     }
-    int64_t after_ns = clock_monotonic_ns(), least_ms = LOOK_SHARE * (after_ns - before_ns) / NS_PER_MS;
-    looks->every_ms = least_ms < LOOK_MS ? LOOK_MS : least_ms > LOOK_SLOW_MS ? LOOK_SLOW_MS : (int)least_ms;
+    int64_t after_ns = clock_monotonic_ns(),
+            least_ms = LOOK_SHARE * (after_ns - before_ns) / NS_PER_MS;
+    looks->every_ms = least_ms < LOOK_MS        ? LOOK_MS
+                      : least_ms > LOOK_SLOW_MS ? LOOK_SLOW_MS
+                                                : (int)least_ms;
     if (used.value > looks->peak_bytes) {
         looks->peak_bytes = used.value;
         looks->peak_ns = before_ns + (after_ns - before_ns) / 2;
@@ -166,7 +174,8 @@ static void look_meanwhile(struct gpu_process *process)
 {
     struct looks *looks = &process->looks;
     struct pollfd order = {.fd = process->fd, .events = POLLIN};
-    while (looks->until_ns > clock_monotonic_ns() && poll(&order, 1, looks->every_ms ? looks->every_ms : LOOK_MS) == 0)
+    while (looks->until_ns > clock_monotonic_ns() &&
+           poll(&order, 1, looks->every_ms ? looks->every_ms : LOOK_MS) == 0)
         look_at_memory(process);
 }
 
@@ -176,7 +185,8 @@ static void take_looks(struct gpu_process *process)
     process->reply.memory_peak_bytes = looks->peak_bytes;
     process->reply.memory_peak_ns = looks->peak_ns;
     process->reply.memory_every_ms = (uint32_t)looks->every_ms;
-    *looks = (struct looks){.until_ns = clock_monotonic_ns() + LOOKS_NS, .every_ms = looks->every_ms};
+    *looks =
+        (struct looks){.until_ns = clock_monotonic_ns() + LOOKS_NS, .every_ms = looks->every_ms};
 }
 
 static int take_readings(struct gpu_process *process, struct err *why)
@@ -225,10 +235,11 @@ static bool is_wanted(const struct gpu_process *process)
     return poll(&order, 1, 0) != 0;
 }
 
-/* Reads until the counter has changed from what *from says, or the time is over: *last before the change, *next after it. What is
- * done in idle time ends, too, when an order comes. */
+/* Reads until the counter has changed from what *from says, or the time is over: *last before the
+ * change, *next after it. What is done in idle time ends, too, when an order comes. */
 static bool await_change(struct gpu_process *process, const struct counter_reading *from, bool idle,
-                         struct counter_reading *last, struct counter_reading *next, struct err *why)
+                         struct counter_reading *last, struct counter_reading *next,
+                         struct err *why)
 {
     int64_t until_ns = clock_monotonic_ns() + EDGE_NS;
     *last = *next = *from;
@@ -266,7 +277,8 @@ static int64_t middle_ns(const struct counter_reading *last, const struct counte
     return last->before_ns + (next->after_ns - last->before_ns) / 2;
 }
 
-/* Once, while nothing is asked: how far apart changes are, a round figure on all GPUs that are known. */
+/* Once, while nothing is asked: how far apart changes are, a round figure on all GPUs that are
+ * known. */
 static void learn_beat(struct gpu_process *process)
 {
     struct counter_reading from, last, next;
@@ -290,7 +302,8 @@ static void learn_beat(struct gpu_process *process)
     process->beat.learned = true;
 }
 
-/* Only the read before the change, and the read after it, say more than the first one; the others are not told. */
+/* Only the read before the change, and the read after it, say more than the first one; the others
+ * are not told. */
 static void edge(struct gpu_process *process)
 {
     struct meter_reply *reply = &process->reply;
@@ -329,7 +342,8 @@ static void power(struct gpu_process *process)
     struct gpu_readings readings = {0};
     struct err why = {0};
     /* Only the groups that come first, up to the first that gives a figure of the power. */
-    for (size_t group = 0; group < process->backend->group_count && !gpu_readings_power_w(&readings).valid; group++) {
+    for (size_t group = 0;
+         group < process->backend->group_count && !gpu_readings_power_w(&readings).valid; group++) {
         int64_t before_ns = clock_monotonic_ns();
         bool read = process->backend->group_read(process->sensor, group, &readings, &why);
         if (read || why.code == ENODEV)
@@ -352,13 +366,14 @@ static void users(struct gpu_process *process)
     }
     for (uint32_t i = 0; i < process->users.count; i++) {
         const struct gpu_user *user = &process->users.users[i];
-        reply->users[i] = (struct meter_wire_user){.pid = user->pid,
-                                                   .bits = (user->compute ? METER_USER_COMPUTE : 0U) |
-                                                           (user->graphics ? METER_USER_GRAPHICS : 0U) |
-                                                           (user->memory_bytes.valid ? METER_USER_MEMORY : 0U) |
-                                                           (user->sm_percent.valid ? METER_USER_SHARE : 0U),
-                                                   .memory_bytes = user->memory_bytes.value,
-                                                   .sm_percent = user->sm_percent.value};
+        reply->users[i] =
+            (struct meter_wire_user){.pid = user->pid,
+                                     .bits = (user->compute ? METER_USER_COMPUTE : 0U) |
+                                             (user->graphics ? METER_USER_GRAPHICS : 0U) |
+                                             (user->memory_bytes.valid ? METER_USER_MEMORY : 0U) |
+                                             (user->sm_percent.valid ? METER_USER_SHARE : 0U),
+                                     .memory_bytes = user->memory_bytes.value,
+                                     .sm_percent = user->sm_percent.value};
     }
     if (process->users.told)
         reply->has |= METER_HAS_COMPUTE;
@@ -416,16 +431,20 @@ static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
         groups(process);
     else
         return false;
-    reply->has |= (process->has_counter ? METER_HAS_COUNTER : 0U) | (process->has_trace ? METER_HAS_TRACE : 0U);
+    reply->has |= (process->has_counter ? METER_HAS_COUNTER : 0U) |
+                  (process->has_trace ? METER_HAS_TRACE : 0U);
     reply->ended_ns = clock_monotonic_ns();
     return send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
 }
 
-/* What the terminal sends to the runner is the runner's to act on; its own descriptors are none of the meter's. */
+/* What the terminal sends to the runner is the runner's to act on; its own descriptors are none of
+ * the meter's. */
 static void settle(int fd)
 {
-    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a runner that died before this has closed its end */
+    static const int ignored[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP,
+                                  SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
+    /* a runner that died before this has closed its end */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, TARE_NAME "-meter", 0, 0, 0);
     EACH_OF (item, ignored)
         signal(*item, SIG_IGN);
@@ -464,7 +483,8 @@ static void serve(struct gpu_process *process)
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got != (ssize_t)sizeof order || order.version != METER_VERSION || !answer(process, order.kind, order.id))
+        if (got != (ssize_t)sizeof order || order.version != METER_VERSION ||
+            !answer(process, order.kind, order.id))
             return;
     }
 }

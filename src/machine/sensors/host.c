@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With more jobs, or processes of our own, than this, what costs most is not read at the edges of all of them. Our
- * own processes use a hundredth of a processor. */
+/* With more jobs, or processes of our own, than this, what costs most is not read at the edges of
+ * all of them. Our own processes use a hundredth of a processor. */
 enum { FEW = 4 };
 static const int64_t OWN_FRESH_NS = 200 * NS_PER_MS;
 
@@ -142,7 +142,8 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns)
         if (drop == 0)
             continue;
         series->counter_count -= drop;
-        memmove(series->counter, series->counter + drop, series->counter_count * sizeof *series->counter);
+        memmove(series->counter, series->counter + drop,
+                series->counter_count * sizeof *series->counter);
     }
 }
 
@@ -205,13 +206,14 @@ static double own_cpu_s(struct host_meter *meter)
     getrusage(RUSAGE_SELF, &usage);
     EACH (own, meter->own, meter->own_count) {
         struct proc_stat stat;
-        if (again && host_process_stat(meter->sysroot, own->pid, &stat) && stat.start_time == own->start_time &&
-            stat.cpu_ticks > own->cpu_ticks)
+        if (again && host_process_stat(meter->sysroot, own->pid, &stat) &&
+            stat.start_time == own->start_time && stat.cpu_ticks > own->cpu_ticks)
             own->cpu_ticks = stat.cpu_ticks;
         ticks += own->cpu_ticks;
     }
-    return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 + (double)usage.ru_stime.tv_sec +
-           (double)usage.ru_stime.tv_usec / 1e6 + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 +
+           (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6 +
+           (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* CLOCK_MONOTONIC stands still while the machine sleeps, CLOCK_BOOTTIME does not. */
@@ -220,7 +222,8 @@ static void clocks_read(struct host_edge *out)
     struct timespec with;
     int64_t without_ns = clock_monotonic_ns();
     clock_gettime(CLOCK_BOOTTIME, &with);
-    int64_t wall_ns = clock_realtime_ns(), with_ns = (int64_t)with.tv_sec * NS_PER_S + (int64_t)with.tv_nsec;
+    int64_t wall_ns = clock_realtime_ns(),
+            with_ns = (int64_t)with.tv_sec * NS_PER_S + (int64_t)with.tv_nsec;
     out->suspended_ns = with_ns > without_ns ? with_ns - without_ns : 0;
     out->wall_ns = wall_ns - with_ns;
 }
@@ -278,7 +281,8 @@ static void jobs_sample(struct host_meter *meter, size_t whole)
         living += item->job != NULL;
     for (size_t i = 0; i < meter->job_count; i++) {
         struct watched *watched = &meter->jobs[i];
-        if (!watched->job || (living > FEW && i != whole && host_job_sample_cpu(watched->job, &watched->figures)))
+        if (!watched->job ||
+            (living > FEW && i != whole && host_job_sample_cpu(watched->job, &watched->figures)))
             continue;
         host_job_sample(watched->job, &watched->figures);
     }

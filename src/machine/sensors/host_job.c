@@ -24,10 +24,14 @@ struct host_job {
     struct job_identity identity;
     double ticks_per_s, page_bytes;
     int64_t debt_ns; /* CPU time that samples have cost above the budget */
-    struct reading cpu_s, user_s, system_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
-    struct reading waited_before_s[HOST_RESOURCES], waited_s[HOST_RESOURCES]; /* at the first sample; since then */
-    int cpu_fd;                                                               /* cpu.stat of the cgroup, or -1 */
-    struct host_tree *tree;                                                   /* of what is no job; else NULL */
+    /* the highest so far */
+    struct reading cpu_s, user_s, system_s, peak_bytes, read_bytes, written_bytes, processes;
+    /* at the first sample; since then */
+    struct reading waited_before_s[HOST_RESOURCES], waited_s[HOST_RESOURCES];
+    /* cpu.stat of the cgroup, or -1 */
+    int cpu_fd;
+    /* of what is no job; else NULL */
+    struct host_tree *tree;
 };
 
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity)
@@ -44,7 +48,8 @@ struct host_job *host_job_new(const char *sysroot, const struct job_identity *id
 
 struct host_job *host_job_new_tree(const char *sysroot, pid_t pid, uint64_t start_time)
 {
-    struct host_job *job = host_job_new(sysroot, &(struct job_identity){.pid = pid, .start_time = start_time});
+    struct host_job *job =
+        host_job_new(sysroot, &(struct job_identity){.pid = pid, .start_time = start_time});
     job->tree = host_tree_new(job->sysroot, pid, start_time);
     return job;
 }
@@ -60,8 +65,8 @@ void host_job_free(struct host_job *job)
     free(job);
 }
 
-/* Sums over processes: each is read while others end, so a sum may fall for a moment; what cannot fall is held by the
- * caller. */
+/* Sums over processes: each is read while others end, so a sum may fall for a moment; what cannot
+ * fall is held by the caller. */
 struct sums {
     const struct host_job *job;
     double cpu_s, read_bytes, written_bytes;
@@ -80,7 +85,8 @@ static void add_process(void *context, pid_t pid)
     sums->processes += pid != sums->job->identity.pid;
     if (!sums->without_memory)
         host_process_add_memory(sysroot, pid, &sums->resident_pages);
-    if (sums->without_io || !host_process_io(sysroot, pid, &read_bytes, &written_bytes, &sums->io_refused))
+    if (sums->without_io ||
+        !host_process_io(sysroot, pid, &read_bytes, &written_bytes, &sums->io_refused))
         return;
     sums->read_bytes += (double)read_bytes;
     sums->written_bytes += (double)written_bytes;
@@ -90,7 +96,8 @@ static void add_process(void *context, pid_t pid)
 static void add_tree(struct sums *sums)
 {
     const struct job_identity *identity = &sums->job->identity;
-    struct tree_seed seed = {.root = identity->pid, .start_time = identity->start_time, .session = true};
+    struct tree_seed seed = {
+        .root = identity->pid, .start_time = identity->start_time, .session = true};
     struct tree tree;
     uint64_t now = 0, ticks = 0;
     /* Once the init is gone its pid may be another's: its session proves nothing any more. */
@@ -108,7 +115,8 @@ static void add_tree(struct sums *sums)
     sums->cpu_s = (double)ticks / sums->job->ticks_per_s;
 }
 
-/* A device made of others (device mapper, RAID) is listed beside them: the bytes are those of the lower ones. */
+/* A device made of others (device mapper, RAID) is listed beside them: the bytes are those of the
+ * lower ones. */
 static bool is_stacked(const char *sysroot, const struct host_device_io *io)
 {
     AUTO_STRV struct strv slaves = {0};
@@ -180,8 +188,8 @@ static void cpu_tell(struct host_job *job, struct host_job_figures *out)
     out->system_s = job->system_s;
 }
 
-static void memory_tell(struct host_job *job, const struct charged *charged, const struct sums *sums,
-                        struct host_job_figures *out)
+static void memory_tell(struct host_job *job, const struct charged *charged,
+                        const struct sums *sums, struct host_job_figures *out)
 {
     uint64_t peak_bytes = 0;
     out->memory_charged = charged->memory;
@@ -217,8 +225,10 @@ static void processes_tell(struct host_job *job, struct reading now, struct host
     out->processes_peak = job->processes;
 }
 
-/* A played machine may have files of the job's pressure too; else those of the real cgroup count. */
-static ssize_t pressure_read(const struct host_job *job, const char *resource, char *out, size_t size)
+/* A played machine may have files of the job's pressure too; else those of the real cgroup
+ * count. */
+static ssize_t pressure_read(const struct host_job *job, const char *resource, char *out,
+                             size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/sys/fs/cgroup/job/%s.pressure", resource);
@@ -236,7 +246,8 @@ static void waits_tell(struct host_job *job, struct host_job_figures *out)
         struct host_pressure pressure;
         char bytes[512];
         ssize_t length = pressure_read(job, host_resource_names[i], bytes, sizeof bytes);
-        if (length > 0 && host_pressure_parse(bytes, (size_t)length, &pressure) && pressure.some_s.valid) {
+        if (length > 0 && host_pressure_parse(bytes, (size_t)length, &pressure) &&
+            pressure.some_s.valid) {
             if (!before->valid)
                 *before = pressure.some_s;
             raise_to(&job->waited_s[i], pressure.some_s.value - before->value);
@@ -270,7 +281,8 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     if (charged.cpu || sums.members > 0)
         raise_to(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
     cpu_tell(job, out);
-    processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0}, out);
+    processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0},
+                   out);
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
     waits_tell(job, out);

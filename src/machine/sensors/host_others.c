@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The number of the first pid namespace's file (PROC_PID_INIT_INO of linux/nsfs.h and linux/proc_ns.h). */
+/* The number of the first pid namespace's file (PROC_PID_INIT_INO of linux/nsfs.h and
+ * linux/proc_ns.h). */
 static const ino_t FIRST_PID_NAMESPACE = 0xEFFFFFFC;
 
 /* Less than this nobody needs to be asked whose it is. */
@@ -116,12 +117,13 @@ static void add_to_group(struct host_others *others, const struct proc_stat *pro
     if (stat(folder, &status) != 0)
         return;
     size_t i = 0;
-    while (i < others->group_count &&
-           (others->groups[i].uid != status.st_uid || strcmp(others->groups[i].sum.command, process->comm) != 0))
+    while (i < others->group_count && (others->groups[i].uid != status.st_uid ||
+                                       strcmp(others->groups[i].sum.command, process->comm) != 0))
         i++;
     if (i == others->group_count) {
         MEM_ADD(others->groups, others->group_count) = (struct group){.uid = status.st_uid};
-        snprintf(others->groups[i].sum.command, sizeof others->groups[i].sum.command, "%s", process->comm);
+        snprintf(others->groups[i].sum.command, sizeof others->groups[i].sum.command, "%s",
+                 process->comm);
     }
     struct group *group = &others->groups[i];
     group->sum.processes++;
@@ -176,9 +178,12 @@ struct reading host_others_s(struct host_others *others)
         if (!cpu_of(others, now.pid, &now.cpu_s))
             continue;
         const struct process_time *before =
-            others->count ? bsearch(&now, others->before, others->count, sizeof *others->before, compare_pids) : NULL;
+            others->count
+                ? bsearch(&now, others->before, others->count, sizeof *others->before, compare_pids)
+                : NULL;
         /* Of one that took over the number of another, all is new. */
-        double used_s = before && before->cpu_s <= now.cpu_s ? now.cpu_s - before->cpu_s : now.cpu_s;
+        double used_s =
+            before && before->cpu_s <= now.cpu_s ? now.cpu_s - before->cpu_s : now.cpu_s;
         if (used_s > NEGLIGIBLE_S && !is_own(others, now.pid, &process)) {
             sum_s += used_s;
             add_to_group(others, &process, used_s);

@@ -29,8 +29,8 @@ static bool number_next(const char **at, const char *end, uint64_t *out)
     return word && proc_number_parse(word, (size_t)(*at - word), UINT64_MAX / 16, out);
 }
 
-/* user nice system idle iowait irq softirq steal guest guest_nice; older kernels have fewer. Guests' time is in user
- * and nice. */
+/* user nice system idle iowait irq softirq steal guest guest_nice; older kernels have fewer.
+ * Guests' time is in user and nice. */
 static bool ticks_parse(const char *at, const char *end, struct host_cpu *out)
 {
     uint64_t field[8] = {0};
@@ -73,7 +73,8 @@ static bool pressure_line(const char *line, const char *stop, const char *kind, 
     for (const char *word; (word = word_next(&at, stop));) {
         if ((size_t)(at - word) < sizeof key || memcmp(word, key, sizeof key - 1) != 0)
             continue;
-        if (!proc_number_parse(word + sizeof key - 1, (size_t)(at - word) - (sizeof key - 1), UINT64_MAX, &total_us))
+        if (!proc_number_parse(word + sizeof key - 1, (size_t)(at - word) - (sizeof key - 1),
+                               UINT64_MAX, &total_us))
             return false;
         *out = (struct reading){(double)total_us / 1e6, true};
         return true;

@@ -51,7 +51,8 @@ void host_tree_free(struct host_tree *tree)
     free(tree);
 }
 
-static ssize_t process_read(const char *sysroot, pid_t pid, const char *file, char *out, size_t size)
+static ssize_t process_read(const char *sysroot, pid_t pid, const char *file, char *out,
+                            size_t size)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/%s", (int)pid, file);
     return sysfs_read(sysroot, path, out, size);
@@ -73,7 +74,8 @@ void host_process_add_memory(const char *sysroot, pid_t pid, struct reading *pag
         *pages = (struct reading){pages->value + (double)resident, true};
 }
 
-bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint64_t *written_bytes, size_t *refused)
+bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint64_t *written_bytes,
+                     size_t *refused)
 {
     char bytes[1024];
     ssize_t length = process_read(sysroot, pid, "io", bytes, sizeof bytes);
@@ -91,7 +93,8 @@ static int by_pid(const void *a, const void *b)
 
 static const struct member *find(const struct member *members, size_t count, pid_t pid)
 {
-    return count ? bsearch(&(struct member){.pid = pid}, members, count, sizeof *members, by_pid) : NULL;
+    return count ? bsearch(&(struct member){.pid = pid}, members, count, sizeof *members, by_pid)
+                 : NULL;
 }
 
 static bool is_there(const struct member *members, size_t count, const struct member *wanted)
@@ -107,7 +110,8 @@ static void add_use(struct use *to, const struct use *more)
     to->written_bytes += more->written_bytes;
 }
 
-/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere. */
+/* What one that ended had used is in its parent's figures when that lives and has waited for it;
+ * else nowhere. */
 static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
 {
     EACH (old, tree->members, tree->count) {
@@ -132,8 +136,8 @@ static void add_member(struct host_tree *tree, const struct proc_stat *stat, str
         return;
     out->processes.value++;
     host_process_add_memory(tree->sysroot, stat->pid, &out->memory_bytes);
-    tree->io_seen |=
-        host_process_io(tree->sysroot, stat->pid, &to->use.read_bytes, &to->use.written_bytes, &out->io_refused);
+    tree->io_seen |= host_process_io(tree->sysroot, stat->pid, &to->use.read_bytes,
+                                     &to->use.written_bytes, &out->io_refused);
 }
 
 static struct use sum_of(const struct host_tree *tree)
@@ -144,7 +148,8 @@ static struct use sum_of(const struct host_tree *tree)
     return sum;
 }
 
-/* A child that was not waited for properly (SIGCHLD ignored) takes its own with it: no sum falls for that. */
+/* A child that was not waited for properly (SIGCHLD ignored) takes its own with it: no sum falls
+ * for that. */
 static void raise_to(uint64_t *so_far, uint64_t sum, uint64_t base)
 {
     if (sum > base && sum - base > *so_far)
@@ -162,7 +167,8 @@ static void tell(struct host_tree *tree, struct host_job_figures *out)
     raise_to(&tree->most.written_bytes, sum.written_bytes, tree->base.written_bytes);
     tree->io_refused |= out->io_refused > 0;
     bool io_known = tree->io_seen && !tree->io_refused;
-    out->cpu_s = (struct reading){(double)tree->most.cpu_ticks / (double)sysconf(_SC_CLK_TCK), true};
+    out->cpu_s =
+        (struct reading){(double)tree->most.cpu_ticks / (double)sysconf(_SC_CLK_TCK), true};
     out->read_bytes = (struct reading){(double)tree->most.read_bytes, io_known};
     out->written_bytes = (struct reading){(double)tree->most.written_bytes, io_known};
     out->memory_bytes.value *= (double)sysconf(_SC_PAGESIZE);
@@ -170,7 +176,8 @@ static void tell(struct host_tree *tree, struct host_job_figures *out)
 
 void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
 {
-    struct tree_seed seed = {.root = tree->root, .start_time = tree->start_time, .known = &tree->known};
+    struct tree_seed seed = {
+        .root = tree->root, .start_time = tree->start_time, .known = &tree->known};
     struct tree now;
     *out = (struct host_job_figures){0};
     if (!tree_scan(&seed, &now)) {

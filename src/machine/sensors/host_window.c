@@ -23,8 +23,8 @@ static const double TICKS_MIN_S = 1.0;
 /* Of a short window: less than this, of processes that only look in, disturbs nobody. */
 static const double OTHERS_LEAST_S = 0.005;
 
-/* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other, maybe with a pause
- * in between. */
+/* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other,
+ * maybe with a pause in between. */
 static const double SET_MIN_S = 0.1, SLEW_MAX = 0.001;
 
 static struct reading share(double part_s, double whole_s)
@@ -45,7 +45,8 @@ static double ticks_s(uint64_t from, uint64_t to)
     return to > from ? (double)(to - from) / (double)sysconf(_SC_CLK_TCK) : 0;
 }
 
-static void cpu_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+static void cpu_between(const struct host_edge *from, const struct host_edge *to,
+                        struct host_window *out)
 {
     unsigned cpus = from->cpu.cpus > to->cpu.cpus ? from->cpu.cpus : to->cpu.cpus;
     double whole_s = out->duration_s * cpus;
@@ -59,9 +60,11 @@ static void cpu_between(const struct host_edge *from, const struct host_edge *to
     out->own_share = share(own_s, whole_s);
     if (from->jobs_unseen == to->jobs_unseen)
         out->jobs_share = between(from->jobs_cpu_s, to->jobs_cpu_s, whole_s);
-    out->jobs_cpu_s = (struct reading){to->jobs_cpu_s.value - from->jobs_cpu_s.value, out->jobs_share.valid};
+    out->jobs_cpu_s =
+        (struct reading){to->jobs_cpu_s.value - from->jobs_cpu_s.value, out->jobs_share.valid};
     if (out->jobs_share.valid)
-        out->others_share = share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
+        out->others_share =
+            share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
 }
 
 static unsigned online_cpus(void)
@@ -70,7 +73,8 @@ static unsigned online_cpus(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+void host_window_between(const struct host_edge *from, const struct host_edge *to,
+                         struct host_window *out)
 {
     *out = (struct host_window){0};
     if (to->t_ns <= from->t_ns)
@@ -96,8 +100,8 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     }
 }
 
-/* How far off a count of ticks may be (95 %): each of its fields is rounded, and a tick is charged whole to whoever runs when it
- * comes. */
+/* How far off a count of ticks may be (95 %): each of its fields is rounded, and a tick is charged
+ * whole to whoever runs when it comes. */
 static double ticks_error_share(const struct host_window *window)
 {
     double tick_s = 1 / (double)sysconf(_SC_CLK_TCK), whole_s = window->duration_s * window->cpus;
@@ -138,25 +142,29 @@ static void add_busiest(const struct host_window *window, struct text *out)
     text_addf(out, ": %s (pid %d", busiest->command, (int)busiest->pid);
     if (busiest->processes > 1)
         text_addf(out, " and %zu more", busiest->processes - 1);
-    text_addf(out, ", user %s) %.0f %%", busiest->user, 100 * busiest->cpu_s / (window->duration_s * window->cpus));
+    text_addf(out, ", user %s) %.0f %%", busiest->user,
+              100 * busiest->cpu_s / (window->duration_s * window->cpus));
 }
 
-static enum host_use say_shared(const struct host_window *window, double others, double stolen, struct text *out)
+static enum host_use say_shared(const struct host_window *window, double others, double stolen,
+                                struct text *out)
 {
     enum host_delay delay = host_window_delay(window);
     if (delay == HOST_PUNCTUAL)
         return HOST_ALONE;
-    text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes", 100 * (others + stolen),
-              100 * others);
+    text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes",
+              100 * (others + stolen), 100 * others);
     if (stolen > 0)
         text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
     text_add_char(out, ')');
     add_busiest(window, out);
     if (delay == HOST_DELAYED) {
-        text_addf(out, "; the job waited %.0f %% of its time for CPUs, memory or disks", 100 * waited_share(window));
+        text_addf(out, "; the job waited %.0f %% of its time for CPUs, memory or disks",
+                  100 * waited_share(window));
         return HOST_SHARED;
     }
-    text_add(out, "; whether the job waited was not checked: it has no cgroup v2 of its own with pressure files");
+    text_add(out, "; whether the job waited was not checked: it has no cgroup v2 of its own with "
+                  "pressure files");
     return HOST_UNKNOWN;
 }
 
@@ -164,11 +172,13 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
 {
     bool known = window->others_share.valid, seen = window->seen_share.valid;
     bool is_short = window->duration_s < TICKS_MIN_S;
-    double others = known ? window->others_share.value : 0, seen_share = seen ? window->seen_share.value : 0;
+    double others = known ? window->others_share.value : 0,
+           seen_share = seen ? window->seen_share.value : 0;
     double stolen = window->stolen_share.valid ? window->stolen_share.value : 0;
     double error = is_short ? ticks_error_share(window) : 0;
     double least =
-        is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus)) : OTHERS_MAX_SHARE;
+        is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus))
+                 : OTHERS_MAX_SHARE;
     if (known && others + stolen - error > OTHERS_MAX_SHARE)
         return say_shared(window, others, stolen, out);
     if (seen && (is_short || !known) && seen_share > least)
@@ -176,18 +186,21 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
     if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
         return HOST_ALONE;
     if (is_short)
-        text_addf(
-            out,
-            "whether others used the CPUs was not checked: %.2g s are too short for the machine's counters of CPU "
-            "time, and not all of its processes are seen (/proc of another pid namespace, or hidepid)",
-            window->duration_s);
+        text_addf(out,
+                  "whether others used the CPUs was not checked: %.2g s are too short for the "
+                  "machine's counters of CPU "
+                  "time, and not all of its processes are seen (/proc of another pid namespace, or "
+                  "hidepid)",
+                  window->duration_s);
     else
         text_addf(out, "whether others used the CPUs was not checked: %s",
-                  window->busy_share.valid ? "what the job itself used is not known" : "/proc/stat cannot be read");
+                  window->busy_share.valid ? "what the job itself used is not known"
+                                           : "/proc/stat cannot be read");
     return HOST_UNKNOWN;
 }
 
-/* The fourth field of /proc/loadavg, "3/512": so many run or are ready to, this thread among them. */
+/* The fourth field of /proc/loadavg, "3/512": so many run or are ready to, this thread among
+ * them. */
 static bool do_others_run(const char *sysroot)
 {
     char bytes[128];
@@ -213,7 +226,8 @@ bool host_is_busy(const char *sysroot, struct text *out)
     double used_share = window.seen_share.value / (window.duration_s * window.cpus);
     if (!window.seen_share.valid || used_share < BUSY_SHARE)
         return false;
-    text_addf(out, "the machine is busy: other programs use %.0f %% of its CPUs", fmin(100 * used_share, 100));
+    text_addf(out, "the machine is busy: other programs use %.0f %% of its CPUs",
+              fmin(100 * used_share, 100));
     add_busiest(&window, out);
     text_add(out, "; experiments that wait for them will be suspect");
     return true;

@@ -20,7 +20,8 @@
 
 enum { FREE_WAIT_MS = 200 };
 
-/* Scaled, but what is the usual does not become less than least: the machine is no faster than without a scale. */
+/* Scaled, but what is the usual does not become less than least: the machine is no faster than
+ * without a scale. */
 static int64_t duration(const struct meter *meter, double seconds, double otherwise, double least)
 {
     double scaled = (seconds > 0 ? seconds : otherwise) * meter->time_scale;
@@ -49,8 +50,8 @@ struct meter *meter_start(const struct meter_options *options, struct err *err)
     meter->good_ns = clock_monotonic_ns();
     meter->epoll = epoll_create1(EPOLL_CLOEXEC);
     meter->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    bool begun =
-        meter->epoll >= 0 && meter->timer >= 0 && epoll_ctl(meter->epoll, EPOLL_CTL_ADD, meter->timer, &event) == 0;
+    bool begun = meter->epoll >= 0 && meter->timer >= 0 &&
+                 epoll_ctl(meter->epoll, EPOLL_CTL_ADD, meter->timer, &event) == 0;
     if (!begun)
         err_sys(err, "start the meter of GPU %s", options->device);
     if (!begun || !meter_spawn(meter, err)) {
@@ -117,7 +118,8 @@ static void died(struct meter *meter)
     char text[METER_TEXT_SIZE];
     pid_t ended = waitpid(meter->pid, &status, WNOHANG);
     if (ended == meter->pid && WIFSIGNALED(status))
-        snprintf(text, sizeof text, "the meter died of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(text, sizeof text, "the meter died of signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else if (ended == meter->pid)
         snprintf(text, sizeof text, "the meter ended with exit code %d", WEXITSTATUS(status));
     else
@@ -165,7 +167,8 @@ static bool receive(struct meter *meter, struct meter_response *out)
     if (meter->socket < 0)
         return false;
     ssize_t got;
-    /* Of a meter that ended with orders unread, ECONNRESET comes once, and only then what it had said. */
+    /* Of a meter that ended with orders unread, ECONNRESET comes once, and only then what it had
+     * said. */
     do
         got = recv(meter->socket, &meter->reply, sizeof meter->reply, MSG_DONTWAIT | MSG_TRUNC);
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -186,7 +189,8 @@ static bool receive(struct meter *meter, struct meter_response *out)
 bool meter_take(struct meter *meter, struct meter_response *out)
 {
     meter_reap(meter);
-    /* What has come is heard before deadlines are looked at: a loop that was late must not blame the meter. */
+    /* What has come is heard before deadlines are looked at: a loop that was late must not blame
+     * the meter. */
     bool got = receive(meter, out);
     if (!got) {
         meter_due(meter);
@@ -230,11 +234,13 @@ void meter_forget(struct meter *meter, int64_t before_ns)
     series->power_count -= power;
     meter->sample_count -= samples;
     if (counter > 0)
-        memmove(series->counter, series->counter + counter, series->counter_count * sizeof *series->counter);
+        memmove(series->counter, series->counter + counter,
+                series->counter_count * sizeof *series->counter);
     if (power > 0)
         memmove(series->power, series->power + power, series->power_count * sizeof *series->power);
     if (samples > 0)
-        memmove(meter->samples, meter->samples + samples, meter->sample_count * sizeof *meter->samples);
+        memmove(meter->samples, meter->samples + samples,
+                meter->sample_count * sizeof *meter->samples);
 }
 
 /* It ends by itself when its socket is closed; one that hangs is killed and left. */

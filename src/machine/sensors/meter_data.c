@@ -1,4 +1,5 @@
-/* What a meter's answer holds, checked before it is believed: the process that sent it had a driver's library in it. */
+/* What a meter's answer holds, checked before it is believed: the process that sent it had a
+ * driver's library in it. */
 #include "base/mem.h"
 #include "machine/sensors/meter_private.h"
 
@@ -16,10 +17,12 @@ static bool counts_fit(const struct meter_reply *reply)
 {
     bool users = reply->kind == METER_USERS, groups = reply->kind == METER_GROUPS;
     return reply->version == METER_VERSION && reply->status <= METER_REFUSED &&
-           reply->counter_count <= METER_COUNTER_MAX && reply->power_count <= (users || groups ? 0 : GPU_TRACE_MAX) &&
-           reply->user_count <= (users ? GPU_USERS_MAX : 0) && reply->group_count <= (groups ? METER_GROUPS_MAX : 0) &&
-           reply->identity.mig <= GPU_MIG_PART && reply->identity.persistence <= GPU_PERSISTENCE_ON &&
-           reply->ended_ns >= reply->began_ns;
+           reply->counter_count <= METER_COUNTER_MAX &&
+           reply->power_count <= (users || groups ? 0 : GPU_TRACE_MAX) &&
+           reply->user_count <= (users ? GPU_USERS_MAX : 0) &&
+           reply->group_count <= (groups ? METER_GROUPS_MAX : 0) &&
+           reply->identity.mig <= GPU_MIG_PART &&
+           reply->identity.persistence <= GPU_PERSISTENCE_ON && reply->ended_ns >= reply->began_ns;
 }
 
 static void take_description(struct meter *meter)
@@ -33,7 +36,8 @@ static void take_description(struct meter *meter)
     who->minor = who->minor >= 0 ? who->minor : -1;
     who->name[GPU_TEXT_SIZE - 1] = who->uuid[GPU_TEXT_SIZE - 1] = who->pci[GPU_TEXT_SIZE - 1] =
         who->driver[GPU_TEXT_SIZE - 1] = who->library[GPU_TEXT_SIZE - 1] = '\0';
-    text_take(out->counter_why, sizeof out->counter_why, reply->counter_why, sizeof reply->counter_why);
+    text_take(out->counter_why, sizeof out->counter_why, reply->counter_why,
+              sizeof reply->counter_why);
     text_take(out->trace_why, sizeof out->trace_why, reply->trace_why, sizeof reply->trace_why);
     meter->described = true;
 }
@@ -50,7 +54,8 @@ static void take_series(struct meter *meter, struct meter_response *out)
     for (uint32_t i = 0; i < reply->power_count; i++)
         if (isfinite(reply->power[i].power_w))
             series_add_power(&meter->series,
-                             (struct power_sample){.t_ns = reply->power[i].t_ns, .power_w = reply->power[i].power_w});
+                             (struct power_sample){.t_ns = reply->power[i].t_ns,
+                                                   .power_w = reply->power[i].power_w});
     out->power_count = reply->power_count;
     out->power_refused = reply->power_refused;
     out->trace_us = isfinite(reply->trace_us) ? reply->trace_us : 0;
@@ -77,12 +82,12 @@ static void take_users(const struct meter_reply *reply, struct gpu_users *out)
 {
     for (uint32_t i = 0; i < reply->user_count; i++) {
         const struct meter_wire_user *user = &reply->users[i];
-        out->users[out->count++] =
-            (struct gpu_user){.pid = user->pid,
-                              .compute = user->bits & METER_USER_COMPUTE,
-                              .graphics = user->bits & METER_USER_GRAPHICS,
-                              .memory_bytes = {.value = user->memory_bytes, .valid = user->bits & METER_USER_MEMORY},
-                              .sm_percent = {.value = user->sm_percent, .valid = user->bits & METER_USER_SHARE}};
+        out->users[out->count++] = (struct gpu_user){
+            .pid = user->pid,
+            .compute = user->bits & METER_USER_COMPUTE,
+            .graphics = user->bits & METER_USER_GRAPHICS,
+            .memory_bytes = {.value = user->memory_bytes, .valid = user->bits & METER_USER_MEMORY},
+            .sm_percent = {.value = user->sm_percent, .valid = user->bits & METER_USER_SHARE}};
     }
     out->left_out = reply->left_out;
     out->told = reply->has & METER_HAS_COMPUTE;
@@ -106,9 +111,9 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
     bool starts = meter->state == METER_STARTING;
     if (!counts_fit(reply))
         return false;
-    if (starts
-            ? reply->kind != METER_HELLO || reply->id != 0
-            : meter->pending_count == 0 || reply->kind != meter->pending[0].kind || reply->id != meter->pending[0].id)
+    if (starts ? reply->kind != METER_HELLO || reply->id != 0
+               : meter->pending_count == 0 || reply->kind != meter->pending[0].kind ||
+                     reply->id != meter->pending[0].id)
         return false;
     *out = (struct meter_response){.kind = (enum meter_kind)reply->kind,
                                    .id = reply->id,
@@ -117,7 +122,8 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
                                    .ended_ns = reply->ended_ns};
     text_take(out->text, sizeof out->text, reply->text, sizeof reply->text);
     if (!starts)
-        memmove(meter->pending, meter->pending + 1, --meter->pending_count * sizeof *meter->pending);
+        memmove(meter->pending, meter->pending + 1,
+                --meter->pending_count * sizeof *meter->pending);
     if (reply->status == METER_REFUSED)
         return true;
     if (reply->kind == METER_HELLO)

@@ -51,7 +51,8 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
     for (int fd = 0; fd <= 2; fd++)
         posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_adddup2(&actions, socket, METER_FD);
-    int error = posix_spawn(pid, program, &actions, &attributes, (char *const *)(void *)argv, environ);
+    int error =
+        posix_spawn(pid, program, &actions, &attributes, (char *const *)(void *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return error;
@@ -63,8 +64,8 @@ bool meter_spawn(struct meter *meter, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return err_sys(err, "start the meter of GPU %s: socketpair", meter->device);
     AUTO_CLOSE int mine = pair[0];
-    AUTO_CLOSE int theirs =
-        fcntl(pair[1], F_DUPFD_CLOEXEC, 10); /* never METER_FD itself, which would stay close-on-exec */
+    /* never METER_FD itself, which would stay close-on-exec */
+    AUTO_CLOSE int theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
     close(pair[1]);
     struct epoll_event event = {.events = EPOLLIN};
     if (theirs < 0 || epoll_ctl(meter->epoll, EPOLL_CTL_ADD, mine, &event) != 0)
@@ -113,7 +114,8 @@ void meter_gap_begin(struct meter *meter, const char *reason)
     meter->gap_start_ns = meter->good_ns;
     snprintf(meter->gap_reason, sizeof meter->gap_reason, "%s", reason);
     if (meter->gap)
-        meter->gap(meter->data, &(struct meter_gap){.start_ns = meter->gap_start_ns, .reason = meter->gap_reason});
+        meter->gap(meter->data, &(struct meter_gap){.start_ns = meter->gap_start_ns,
+                                                    .reason = meter->gap_reason});
 }
 
 void meter_gap_end(struct meter *meter, int64_t end_ns)
@@ -122,8 +124,9 @@ void meter_gap_end(struct meter *meter, int64_t end_ns)
         return;
     meter->gap_open = false;
     if (meter->gap)
-        meter->gap(meter->data,
-                   &(struct meter_gap){.start_ns = meter->gap_start_ns, .end_ns = end_ns, .reason = meter->gap_reason});
+        meter->gap(meter->data, &(struct meter_gap){.start_ns = meter->gap_start_ns,
+                                                    .end_ns = end_ns,
+                                                    .reason = meter->gap_reason});
 }
 
 void meter_replace(struct meter *meter, const char *reason)
@@ -138,7 +141,8 @@ void meter_replace(struct meter *meter, const char *reason)
         meter_gap_begin(meter, text);
     if (meter->tries >= meter->tries_max) {
         meter->state = METER_UNAVAILABLE;
-        snprintf(meter->reason, sizeof meter->reason, "given up after %u replacements: %.180s", meter->tries, text);
+        snprintf(meter->reason, sizeof meter->reason, "given up after %u replacements: %.180s",
+                 meter->tries, text);
         return;
     }
     meter->state = METER_DOWN;
@@ -151,8 +155,9 @@ void meter_replace(struct meter *meter, const char *reason)
 static const char *kind_name(enum meter_kind kind)
 {
     static const char *const names[] = {
-        [METER_HELLO] = "describe", [METER_TICK] = "tick",     [METER_EDGE] = "edge", [METER_POWER] = "power",
-        [METER_USERS] = "users",    [METER_GROUPS] = "groups", [METER_END] = "end"};
+        [METER_HELLO] = "describe", [METER_TICK] = "tick",   [METER_EDGE] = "edge",
+        [METER_POWER] = "power",    [METER_USERS] = "users", [METER_GROUPS] = "groups",
+        [METER_END] = "end"};
     return names[kind];
 }
 
@@ -181,11 +186,13 @@ void meter_due(struct meter *meter)
         return;
     }
     if (meter->state == METER_STARTING)
-        snprintf(text, sizeof text, "the meter hung in the driver at its start (no answer for %.3g s)",
+        snprintf(text, sizeof text,
+                 "the meter hung in the driver at its start (no answer for %.3g s)",
                  (double)meter->start_timeout_ns / (double)NS_PER_S);
     else
         snprintf(text, sizeof text, "the meter hung in the driver (no answer to %s for %.3g s)",
-                 kind_name(meter->pending[0].kind), (double)meter->request_timeout_ns / (double)NS_PER_S);
+                 kind_name(meter->pending[0].kind),
+                 (double)meter->request_timeout_ns / (double)NS_PER_S);
     meter_replace(meter, text);
 }
 

@@ -18,7 +18,8 @@ struct meter {
     char *device, *program, *library;
     const struct gpu_vendor *vendor; /* or NULL */
     int64_t start_timeout_ns, request_timeout_ns, backoff_ns;
-    int64_t long_life_ns; /* a meter that lived this long was a good one: those before it are forgiven */
+    /* a meter that lived this long was a good one: those before it are forgiven */
+    int64_t long_life_ns;
     double time_scale;
     unsigned tries_max;
     void (*gap)(void *data, const struct meter_gap *gap);
@@ -28,11 +29,11 @@ struct meter {
     pid_t pid;
     enum meter_state state;
     char reason[METER_TEXT_SIZE];
-    unsigned tries;       /* replacements since one lived long */
-    bool was_ready;       /* any meter of this GPU ever was */
+    unsigned tries; /* replacements since one lived long */
+    bool was_ready; /* any meter of this GPU ever was */
     int64_t spawned_ns;
-    int64_t turn_ns;      /* since when the meter has been free for the order at the head */
-    int64_t retry_ns;     /* DOWN: when the next is started */
+    int64_t turn_ns;  /* since when the meter has been free for the order at the head */
+    int64_t retry_ns; /* DOWN: when the next is started */
 
     struct meter_pending pending[METER_ORDERS_MAX]; /* sent, in order */
     size_t pending_count;
@@ -57,11 +58,12 @@ struct meter {
 
 /* meter_life.c */
 bool meter_spawn(struct meter *meter, struct err *err);
-void meter_reap(struct meter *meter);       /* abandoned ones that have ended meanwhile */
-void meter_drop(struct meter *meter);       /* gives up the process, kills it; never waits */
-void meter_replace(struct meter *meter, const char *reason); /* drops it; another one follows, or none any more */
-void meter_due(struct meter *meter);        /* deadlines and replacements that are due now */
-void meter_arm(struct meter *meter);        /* the timer, for the next of these */
+void meter_reap(struct meter *meter); /* abandoned ones that have ended meanwhile */
+void meter_drop(struct meter *meter); /* gives up the process, kills it; never waits */
+/* drops it; another one follows, or none any more */
+void meter_replace(struct meter *meter, const char *reason);
+void meter_due(struct meter *meter); /* deadlines and replacements that are due now */
+void meter_arm(struct meter *meter); /* the timer, for the next of these */
 void meter_gap_begin(struct meter *meter, const char *reason);
 void meter_gap_end(struct meter *meter, int64_t end_ns);
 

@@ -1,5 +1,6 @@
-/* protocol: what the runner and the meter process of a GPU say to each other over a SOCK_SEQPACKET pair: one fixed
- * struct a message, both ends of one build. The meter says HELLO by itself, then answers each order once, in turn. */
+/* protocol: what the runner and the meter process of a GPU say to each other over a SOCK_SEQPACKET
+ * pair: one fixed struct a message, both ends of one build. The meter says HELLO by itself, then
+ * answers each order once, in turn. */
 #ifndef TARE_MACHINE_SENSORS_PROTOCOL_H
 #define TARE_MACHINE_SENSORS_PROTOCOL_H
 
@@ -10,12 +11,14 @@
 
 enum meter_kind {
     METER_HELLO = 1, /* what the GPU is and has, with a first look at it; also an order: describe */
-    METER_TICK,      /* the driver's samples, one read of the counter, all readings; once a second */
-    METER_EDGE,      /* the counter, read until it changes */
-    METER_POWER,     /* one sample of the power, for a GPU without a buffer of samples */
-    METER_USERS,     /* the processes on the GPU */
-    METER_GROUPS,    /* the other readings, call by call: what each costs, and why it gives nothing */
-    METER_END        /* no answer: the meter goes */
+    /* the driver's samples, one read of the counter, all readings; once a second */
+    METER_TICK,
+    METER_EDGE,  /* the counter, read until it changes */
+    METER_POWER, /* one sample of the power, for a GPU without a buffer of samples */
+    METER_USERS, /* the processes on the GPU */
+    /* the other readings, call by call: what each costs, and why it gives nothing */
+    METER_GROUPS,
+    METER_END /* no answer: the meter goes */
 };
 
 enum meter_status {
@@ -28,14 +31,19 @@ enum meter_status {
 
 /* Bits of reply.has. */
 enum {
-    METER_HAS_COUNTER = 1, /* this GPU has an energy counter */
-    METER_HAS_TRACE = 2,   /* and a buffer of samples */
+    METER_HAS_COUNTER = 1,  /* this GPU has an energy counter */
+    METER_HAS_TRACE = 2,    /* and a buffer of samples */
     METER_HAS_READINGS = 4, /* readings were taken now */
     METER_HAS_COMPUTE = 8   /* USERS: those that compute were told; else text says why not */
 };
 
 /* Bits of wire_user.bits. */
-enum { METER_USER_COMPUTE = 1, METER_USER_GRAPHICS = 2, METER_USER_MEMORY = 4, METER_USER_SHARE = 8 };
+enum {
+    METER_USER_COMPUTE = 1,
+    METER_USER_GRAPHICS = 2,
+    METER_USER_MEMORY = 4,
+    METER_USER_SHARE = 8
+};
 
 #define METER_VERSION 5U
 
@@ -66,14 +74,16 @@ struct meter_reply {
     int64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
     char text[METER_TEXT_SIZE]; /* why not, or "" */
     uint32_t counter_count, power_count, user_count, group_count;
-    uint32_t power_refused, left_out; /* samples that were garbage; samples or processes without room */
-    uint32_t valid;                   /* bit n: readings[n] */
+    /* samples that were garbage; samples or processes without room */
+    uint32_t power_refused, left_out;
+    uint32_t valid; /* bit n: readings[n] */
     /* At most: the first read, the last with the same value, and the first with another. */
     struct counter_reading counter[METER_COUNTER_MAX];
     double trace_us; /* what the samples cost; 0: they were not asked for */
     double readings[GPU_READING_COUNT];
     int64_t readings_ns;
-    /* TICK: the most memory in use since the one before, and when; 0: it was not looked at in between. */
+    /* TICK: the most memory in use since the one before, and when; 0: it was not looked at in
+     * between. */
     double memory_peak_bytes;
     int64_t memory_peak_ns;
     uint32_t memory_every_ms; /* how often it was looked at */

@@ -19,7 +19,8 @@ const char *rapl_source_name(enum rapl_source source)
     return source == RAPL_PERF ? "rapl-perf" : "rapl-powercap";
 }
 
-struct rapl_domain *rapl_domain_get(struct rapl *rapl, const char *name, enum rapl_scope scope, enum rapl_source source)
+struct rapl_domain *rapl_domain_get(struct rapl *rapl, const char *name, enum rapl_scope scope,
+                                    enum rapl_source source)
 {
     EACH (item, rapl->domains, rapl->count)
         if (strcmp(item->name, name) == 0)
@@ -41,7 +42,8 @@ void rapl_domain_refuse(struct rapl_domain *domain, char *reason)
     domain->reason = reason;
 }
 
-void rapl_domain_open(struct rapl_domain *domain, enum rapl_source source, int fd, double unit_uj, uint64_t range_uj)
+void rapl_domain_open(struct rapl_domain *domain, enum rapl_source source, int fd, double unit_uj,
+                      uint64_t range_uj)
 {
     rapl_domain_refuse(domain, NULL);
     domain->available = true;
@@ -92,9 +94,11 @@ static void reason_without_package(struct rapl *rapl, const char *sysroot)
         if (domain->scope == RAPL_PACKAGE)
             return;
     rapl->reason = mem_strdup(
-        is_virtual(sysroot) ? "this is a virtual machine whose host shows it no energy counter of a CPU package"
-                            : "the kernel shows no energy counter of a CPU package (neither the PMU \"power\" nor a "
-                              "powercap zone)");
+        is_virtual(sysroot)
+            ? "this is a virtual machine whose host shows it no energy counter of a CPU package"
+            : "the kernel shows no energy counter of a CPU package (neither the PMU \"power\" nor "
+              "a "
+              "powercap zone)");
 }
 
 void rapl_open(const struct rapl_places *places, struct rapl *out)

@@ -1,4 +1,5 @@
-/* The PMU "power" of perf_event: counters of 64 bits that never wrap (arch/x86/events/rapl.c of the kernel). */
+/* The PMU "power" of perf_event: counters of 64 bits that never wrap (arch/x86/events/rapl.c of the
+ * kernel). */
 #include "base/cpus.h"
 #include "base/mem.h"
 #include "base/value.h"
@@ -18,7 +19,8 @@
 enum { PACKAGES_MAX = 64 };
 
 static const struct event {
-    const char *name, *prefix; /* of the event, and of the domain; a whole name when per_package is false */
+    /* of the event, and of the domain; a whole name when per_package is false */
+    const char *name, *prefix;
     enum rapl_scope scope;
     bool per_package;
 } events[] = {
@@ -29,13 +31,15 @@ static const struct event {
 
 struct pmu {
     const char *sysroot;
-    int (*perf_event_open)(struct perf_event_attr *event, pid_t pid, int cpu, int group, unsigned long flags);
+    int (*perf_event_open)(struct perf_event_attr *event, pid_t pid, int cpu, int group,
+                           unsigned long flags);
     uint32_t type;
     size_t cpus[PACKAGES_MAX]; /* one of each package, or of each die */
     size_t cpu_count;
 };
 
-static int open_by_call(struct perf_event_attr *event, pid_t pid, int cpu, int group, unsigned long flags)
+static int open_by_call(struct perf_event_attr *event, pid_t pid, int cpu, int group,
+                        unsigned long flags)
 {
     return (int)syscall(SYS_perf_event_open, event, pid, cpu, group, flags);
 }
@@ -46,12 +50,13 @@ static bool pmu_read(const struct rapl_places *places, struct pmu *out)
     struct cpus cpus;
     uint64_t type = 0;
     const char *sysroot = places->sysroot ? places->sysroot : "";
-    *out = (struct pmu){sysroot, places->perf_event_open ? places->perf_event_open : open_by_call, 0, {0}, 0};
+    *out = (struct pmu){
+        sysroot, places->perf_event_open ? places->perf_event_open : open_by_call, 0, {0}, 0};
     if (!sysfs_number(sysroot, PMU "/type", &type) || type > UINT32_MAX)
         return false;
     out->type = (uint32_t)type;
-    if (!sysfs_line(sysroot, PMU "/cpumask", list, sizeof list) || !cpus_parse(list, strlen(list), &cpus) ||
-        cpus_count(&cpus) > PACKAGES_MAX)
+    if (!sysfs_line(sysroot, PMU "/cpumask", list, sizeof list) ||
+        !cpus_parse(list, strlen(list), &cpus) || cpus_count(&cpus) > PACKAGES_MAX)
         return false;
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
         if (cpus_has(&cpus, cpu))
@@ -85,32 +90,37 @@ static bool topology(const struct pmu *pmu, size_t cpu, const char *what, uint64
     return sysfs_number(pmu->sysroot, path, out);
 }
 
-/* "package-1"; "package-1-die-0" when the PMU counts several dies of one package apart, as powercap names them. */
-static void domain_name(const struct pmu *pmu, size_t index, const char *prefix, char *out, size_t size)
+/* "package-1"; "package-1-die-0" when the PMU counts several dies of one package apart, as powercap
+ * names them. */
+static void domain_name(const struct pmu *pmu, size_t index, const char *prefix, char *out,
+                        size_t size)
 {
     uint64_t package = index, die = 0, other = 0;
     topology(pmu, pmu->cpus[index], "physical_package_id", &package);
     bool several = false;
     for (size_t i = 0; i < pmu->cpu_count; i++)
-        several |= i != index && topology(pmu, pmu->cpus[i], "physical_package_id", &other) && other == package;
+        several |= i != index && topology(pmu, pmu->cpus[i], "physical_package_id", &other) &&
+                   other == package;
     if (several && topology(pmu, pmu->cpus[index], "die_id", &die))
-        snprintf(out, size, "%s-%llu-die-%llu", prefix, (unsigned long long)package, (unsigned long long)die);
+        snprintf(out, size, "%s-%llu-die-%llu", prefix, (unsigned long long)package,
+                 (unsigned long long)die);
     else
         snprintf(out, size, "%s-%llu", prefix, (unsigned long long)package);
 }
 
-/* The kernel's setting refuses above 0 without CAP_PERFMON; else something else did, as a container's filter of calls
- * does. */
+/* The kernel's setting refuses above 0 without CAP_PERFMON; else something else did, as a
+ * container's filter of calls does. */
 static char *fix_of(const char *sysroot)
 {
     char line[32];
-    bool set = sysfs_line(sysroot, "/proc/sys/kernel/perf_event_paranoid", line, sizeof line) && line[0] != '-' &&
-               strcmp(line, "0") != 0;
+    bool set = sysfs_line(sysroot, "/proc/sys/kernel/perf_event_paranoid", line, sizeof line) &&
+               line[0] != '-' && strcmp(line, "0") != 0;
     return mem_strdup(set && geteuid() != 0 ? "sudo sysctl kernel.perf_event_paranoid=0"
                                             : "docker run --cap-add PERFMON");
 }
 
-static void event_open(const struct pmu *pmu, size_t index, const struct event *event, struct rapl *rapl, char **fix)
+static void event_open(const struct pmu *pmu, size_t index, const struct event *event,
+                       struct rapl *rapl, char **fix)
 {
     char name[40];
     uint64_t config = 0;
@@ -131,7 +141,8 @@ static void event_open(const struct pmu *pmu, size_t index, const struct event *
         rapl_domain_open(domain, RAPL_PERF, fd, unit_uj, 0);
         return;
     }
-    rapl_domain_refuse(domain, mem_printf("perf_event_open of power/%s/: %s", event->name, strerror(reason)));
+    rapl_domain_refuse(
+        domain, mem_printf("perf_event_open of power/%s/: %s", event->name, strerror(reason)));
     if ((reason == EACCES || reason == EPERM) && !*fix)
         *fix = fix_of(pmu->sysroot);
 }

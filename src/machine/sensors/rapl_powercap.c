@@ -1,5 +1,5 @@
-/* Powercap zones: /sys/class/powercap/intel-rapl:0 and below (AMD's have that name too; Documentation/power/powercap
- * of the kernel). */
+/* Powercap zones: /sys/class/powercap/intel-rapl:0 and below (AMD's have that name too;
+ * Documentation/power/powercap of the kernel). */
 #include "base/mem.h"
 #include "base/text.h"
 #include "machine/sensors/rapl_private.h"
@@ -18,7 +18,8 @@ static bool is_mmio(const char *zone)
 }
 
 /* Which domain this zone is: false for those inside a package (core, uncore). */
-static bool zone_domain(const char *sysroot, const char *zone, char *name, size_t size, enum rapl_scope *scope)
+static bool zone_domain(const char *sysroot, const char *zone, char *name, size_t size,
+                        enum rapl_scope *scope)
 {
     char path[256], said[24];
     snprintf(path, sizeof path, ZONES "/%s/name", zone);
@@ -72,7 +73,8 @@ static void zone_open(const char *sysroot, const char *zone, struct rapl *rapl, 
         text_addf(denied, " %s", path);
     const char *before = domain->reason ? domain->reason : "";
     domain->source = RAPL_POWERCAP;
-    rapl_domain_refuse(domain, mem_printf("%s%sopen %s: %s", before, before[0] ? "; " : "", path, strerror(reason)));
+    rapl_domain_refuse(domain, mem_printf("%s%sopen %s: %s", before, before[0] ? "; " : "", path,
+                                          strerror(reason)));
 }
 
 void rapl_powercap_find(const char *sysroot, struct rapl *rapl, char **fix)
@@ -81,7 +83,8 @@ void rapl_powercap_find(const char *sysroot, struct rapl *rapl, char **fix)
     AUTO_TEXT struct text denied = {0};
     if (!sysfs_list(sysroot, ZONES, &zones))
         return;
-    /* A package may be there twice, by its registers (MSR) and by memory (MMIO): the counter is one and the same. */
+    /* A package may be there twice, by its registers (MSR) and by memory (MMIO): the counter is one
+     * and the same. */
     for (int mmio = 0; mmio <= 1; mmio++)
         EACH (item, zones.items, zones.count)
             if (strchr(*item, ':') && is_mmio(*item) == mmio)

@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
-/* No processor's package, DRAM or platform draws more; the allowance is for a counter that was late with its last
- * value. */
+/* No processor's package, DRAM or platform draws more; the allowance is for a counter that was late
+ * with its last value. */
 static const double POWER_MAX_UJ_PER_NS = 2000.0 * 1e6 / 1e9;
 static const double LATE_NS = 1e8;
 
@@ -40,12 +40,14 @@ void rapl_follow(struct rapl_track *track, uint64_t raw_uj, int64_t at_ns, struc
     out->restarted = out->gap = false;
     if (!track->begun) {
         track->energy_uj = raw_uj;
-    } else if (!step_of(track, raw_uj, &step_uj) || (double)step_uj > (between_ns + LATE_NS) * POWER_MAX_UJ_PER_NS) {
+    } else if (!step_of(track, raw_uj, &step_uj) ||
+               (double)step_uj > (between_ns + LATE_NS) * POWER_MAX_UJ_PER_NS) {
         out->restarted = true;
         track->energy_uj = 0;
     } else {
         track->energy_uj += step_uj;
-        out->gap = track->range_uj > 0 && between_ns * POWER_MAX_UJ_PER_NS > (double)track->range_uj;
+        out->gap =
+            track->range_uj > 0 && between_ns * POWER_MAX_UJ_PER_NS > (double)track->range_uj;
     }
     track->begun = true;
     track->raw_uj = raw_uj;
@@ -100,14 +102,16 @@ void rapl_read(struct rapl_domain *domain, struct rapl_reading *out)
     if (!got)
         return;
     learn(domain, count, out->before_ns, out->after_ns);
-    rapl_follow(&domain->track, (uint64_t)((double)count * domain->unit_uj + 0.5), out->after_ns, out);
+    rapl_follow(&domain->track, (uint64_t)((double)count * domain->unit_uj + 0.5), out->after_ns,
+                out);
     domain->restarts += out->restarted;
     domain->gaps += out->gap;
 }
 
 struct counter_reading rapl_counter_reading(const struct rapl_reading *reading)
 {
-    return (struct counter_reading){reading->before_ns, reading->after_ns, (reading->energy_uj + 500) / 1000};
+    return (struct counter_reading){reading->before_ns, reading->after_ns,
+                                    (reading->energy_uj + 500) / 1000};
 }
 
 static bool perf_quantum(const uint64_t *counts, size_t count, double unit_uj, double *quantum_j)
@@ -134,11 +138,12 @@ static bool explains(uint64_t unit_nj, const uint64_t *values_uj, size_t count)
     return true;
 }
 
-/* The driver knows a step as whole nanojoules: 10^9 / 2^n, or what it has fixed for the DRAM of Xeons; the coarsest
- * that fits. */
+/* The driver knows a step as whole nanojoules: 10^9 / 2^n, or what it has fixed for the DRAM of
+ * Xeons; the coarsest that fits. */
 static bool powercap_quantum(const uint64_t *values_uj, size_t count, double *quantum_j)
 {
-    static const uint64_t units_nj[] = {976562, 488281, 244140, 122070, 61035, 30517, 15300, 15258, 7629, 3814, 1907};
+    static const uint64_t units_nj[] = {976562, 488281, 244140, 122070, 61035, 30517,
+                                        15300,  15258,  7629,   3814,   1907};
     for (size_t i = 0; i < sizeof units_nj / sizeof *units_nj; i++) {
         if (!explains(units_nj[i], values_uj, count))
             continue;
@@ -148,7 +153,8 @@ static bool powercap_quantum(const uint64_t *values_uj, size_t count, double *qu
     return false;
 }
 
-bool rapl_quantum(enum rapl_source source, const uint64_t *counts, size_t count, double unit_uj, double *quantum_j)
+bool rapl_quantum(enum rapl_source source, const uint64_t *counts, size_t count, double unit_uj,
+                  double *quantum_j)
 {
     if (count < QUANTUM_VALUES)
         return false;
@@ -165,14 +171,17 @@ static void conclude(struct rapl_domain *domain)
     domain->update_s = (struct reading){0, domain->spans > 0};
     if (domain->spans > 0)
         domain->update_s.value = (double)domain->spans_ns / (double)domain->spans / 1e9;
-    if (rapl_quantum(domain->source, domain->values, domain->value_count, domain->unit_uj, &quantum_j))
+    if (rapl_quantum(domain->source, domain->values, domain->value_count, domain->unit_uj,
+                     &quantum_j))
         domain->quantum_j = (struct reading){quantum_j, true};
 }
 
 static void refuse_still(struct rapl_domain *domain, double for_s)
 {
-    rapl_domain_refuse(domain, mem_printf("the energy counter of %s (%s) stands still: not one step in %.2f s of load",
-                                          domain->name, rapl_source_name(domain->source), for_s));
+    rapl_domain_refuse(
+        domain,
+        mem_printf("the energy counter of %s (%s) stands still: not one step in %.2f s of load",
+                   domain->name, rapl_source_name(domain->source), for_s));
 }
 
 void rapl_judge(struct rapl *rapl, double min_s)
@@ -205,7 +214,8 @@ static bool prove_goes_on(const struct rapl *rapl, size_t round, int64_t elapsed
 {
     if (round < PROVE_MIN_ROUNDS)
         return true;
-    return (double)elapsed_ns < max_s * 1e9 && (elapsed_ns < PROVE_MIN_NS || !all_moved_enough(rapl));
+    return (double)elapsed_ns < max_s * 1e9 &&
+           (elapsed_ns < PROVE_MIN_NS || !all_moved_enough(rapl));
 }
 
 void rapl_prove(struct rapl *rapl, const struct rapl_places *places, double max_s)

@@ -46,7 +46,8 @@ struct reading rhythm_counter_s(const struct series *series)
     }
     if (periods == 0)
         return (struct reading){0};
-    return (struct reading){.value = (double)sum_ns / (double)periods / (double)NS_PER_S, .valid = true};
+    return (struct reading){.value = (double)sum_ns / (double)periods / (double)NS_PER_S,
+                            .valid = true};
 }
 
 double rhythm_counter_steady_s(const struct series *series)
@@ -67,5 +68,6 @@ struct reading rhythm_trace_hz(const struct series *series)
     int64_t length_ns = count > 1 ? series->power[count - 1].t_ns - series->power[0].t_ns : 0;
     if (length_ns <= 0)
         return (struct reading){0};
-    return (struct reading){.value = (double)(count - 1) * (double)NS_PER_S / (double)length_ns, .valid = true};
+    return (struct reading){.value = (double)(count - 1) * (double)NS_PER_S / (double)length_ns,
+                            .valid = true};
 }

@@ -18,7 +18,8 @@ enum { LARGE_BLOCK = 64 * 1024, LINE_SIZE = 512 };
 struct mapping {
     uintptr_t start, end;
     bool readable_file; /* private, of a file, and not to be written */
-    bool unchanged;     /* no page is a copy of its own: relocations, or what was written before it was protected */
+    /* no page is a copy of its own: relocations, or what was written before it was protected */
+    bool unchanged;
 };
 
 void shrink_prepare(void)
@@ -44,20 +45,21 @@ static bool is_mapping(const char *line, struct mapping *out)
     char rights[8];
     unsigned long inode;
     int path = 0;
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu %n", &out->start, &out->end, rights, &inode, &path) !=
-        4)
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %lu %n", &out->start, &out->end, rights,
+               &inode, &path) != 4)
         return false;
     /* A device's memory is no file's. */
-    out->readable_file = rights[0] == 'r' && rights[1] == '-' && rights[3] == 'p' && inode != 0 && path > 0 &&
-                         line[path] == '/' && strncmp(line + path, "/dev/", 5) != 0;
+    out->readable_file = rights[0] == 'r' && rights[1] == '-' && rights[3] == 'p' && inode != 0 &&
+                         path > 0 && line[path] == '/' && strncmp(line + path, "/dev/", 5) != 0;
     out->unchanged = false;
     return true;
 }
 
 static void give_back(const struct mapping *mapping)
 {
+    /* NOLINT: the kernel's figure */
     if (mapping->readable_file && mapping->unchanged)
-        madvise((void *)mapping->start, mapping->end - mapping->start, MADV_DONTNEED); /* NOLINT: the kernel's figure */
+        madvise((void *)mapping->start, mapping->end - mapping->start, MADV_DONTNEED);
 }
 
 void shrink_now(void)

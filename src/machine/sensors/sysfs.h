@@ -1,4 +1,5 @@
-/* sysfs: small files of the kernel below a root that tests replace ("" is this machine), and how they write numbers. */
+/* sysfs: small files of the kernel below a root that tests replace ("" is this machine), and how
+ * they write numbers. */
 #ifndef TARE_MACHINE_SENSORS_SYSFS_H
 #define TARE_MACHINE_SENSORS_SYSFS_H
 
@@ -8,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first line of SYSROOT/PATH, without its end. False and errno: it cannot be read, or is longer (E2BIG). */
+/* The first line of SYSROOT/PATH, without its end. False and errno: it cannot be read, or is longer
+ * (E2BIG). */
 bool sysfs_line(const char *sysroot, const char *path, char *out, size_t size);
 
 /* The whole file, at most size - 1 bytes, with a NUL behind: how many, or -1 and errno. */

@@ -52,7 +52,8 @@ double census_age_s(uint64_t start_time)
     struct timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
         return -1;
-    double age_s = (double)now.tv_sec + ns_to_s(now.tv_nsec) - (double)start_time / (double)sysconf(_SC_CLK_TCK);
+    double age_s = (double)now.tv_sec + ns_to_s(now.tv_nsec) -
+                   (double)start_time / (double)sysconf(_SC_CLK_TCK);
     return age_s > 0 ? age_s : 0;
 }
 
@@ -82,7 +83,8 @@ static bool is_gpu(const char *dev, const char *path)
            (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
 }
 
-static void take_device(const struct taker *taker, int folder, const char *name, struct census_process *process)
+static void take_device(const struct taker *taker, int folder, const char *name,
+                        struct census_process *process)
 {
     static const char deleted[] = " (deleted)";
     char path[PATH_MAX];
@@ -147,7 +149,8 @@ const struct census_process *census_find(const struct census *census, pid_t pid)
     return census->count ? bsearch(&key, census->items, census->count, sizeof key, by_pid) : NULL;
 }
 
-/* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0: unknown. */
+/* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0:
+ * unknown. */
 static double read_uptime(int proc)
 {
     char text[64];
@@ -220,7 +223,8 @@ static bool is_the_same(const struct census_roots *roots, const struct census_pr
     return tag && strcmp(tag, process->tag) == 0;
 }
 
-int census_hold(const struct census_roots *roots, const struct census_process *process, struct err *err)
+int census_hold(const struct census_roots *roots, const struct census_process *process,
+                struct err *err)
 {
     AUTO_CLOSE int pidfd = sys_pidfd_open(process->stat.pid);
     if (pidfd < 0) {

@@ -23,7 +23,8 @@ static bool is_ours(const struct stat *status, const char *what, struct err *err
     if (status->st_uid != geteuid())
         return err_set(err, "%s belongs to user %u", what, (unsigned)status->st_uid);
     if (status->st_mode & OTHERS_MAY_WRITE)
-        return err_set(err, "others may write to %s (mode %04o)", what, (unsigned)status->st_mode & 07777);
+        return err_set(err, "others may write to %s (mode %04o)", what,
+                       (unsigned)status->st_mode & 07777);
     return true;
 }
 
@@ -147,7 +148,8 @@ static bool read_record(struct entry *entry, off_t size)
     return true;
 }
 
-/* We hold the lock: the runner is dead. A boot id is never used again, so it outweighs a host's name, which changes. */
+/* We hold the lock: the runner is dead. A boot id is never used again, so it outweighs a host's
+ * name, which changes. */
 static void judge(struct entry *entry, const struct record_header *own)
 {
     const struct record *record = &entry->record;
@@ -161,7 +163,8 @@ static void judge(struct entry *entry, const struct record_header *own)
         if (strcmp(header->host, own->host) != 0)
             keep(entry, mem_printf("the run was on another machine, %s", header->host));
     } else if (header->pid_namespace != own->pid_namespace || own->pid_namespace == 0) {
-        keep(entry, mem_printf("the run was in another pid namespace (a container), host name %s", header->host));
+        keep(entry, mem_printf("the run was in another pid namespace (a container), host name %s",
+                               header->host));
     } else {
         entry->life = ENTRY_DEAD;
     }
@@ -170,7 +173,8 @@ static void judge(struct entry *entry, const struct record_header *own)
 static bool open_file(int runs, struct entry *entry, struct stat *status)
 {
     struct err err = {0};
-    entry->file = openat(runs, entry->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    entry->file =
+        openat(runs, entry->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (entry->file < 0 && errno == ENOENT)
         return false;
     if (entry->file < 0 || fstat(entry->file, status) != 0)

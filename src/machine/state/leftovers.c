@@ -18,7 +18,8 @@ struct finder {
     int proc;
     const struct gpu_memory_users *memory; /* NULL: unknown */
     struct state_live live;                /* its tags also of what this process belongs to */
-    struct job_identity *inits;            /* of these jobs; borrows nothing: pid and start time only */
+    /* of these jobs; borrows nothing: pid and start time only */
+    struct job_identity *inits;
     size_t init_count;
     struct stat program; /* this one's file; st_ino 0: unknown */
 };
@@ -36,7 +37,8 @@ static void add(struct leftovers *leftovers, struct leftover leftover)
     MEM_ADD(leftovers->items, leftovers->count) = leftover;
 }
 
-static void add_of_dead_run(struct leftovers *out, const struct record_header *run, pid_t pid, uint64_t start_time)
+static void add_of_dead_run(struct leftovers *out, const struct record_header *run, pid_t pid,
+                            uint64_t start_time)
 {
     const struct census_process *process = census_find(&out->census, pid);
     if (!process || process->stat.start_time != start_time || find(out, pid))
@@ -48,7 +50,8 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
                                .run_age_s = census_age_s(run->start_time)});
 }
 
-static void add_job(const struct finder *finder, const struct record_header *run, const struct job_identity *job)
+static void add_job(const struct finder *finder, const struct record_header *run,
+                    const struct job_identity *job)
 {
     struct leftovers *out = finder->out;
     AUTO(members_fini) struct members members = {0};
@@ -61,7 +64,8 @@ static void add_job(const struct finder *finder, const struct record_header *run
 
 static void add_live(struct finder *finder, const struct job_identity *job)
 {
-    MEM_ADD(finder->inits, finder->init_count) = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
+    MEM_ADD(finder->inits, finder->init_count) =
+        (struct job_identity){.pid = job->pid, .start_time = job->start_time};
 }
 
 static void ask_live(void *context, int runs, const struct entry *entry)
@@ -83,16 +87,18 @@ static void ask_dead(void *context, int runs, const struct entry *entry)
             continue;
         add_job(finder, &entry->record.header, job);
         if (job_is_unproven(job, &unproven))
-            strv_add_owned(&finder->out->kept, mem_printf("%s: names process %d (%s), and " STATE_UNPROVEN, entry->name,
-                                                          (int)unproven.pid, unproven.command));
+            strv_add_owned(&finder->out->kept,
+                           mem_printf("%s: names process %d (%s), and " STATE_UNPROVEN, entry->name,
+                                      (int)unproven.pid, unproven.command));
     }
     if (entry->life == ENTRY_KEPT)
         strv_add_owned(&finder->out->kept, mem_printf("%s: %s", entry->name, entry->reason));
 }
 
-/* Anybody can take the name. So a live run of ours has written down who it is, or it is this very program under that name, and is
- * no part of the same job as who is asked about. */
-static bool is_init(const struct finder *finder, const struct census_process *process, const char *tag)
+/* Anybody can take the name. So a live run of ours has written down who it is, or it is this very
+ * program under that name, and is no part of the same job as who is asked about. */
+static bool is_init(const struct finder *finder, const struct census_process *process,
+                    const char *tag)
 {
     char path[40];
     struct stat program;
@@ -103,12 +109,12 @@ static bool is_init(const struct finder *finder, const struct census_process *pr
         (tag && process->tag && strcmp(tag, process->tag) == 0))
         return false;
     snprintf(path, sizeof path, "%d/exe", (int)process->stat.pid);
-    return fstatat(finder->proc, path, &program, 0) == 0 && program.st_ino == finder->program.st_ino &&
-           program.st_dev == finder->program.st_dev;
+    return fstatat(finder->proc, path, &program, 0) == 0 &&
+           program.st_ino == finder->program.st_ino && program.st_dev == finder->program.st_dev;
 }
 
-/* While a job's runner lives, so does its init, and all that is of the job is below it: also of runs that no file of ours knows
- * (another user's, or one that could not register). */
+/* While a job's runner lives, so does its init, and all that is of the job is below it: also of
+ * runs that no file of ours knows (another user's, or one that could not register). */
 static bool is_below_init(const struct finder *finder, const struct census_process *process)
 {
     const char *tag = process->tag;
@@ -121,7 +127,8 @@ static bool is_below_init(const struct finder *finder, const struct census_proce
     return false;
 }
 
-/* The driver's numbers may be of another pid namespace: a process that is seen to have no GPU open is not meant. */
+/* The driver's numbers may be of another pid namespace: a process that is seen to have no GPU open
+ * is not meant. */
 static bool holds_memory(const struct finder *finder, const struct census_process *process)
 {
     if (!finder->memory || (process->looked_into && process->devices.count == 0))
@@ -136,9 +143,11 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
 {
     struct leftovers *out = finder->out;
     char owner[TAG_OWNER_MAX];
-    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, &finder->live.runners, owner))
+    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0,
+                        &finder->live.runners, owner))
         return false;
-    MEM_ADD(out->foreign, out->foreign_count) = (struct leftover_foreign){process, mem_strdup(owner)};
+    MEM_ADD(out->foreign, out->foreign_count) =
+        (struct leftover_foreign){process, mem_strdup(owner)};
     return true;
 }
 
@@ -151,11 +160,13 @@ static void judge(struct finder *finder, const struct census_process *process)
         return;
     if (!(process->tag && mine) && !has_gpu)
         return;
-    bool live = is_below_init(finder, process) || (process->tag && strv_has(&finder->live.tags, process->tag));
+    bool live = is_below_init(finder, process) ||
+                (process->tag && strv_has(&finder->live.tags, process->tag));
     if (process->tag && mine && !live && !is_foreign(finder, process))
         add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
     else if (has_gpu)
-        add(out, (struct leftover){.process = process, .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
+        add(out, (struct leftover){.process = process,
+                                   .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
 }
 
 static void add_unseen(struct leftovers *out, const struct gpu_memory_users *memory, size_t i)
@@ -175,7 +186,8 @@ static void fill_memory(struct leftover *leftover, const struct gpu_memory_users
 {
     const struct census_process *process = leftover->process;
     if (!process->looked_into || process->devices.count > 0)
-        leftover->has_memory = gpu_memory_users_of(memory, process->stat.pid, &leftover->memory_bytes);
+        leftover->has_memory =
+            gpu_memory_users_of(memory, process->stat.pid, &leftover->memory_bytes);
 }
 
 static void add_memory(struct leftovers *out, const struct gpu_memory_users *memory)
@@ -198,13 +210,15 @@ static void sort(struct leftovers *leftovers)
         qsort(leftovers->items, leftovers->count, sizeof *leftovers->items, by_pid);
 }
 
-bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out, struct err *err)
+bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out,
+                    struct err *err)
 {
     return leftovers_find_holding(state, roots, NULL, out, err);
 }
 
 bool leftovers_find_holding(struct state *state, const struct census_roots *roots,
-                            const struct gpu_memory_users *memory, struct leftovers *out, struct err *err)
+                            const struct gpu_memory_users *memory, struct leftovers *out,
+                            struct err *err)
 {
     AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct finder finder = {.out = out, .proc = proc, .memory = memory};
@@ -212,9 +226,9 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     if (stat("/proc/self/exe", &finder.program) != 0)
         finder.program.st_ino = 0;
     census_own_tags(roots, &finder.live.tags);
-    bool found =
-        census_take(roots, &out->census, err) &&
-        (!state || (entries_each(state, ask_live, &finder, err) && entries_each(state, ask_dead, &finder, err)));
+    bool found = census_take(roots, &out->census, err) &&
+                 (!state || (entries_each(state, ask_live, &finder, err) &&
+                             entries_each(state, ask_dead, &finder, err)));
     for (size_t i = 0; found && i < out->census.count; i++)
         judge(&finder, &out->census.items[i]);
     if (found && memory)
@@ -247,7 +261,8 @@ void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *c
     known->run = claim->run;
     known->run_age_s = claim->run_age_s;
     free(known->run_dir);
-    known->run_dir = claim->run_dir ? census_command_text(claim->run_dir, strlen(claim->run_dir)) : NULL;
+    known->run_dir =
+        claim->run_dir ? census_command_text(claim->run_dir, strlen(claim->run_dir)) : NULL;
     sort(leftovers);
 }
 

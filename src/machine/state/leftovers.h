@@ -1,4 +1,5 @@
-/* leftovers: which processes of this machine tare should have ended, and which others have a GPU open. */
+/* leftovers: which processes of this machine tare should have ended, and which others have a GPU
+ * open. */
 #ifndef TARE_MACHINE_STATE_LEFTOVERS_H
 #define TARE_MACHINE_STATE_LEFTOVERS_H
 
@@ -8,22 +9,25 @@
 
 enum leftover_kind {
     LEFTOVER_OF_DEAD_RUN, /* in the file of a run that is dead: state_recover ends it */
-    LEFTOVER_TAGGED,      /* carries the tag of a job that no live run knows, and is nobody else's: leftover_kill ends it */
-    LEFTOVER_NONE_GPU,    /* none: has a GPU open or holds memory of one, and is not tare's */
-    LEFTOVER_LIVE_GPU     /* none: the same, and is of a live run */
+    /* carries the tag of a job that no live run knows, and is nobody else's: leftover_kill ends
+     * it */
+    LEFTOVER_TAGGED,
+    LEFTOVER_NONE_GPU, /* none: has a GPU open or holds memory of one, and is not tare's */
+    LEFTOVER_LIVE_GPU  /* none: the same, and is of a live run */
 };
 
 struct leftover {
     const struct census_process *process; /* in the census */
     enum leftover_kind kind;
-    enum state_kind run;  /* of LEFTOVER_OF_DEAD_RUN */
-    char *run_dir;        /* of a dead run; NULL: an exec */
-    double run_age_s;     /* of a dead run: since its runner started; below 0: unknown */
+    enum state_kind run;   /* of LEFTOVER_OF_DEAD_RUN */
+    char *run_dir;         /* of a dead run; NULL: an exec */
+    double run_age_s;      /* of a dead run: since its runner started; below 0: unknown */
     uint64_t memory_bytes; /* of all GPUs, when has_memory */
     bool has_memory;
 };
 
-/* Carries the tag of a job that no live run knows, and belongs to somebody else (machine/contain/tree.h): never ended. */
+/* Carries the tag of a job that no live run knows, and belongs to somebody else
+ * (machine/contain/tree.h): never ended. */
 struct leftover_foreign {
     const struct census_process *process; /* in the census */
     char *owner;                          /* "slurmstepd (pid 17)" */
@@ -36,22 +40,27 @@ struct leftovers {
     struct leftover_foreign *foreign; /* by pid */
     size_t foreign_count;
     struct strv kept; /* "FILE: reason" of files in the state folder that are no business of ours */
-    size_t unseen;    /* processes that hold memory of a GPU and that /proc does not show, or not as these */
+    /* processes that hold memory of a GPU and that /proc does not show, or not as these */
+    size_t unseen;
     uint64_t unseen_bytes;
     struct text unseen_pids; /* "17 18": as the driver numbers them */
 };
 
-/* Of this user; all users' (but not their runs' files) for root. Nothing that this process or one of its ancestors belongs to, and
- * nothing below a job's init, counts as left. state: NULL when there is none to ask. Changes nothing. */
-bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out, struct err *err);
+/* Of this user; all users' (but not their runs' files) for root. Nothing that this process or one
+ * of its ancestors belongs to, and nothing below a job's init, counts as left. state: NULL when
+ * there is none to ask. Changes nothing. */
+bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out,
+                    struct err *err);
 
-/* The same with what the driver says of memory, and those whom only the driver names. memory: NULL when it is not known. */
-bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct gpu_memory_users *memory,
-                            struct leftovers *out, struct err *err);
+/* The same with what the driver says of memory, and those whom only the driver names. memory: NULL
+ * when it is not known. */
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots,
+                            const struct gpu_memory_users *memory, struct leftovers *out,
+                            struct err *err);
 void leftovers_fini(struct leftovers *leftovers);
 
-/* For root: what a user's own look says of a dead run. It counts when the process is that user's and has had this start time all
- * along; it is shown, nothing else. */
+/* For root: what a user's own look says of a dead run. It counts when the process is that user's
+ * and has had this start time all along; it is shown, nothing else. */
 struct leftover_claim {
     pid_t pid;
     uint64_t start_time;
@@ -60,7 +69,8 @@ struct leftover_claim {
     const char *run_dir;
     double run_age_s;
 };
-void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct gpu_memory_users *memory);
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim,
+                     const struct gpu_memory_users *memory);
 
 bool leftover_is_ours(const struct leftover *leftover); /* one of the first two kinds */
 size_t leftovers_count_ours(const struct leftovers *leftovers);

@@ -14,7 +14,8 @@ enum { TAG_MAX = 79 };
 
 static const char *const kind_names[] = {"run", "exec"};
 
-bool record_header_own(enum state_kind kind, const char *run_dir, struct record_header *out, struct err *err)
+bool record_header_own(enum state_kind kind, const char *run_dir, struct record_header *out,
+                       struct err *err)
 {
     struct utsname host = {0};
     struct stat namespace;
@@ -50,17 +51,21 @@ static void add_line(struct text *out, json_t *line)
 /* A path that is no UTF-8 (it is only shown) becomes null. */
 void record_add_header(struct text *out, const struct record_header *header)
 {
-    add_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind", kind_names[header->kind], "run_dir",
-                            json_text_or_null(header->run_dir), "host", json_text_or_null(header->host), "boot_id",
-                            header->boot_id, "pid", (int)header->pid, "start_time", (json_int_t)header->start_time,
-                            "pid_namespace", (json_int_t)header->pid_namespace, "version", TARE_VERSION));
+    add_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind",
+                            kind_names[header->kind], "run_dir", json_text_or_null(header->run_dir),
+                            "host", json_text_or_null(header->host), "boot_id", header->boot_id,
+                            "pid", (int)header->pid, "start_time", (json_int_t)header->start_time,
+                            "pid_namespace", (json_int_t)header->pid_namespace, "version",
+                            TARE_VERSION));
 }
 
 void record_add_born(struct text *out, const struct job_identity *identity)
 {
-    add_line(out, json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid", (int)identity->pid, "start_time",
-                            (json_int_t)identity->start_time, "boot_id", identity->boot_id, "cgroup",
-                            json_text_or_null(identity->cgroup), "tag", json_text_or_null(identity->tag)));
+    add_line(out,
+             json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid", (int)identity->pid,
+                       "start_time", (json_int_t)identity->start_time, "boot_id", identity->boot_id,
+                       "cgroup", json_text_or_null(identity->cgroup), "tag",
+                       json_text_or_null(identity->tag)));
 }
 
 void record_add_gone(struct text *out, const struct job_identity *identity)
@@ -93,7 +98,8 @@ static bool take_header(struct record *record, const json_t *line)
     const char *kind = json_get_text(line, "kind"), *host = json_get_text(line, "host");
     const char *run_dir = json_get_text(line, "run_dir");
     uint64_t pid;
-    if (!kind || !host || !get_boot_id(line, header.boot_id) || !get_count(line, "pid", INT_MAX, &pid) ||
+    if (!kind || !host || !get_boot_id(line, header.boot_id) ||
+        !get_count(line, "pid", INT_MAX, &pid) ||
         !get_count(line, "start_time", INT64_MAX, &header.start_time) ||
         !get_count(line, "pid_namespace", INT64_MAX, &header.pid_namespace))
         return false;
@@ -118,8 +124,9 @@ static bool take_born(struct record *record, const json_t *line)
     struct job_identity identity = {0};
     const char *tag = get_tag(line), *cgroup = json_get_text(line, "cgroup");
     uint64_t pid;
-    if (!tag || !get_boot_id(line, identity.boot_id) || !get_count(line, "pid", INT_MAX, &pid) || pid == 0 ||
-        !get_count(line, "start_time", INT64_MAX, &identity.start_time) || (cgroup && cgroup[0] != '/'))
+    if (!tag || !get_boot_id(line, identity.boot_id) || !get_count(line, "pid", INT_MAX, &pid) ||
+        pid == 0 || !get_count(line, "start_time", INT64_MAX, &identity.start_time) ||
+        (cgroup && cgroup[0] != '/'))
         return false;
     identity.pid = (pid_t)pid;
     identity.tag = mem_strdup(tag);

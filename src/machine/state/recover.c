@@ -7,7 +7,8 @@
 
 enum { NAMES_SHOWN = 3 };
 
-/* Each job gets a moment, even when the time is over: most are gone already, and seeing that takes one pass over /proc. */
+/* Each job gets a moment, even when the time is over: most are gone already, and seeing that takes
+ * one pass over /proc. */
 static const double MOMENT_S = 0.1;
 
 struct recovery {
@@ -26,7 +27,8 @@ struct ending {
 };
 
 /* All its jobs; false: something survived. */
-static bool end_jobs(const struct recovery *recovery, const struct record *record, struct ending *out, struct err *err)
+static bool end_jobs(const struct recovery *recovery, const struct record *record,
+                     struct ending *out, struct err *err)
 {
     bool ended = true;
     EACH (job, record->jobs, record->count) {
@@ -91,7 +93,8 @@ static void settle(void *context, int runs, const struct entry *entry)
     text_fini(&ending.names);
 }
 
-bool state_recover(struct state *state, double timeout_s, state_report_fn *report, void *context, struct err *err)
+bool state_recover(struct state *state, double timeout_s, state_report_fn *report, void *context,
+                   struct err *err)
 {
     struct recovery recovery = {.report = report, .context = context};
     recovery.deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
@@ -116,7 +119,8 @@ void state_live_fini(struct state_live *live)
 
 enum { MEMBERS_MAX = 65536 };
 
-void members_take(const struct job_identity *job, const struct live_runners *runners, struct members *out)
+void members_take(const struct job_identity *job, const struct live_runners *runners,
+                  struct members *out)
 {
     struct tree_seed seed = tree_seed_doubted(job, runners);
     struct tree tree;
@@ -138,5 +142,6 @@ void members_fini(struct members *members)
 void members_add_names(const struct members *members, size_t max, size_t *shown, struct text *out)
 {
     for (size_t i = 0; i < members->count && *shown < max; i++, ++*shown)
-        text_addf(out, "%s%s (pid %d)", *shown ? ", " : "", members->items[i].command, (int)members->items[i].pid);
+        text_addf(out, "%s%s (pid %d)", *shown ? ", " : "", members->items[i].command,
+                  (int)members->items[i].pid);
 }

@@ -73,7 +73,8 @@ struct state *state_open_either(const char *path, const char *fallback, struct e
 {
     struct err first = {0}, second = {0};
     struct state *state = mem_alloc(sizeof *state);
-    *state = (struct state){.places = {-1, -1}, .home = -1, .file = -1, .fallback = mem_strdup(fallback)};
+    *state = (struct state){
+        .places = {-1, -1}, .home = -1, .file = -1, .fallback = mem_strdup(fallback)};
     if (path)
         state->places[0] = folder_open(path, &first);
     if (fallback)
@@ -92,7 +93,8 @@ struct state *state_open_user(struct err *err)
         return NULL;
     bool chosen = variable("TARE_STATE_DIR") != NULL;
     const char *last = paths.items[paths.count - 1];
-    return state_open_either(chosen || paths.count > 1 ? paths.items[0] : NULL, chosen ? NULL : last, err);
+    return state_open_either(chosen || paths.count > 1 ? paths.items[0] : NULL,
+                             chosen ? NULL : last, err);
 }
 
 void state_hide(struct containment *containment)
@@ -128,11 +130,12 @@ int state_folder(const struct state *state)
     return state->places[0] >= 0 ? state->places[0] : state->places[1];
 }
 
-/* A new file that we hold the lock of. Another process may have taken the lock between the two calls: it thinks the empty file
- * dead, and removes it. 0: try another name. */
+/* A new file that we hold the lock of. Another process may have taken the lock between the two
+ * calls: it thinks the empty file dead, and removes it. 0: try another name. */
 static int make_file(struct state *state, const char *name, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(state->home, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
+    AUTO_CLOSE int fd = openat(state->home, name,
+                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
     struct stat status;
     if (fd < 0) {
         if (errno == EEXIST)
@@ -160,7 +163,8 @@ static bool make_own_file(struct state *state, struct err *err)
     char stamp[20];
     clock_format_stamp(clock_realtime_ns(), stamp);
     for (int i = 0; i < NAME_TRIES; i++) {
-        AUTO_FREE char *name = mem_printf("%s-%d-%014" PRIx64 ".jsonl", stamp, (int)getpid(), rng_fresh_seed());
+        AUTO_FREE char *name =
+            mem_printf("%s-%d-%014" PRIx64 ".jsonl", stamp, (int)getpid(), rng_fresh_seed());
         int made = make_file(state, name, err);
         if (made < 0)
             return false;
@@ -172,7 +176,8 @@ static bool make_own_file(struct state *state, struct err *err)
     return err_set(err, "no file could be made in the state folder: others remove them");
 }
 
-/* One line, by one write: a reader sees it whole or not at all. A torn one is ended before the next. */
+/* One line, by one write: a reader sees it whole or not at all. A torn one is ended before the
+ * next. */
 static bool append(struct state *state, const struct text *line, struct err *err)
 {
     AUTO_TEXT struct text ended = {0};
@@ -183,7 +188,8 @@ static bool append(struct state *state, const struct text *line, struct err *err
     if (written < 0)
         return err_sys(err, "write to the state folder");
     state->torn = written != (ssize_t)ended.length;
-    return !state->torn || err_set(err, "write to the state folder: only a part of a line could be written");
+    return !state->torn ||
+           err_set(err, "write to the state folder: only a part of a line could be written");
 }
 
 static bool register_in(struct state *state, int home, const struct text *line, struct err *err)

@@ -4,15 +4,15 @@
 
 #include "machine/state/state.h"
 
-/* record: the lines of one run's file: first who the run is, then one for each job that was born or is gone. Parsing is pure:
- * bytes in, struct out. */
+/* record: the lines of one run's file: first who the run is, then one for each job that was born or
+ * is gone. Parsing is pure: bytes in, struct out. */
 
 struct record_header {
     enum state_kind kind;
     char *run_dir; /* NULL: none */
     char *host;
     char boot_id[40];
-    pid_t pid;              /* of the runner */
+    pid_t pid; /* of the runner */
     uint64_t start_time;
     uint64_t pid_namespace; /* inode of /proc/self/ns/pid; 0: unknown */
 };
@@ -22,11 +22,14 @@ struct record {
     struct record_header header;
     struct job_identity *jobs; /* born and not gone */
     size_t count;
-    size_t damaged; /* lines that could not be read; they are passed over. A last line without its end is not one of them */
+    /* lines that could not be read; they are passed over. A last line without its end is not one of
+     * them */
+    size_t damaged;
 };
 
 /* Of this process. */
-bool record_header_own(enum state_kind kind, const char *run_dir, struct record_header *out, struct err *err);
+bool record_header_own(enum state_kind kind, const char *run_dir, struct record_header *out,
+                       struct err *err);
 void record_header_fini(struct record_header *header);
 
 /* Each adds one line. */
@@ -40,13 +43,14 @@ void record_fini(struct record *record);
 enum { STATE_PLACES = 2 };
 
 struct state {
-    int places[STATE_PLACES]; /* folders of runs' files: the proper one and the fallback; -1: not there */
-    char *fallback;           /* path of the second; NULL: none */
-    int home;      /* the one of them that our own file is in */
-    int file;      /* our own, locked; -1: not registered */
-    char *name;    /* its name in home */
-    size_t living; /* jobs in it that are not gone */
-    bool torn;     /* the last line was not written to its end */
+    /* folders of runs' files: the proper one and the fallback; -1: not there */
+    int places[STATE_PLACES];
+    char *fallback; /* path of the second; NULL: none */
+    int home;       /* the one of them that our own file is in */
+    int file;       /* our own, locked; -1: not registered */
+    char *name;     /* its name in home */
+    size_t living;  /* jobs in it that are not gone */
+    bool torn;      /* the last line was not written to its end */
 };
 
 /* The user's state folder and the files in it. (folder.c) */
@@ -54,8 +58,9 @@ struct state {
 /* The folder "runs" in the state folder at path, both made where there are none: -1 and err. */
 int folder_open(const char *path, struct err *err);
 
-/* The same for a folder beside other users' (in /tmp), made only when make: -1 when it is not there. Its parent is not made, and
- * must be one in which nobody can put something else in its place. */
+/* The same for a folder beside other users' (in /tmp), made only when make: -1 when it is not
+ * there. Its parent is not made, and must be one in which nobody can put something else in its
+ * place. */
 int folder_open_shared(const char *path, bool make, struct err *err);
 
 /* The names of the runs' files. */
@@ -65,8 +70,9 @@ enum entry_life {
     ENTRY_NONE, /* it went away meanwhile */
     ENTRY_LIVE, /* its runner holds the lock */
     ENTRY_DEAD, /* of this boot and pid namespace: its jobs are found here; we hold the lock now */
-    ENTRY_OVER, /* nothing can be left: of an earlier boot of this machine, or empty; we hold the lock */
-    ENTRY_KEPT  /* of another machine or pid namespace, or not to be trusted: reason */
+    /* nothing can be left: of an earlier boot of this machine, or empty; we hold the lock */
+    ENTRY_OVER,
+    ENTRY_KEPT /* of another machine or pid namespace, or not to be trusted: reason */
 };
 
 struct entry {
@@ -103,7 +109,8 @@ void members_take(const struct job_identity *job, const struct live_runners *run
                   struct members *out);
 void members_fini(struct members *members);
 
-/* Adds "python3 (pid 17), sleep (pid 18)" for at most max of them in all; *shown counts those that are in out. */
+/* Adds "python3 (pid 17), sleep (pid 18)" for at most max of them in all; *shown counts those that
+ * are in out. */
 void members_add_names(const struct members *members, size_t max, size_t *shown, struct text *out);
 
 #endif

@@ -24,7 +24,8 @@ static const char prefix[] = "calibration-";
 #define PERIOD_S       0.005
 #define MISSED_PERIODS 2.2 /* now and then a sensor leaves out an update */
 
-const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
+const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter",
+                                                                  "temperature"};
 
 /* Each figure of struct sensor_learnt under its name; signed ones may be below zero. */
 static const struct {
@@ -51,7 +52,8 @@ static const struct {
       {"temperature_back_s", offsetof(struct calibration, temperature_back_s), false},
 };
 
-static double mean_between(const struct calibration_readings *series, int64_t from_ns, int64_t to_ns, bool *known)
+static double mean_between(const struct calibration_readings *series, int64_t from_ns,
+                           int64_t to_ns, bool *known)
 {
     double sum = 0, count = 0;
     EACH (item, series->items, series->count)
@@ -76,7 +78,8 @@ static void learn_return(const struct calibration_data *data, const struct senso
     bool known = false;
     double before = mean_between(watts, INT64_MIN, first_ns, &known);
     if (known && power->load_w.known && power->noise_w.known) {
-        double band = fmax(BAND_NOISES * power->noise_w.value, BAND_SHARE * fabs(power->load_w.value - before));
+        double band = fmax(BAND_NOISES * power->noise_w.value,
+                           BAND_SHARE * fabs(power->load_w.value - before));
         int64_t end_ns = watts->items[watts->count - 1].after_ns;
         double final = mean_between(watts, end_ns - (int64_t)(FINAL_S * 1e9), end_ns, &known);
         out->power_back_s = sensor_learn_return(watts->items, watts->count, last_ns, before, band);
@@ -84,20 +87,24 @@ static void learn_return(const struct calibration_data *data, const struct senso
     }
     before = mean_between(heat, INT64_MIN, first_ns, &known);
     if (known)
-        out->temperature_back_s = sensor_learn_return(heat->items, heat->count, last_ns, before, BAND_C);
+        out->temperature_back_s =
+            sensor_learn_return(heat->items, heat->count, last_ns, before, BAND_C);
 }
 
 void calibration_learn(const struct calibration_data *data, struct calibration *out)
 {
     const struct calibration_readings *series = data->series;
     for (int i = CALIBRATION_SAMPLES; i <= CALIBRATION_POWER; i++)
-        sensor_learn_power(data->loads, data->load_count, series[i].items, series[i].count, &out->sensors[i]);
+        sensor_learn_power(data->loads, data->load_count, series[i].items, series[i].count,
+                           &out->sensors[i]);
     sensor_learn_counter(data->loads, data->load_count, series[CALIBRATION_COUNTER].items,
                          series[CALIBRATION_COUNTER].count, &out->sensors[CALIBRATION_COUNTER]);
-    const struct calibration_readings *watts =
-        series[CALIBRATION_SAMPLES].count > 0 ? &series[CALIBRATION_SAMPLES] : &series[CALIBRATION_POWER];
-    out->agreement = sensor_learn_agreement(watts->items, watts->count, series[CALIBRATION_COUNTER].items,
-                                            series[CALIBRATION_COUNTER].count);
+    const struct calibration_readings *watts = series[CALIBRATION_SAMPLES].count > 0
+                                                   ? &series[CALIBRATION_SAMPLES]
+                                                   : &series[CALIBRATION_POWER];
+    out->agreement =
+        sensor_learn_agreement(watts->items, watts->count, series[CALIBRATION_COUNTER].items,
+                               series[CALIBRATION_COUNTER].count);
     learn_return(data, &out->sensors[CALIBRATION_POWER], out);
     out->uncertain_s = ns_to_s(data->uncertain_ns);
     memcpy(out->uuid, data->identity.uuid, sizeof out->uuid);
@@ -111,7 +118,8 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
 /* What is written and what is read: a file that the writer made is never refused. */
 static bool within_bounds(const struct learnt *figure, bool is_signed)
 {
-    return fabs(figure->value) <= FIGURE_MAX && (is_signed || figure->value >= 0) && figure->half_width >= 0 &&
+    return fabs(figure->value) <= FIGURE_MAX && (is_signed || figure->value >= 0) &&
+           figure->half_width >= 0 &&
            figure->half_width <= FIGURE_MAX; /* false for what is no number */
 }
 
@@ -121,7 +129,10 @@ static json_t *figure_json(const struct learnt *figure, bool is_signed)
     bool known = figure->known && within_bounds(figure, is_signed);
     json_object_set_new(json, "value", known ? json_finite(figure->value) : json_null());
     json_object_set_new(json, "half_width", known ? json_finite(figure->half_width) : json_null());
-    json_set_text(json, "why", known ? NULL : figure->known ? "no sensor has such a value" : figure->why);
+    json_set_text(json, "why",
+                  known           ? NULL
+                  : figure->known ? "no sensor has such a value"
+                                  : figure->why);
     return json;
 }
 
@@ -134,7 +145,8 @@ static json_t *sensor_json(const struct sensor_learnt *sensor)
     EACH_OF (figure, figures)
         json_object_set_new(
             json, figure->name,
-            figure_json((const struct learnt *)((const char *)sensor + figure->offset), figure->is_signed));
+            figure_json((const struct learnt *)((const char *)sensor + figure->offset),
+                        figure->is_signed));
     return json;
 }
 
@@ -154,12 +166,14 @@ json_t *calibration_json(const struct calibration *calibration)
     json_object_set_new(json, "seconds", json_finite(calibration->seconds));
     json_object_set_new(json, "load_times_half_width_s", json_finite(calibration->uncertain_s));
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
-        json_object_set_new(sensors, calibration_series_names[i], sensor_json(&calibration->sensors[i]));
+        json_object_set_new(sensors, calibration_series_names[i],
+                            sensor_json(&calibration->sensors[i]));
     json_object_set_new(json, "sensors", sensors);
     EACH_OF (item, whole)
         json_object_set_new(
             json, item->name,
-            figure_json((const struct learnt *)((const char *)calibration + item->offset), item->is_signed));
+            figure_json((const struct learnt *)((const char *)calibration + item->offset),
+                        item->is_signed));
     return json;
 }
 
@@ -177,7 +191,8 @@ static bool take_figure(const json_t *json, const char *name, bool is_signed, st
     if (!json_get(figure, "value"))
         return true;
     out->known = json_get_number(figure, "value", &out->value) &&
-                 json_get_number(figure, "half_width", &out->half_width) && within_bounds(out, is_signed);
+                 json_get_number(figure, "half_width", &out->half_width) &&
+                 within_bounds(out, is_signed);
     return out->known;
 }
 
@@ -216,17 +231,21 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
 {
     json_int_t format = 0, made = 0;
     *out = (struct calibration){0};
-    bool good = json_get_int(json, "format", &format) && format == FORMAT && take_text(json, "uuid", out->uuid) &&
-                take_text(json, "name", out->name) && take_text(json, "driver", out->driver) &&
-                take_text(json, "board", out->board) && take_text(json, "firmware", out->firmware) &&
-                take_text(json, "version", out->version) && json_get_int(json, "made", &made) && made > 0 &&
-                made < INT64_C(253402300800) && take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
+    bool good = json_get_int(json, "format", &format) && format == FORMAT &&
+                take_text(json, "uuid", out->uuid) && take_text(json, "name", out->name) &&
+                take_text(json, "driver", out->driver) && take_text(json, "board", out->board) &&
+                take_text(json, "firmware", out->firmware) &&
+                take_text(json, "version", out->version) && json_get_int(json, "made", &made) &&
+                made > 0 && made < INT64_C(253402300800) &&
+                take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
                 take_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
     out->made_s = made;
     for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
-        good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]), &out->sensors[i]);
+        good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]),
+                           &out->sensors[i]);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
-        good = take_figure(json, whole[i].name, whole[i].is_signed, (struct learnt *)((char *)out + whole[i].offset));
+        good = take_figure(json, whole[i].name, whole[i].is_signed,
+                           (struct learnt *)((char *)out + whole[i].offset));
     return good || err_set(err, "it is no calibration of this version");
 }
 
@@ -302,8 +321,8 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
     snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
              period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
-             looked ? "looked-at share" : "",
-             period && shape && looked ? "" : "; the rest: ", period && shape && looked ? "" : row->source);
+             looked ? "looked-at share" : "", period && shape && looked ? "" : "; the rest: ",
+             period && shape && looked ? "" : row->source);
     if (counter->updates == 0)
         out->of.reading = NULL;
     out->of.label = out->label;
@@ -320,32 +339,38 @@ static bool is_name_part(const char *text)
 
 char *calibration_file_name(const char *uuid, const char *driver)
 {
-    return is_name_part(uuid) && is_name_part(driver) ? mem_printf("%s%s-%s.json", prefix, uuid, driver) : NULL;
+    return is_name_part(uuid) && is_name_part(driver)
+               ? mem_printf("%s%s-%s.json", prefix, uuid, driver)
+               : NULL;
 }
 
 bool calibration_is_of(const struct calibration *calibration, const struct gpu_identity *identity)
 {
-    return strcmp(calibration->uuid, identity->uuid) == 0 && strcmp(calibration->name, identity->name) == 0 &&
-           strcmp(calibration->board, identity->board) == 0 && strcmp(calibration->firmware, identity->firmware) == 0 &&
+    return strcmp(calibration->uuid, identity->uuid) == 0 &&
+           strcmp(calibration->name, identity->name) == 0 &&
+           strcmp(calibration->board, identity->board) == 0 &&
+           strcmp(calibration->firmware, identity->firmware) == 0 &&
            strcmp(calibration->driver, identity->driver) == 0;
 }
 
 /* The file cannot widen these tolerances. */
-bool calibration_contradicted(const struct calibration_profile *profile, const struct series *series, char *why,
-                              size_t size)
+bool calibration_contradicted(const struct calibration_profile *profile,
+                              const struct series *series, char *why, size_t size)
 {
     struct reading read = rhythm_counter_s(series);
     double steady_s = rhythm_counter_steady_s(series), period_s = profile->period_s;
     if (period_s <= 0)
         return false;
     if (read.valid && fabs(read.value - period_s) > PERIOD_SHARE * read.value + PERIOD_S) {
-        snprintf(why, size, "its calibration has an update period of %.1f ms, the readings one of %.1f ms",
+        snprintf(why, size,
+                 "its calibration has an update period of %.1f ms, the readings one of %.1f ms",
                  period_s * 1000, read.value * 1000);
         return true;
     }
     if (steady_s > MISSED_PERIODS * period_s + PERIOD_S) {
         snprintf(why, size,
-                 "its calibration has an update period of %.1f ms, and its counter stayed the same for %.1f ms",
+                 "its calibration has an update period of %.1f ms, and its counter stayed the same "
+                 "for %.1f ms",
                  period_s * 1000, steady_s * 1000);
         return true;
     }
@@ -373,12 +398,14 @@ void calibration_each(int dir, calibration_fn *found, void *data)
         struct calibration calibration;
         struct err err = {0};
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
-            found(data, entry->d_name, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL,
+            found(data, entry->d_name,
+                  calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL,
                   &err);
     }
 }
 
-/* Figures that calibration cannot give: impossible times, or a share that is not length over period. */
+/* Figures that calibration cannot give: impossible times, or a share that is not length over
+ * period. */
 static bool is_possible(const struct sensor_learnt *sensor)
 {
     const struct learnt *length = &sensor->averaging_s, *period = &sensor->update_period_s;
@@ -401,12 +428,15 @@ char *calibration_stale(const struct calibration *calibration, const char *drive
     if (driver && *driver && strcmp(driver, calibration->driver) != 0)
         return mem_printf("it is of driver %s, and this is %s", calibration->driver, driver);
     if (strcmp(calibration->version, TARE_VERSION) != 0)
-        return mem_printf("it is of " TARE_NAME " %s, and this is " TARE_VERSION, calibration->version);
+        return mem_printf("it is of " TARE_NAME " %s, and this is " TARE_VERSION,
+                          calibration->version);
     if (calibration->made_s > now_s + CALIBRATION_SKEW_S)
-        return mem_printf("it is dated %lld s in the future", (long long)(calibration->made_s - now_s));
+        return mem_printf("it is dated %lld s in the future",
+                          (long long)(calibration->made_s - now_s));
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
         if (!is_possible(&calibration->sensors[i]))
-            return mem_printf("no sensor has the figures that it states of %s", calibration_series_names[i]);
+            return mem_printf("no sensor has the figures that it states of %s",
+                              calibration_series_names[i]);
     if (days > CALIBRATION_DAYS)
         return mem_printf("it is %lld days old", (long long)days);
     return NULL;

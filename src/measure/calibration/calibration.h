@@ -1,5 +1,6 @@
-/* calibration: what a GPU's sensors showed under loads of known times, and the figures learnt from it; as JSON, for the
- * state folder. Both GPU libraries are used in child processes only, which end with this one: either may hang. */
+/* calibration: what a GPU's sensors showed under loads of known times, and the figures learnt from
+ * it; as JSON, for the state folder. Both GPU libraries are used in child processes only, which end
+ * with this one: either may hang. */
 #ifndef TARE_MEASURE_CALIBRATION_CALIBRATION_H
 #define TARE_MEASURE_CALIBRATION_CALIBRATION_H
 
@@ -15,8 +16,8 @@ enum calibration_series {
     CALIBRATION_TEMPERATURE,
     CALIBRATION_SERIES
 };
-extern const char
-    *const calibration_series_names[CALIBRATION_SERIES]; /* "samples", "power", "counter", "temperature" */
+extern const char *const
+    calibration_series_names[CALIBRATION_SERIES]; /* "samples", "power", "counter", "temperature" */
 
 struct calibration_readings {
     struct sensor_reading *items;
@@ -24,8 +25,8 @@ struct calibration_readings {
 };
 
 enum calibration_outcome {
-    CALIBRATION_FAILED, /* for a reason of the machine's */
-    CALIBRATION_REFUSED, /* before it loaded the GPU: a condition does not hold */
+    CALIBRATION_FAILED,      /* for a reason of the machine's */
+    CALIBRATION_REFUSED,     /* before it loaded the GPU: a condition does not hold */
     CALIBRATION_INTERRUPTED, /* somebody else came */
     CALIBRATION_MADE
 };
@@ -51,7 +52,8 @@ struct calibration_options {
     const char *library, *cuda_library; /* NULL: the usual ones */
     const char *device;                 /* UUID or the driver's number */
     double seconds;
-    bool alone;      /* every look must be one that calibration_permits, but for the load's own process and memory */
+    /* every look must be one that calibration_permits, but for the load's own process and memory */
+    bool alone;
     double quiet_s;  /* looks before the load */
     double return_s; /* at most so long is waited after it until power and temperature are back */
     void (*progress)(void *data, double share); /* may be NULL */
@@ -64,30 +66,37 @@ struct calibration_look {
     int64_t t_ns; /* before it */
     struct gpu_identity identity;
     struct gpu_readings readings;
-    struct gpu_users users; /* told false: users are not known */
+    struct gpu_users users;  /* told false: users are not known */
     struct reading energy_j; /* of the counter */
 };
-bool calibration_look(const struct calibration_options *options, struct calibration_look *out, struct err *err);
+bool calibration_look(const struct calibration_options *options, struct calibration_look *out,
+                      struct err *err);
 
-/* Whether this look allows a calibration that no person asked for: the GPU is whole, empty, idle and not slowed down, has
- * no display, and the driver lists its processes. False: err says what does not hold. Pure. */
+/* Whether this look allows a calibration that no person asked for: the GPU is whole, empty, idle
+ * and not slowed down, has no display, and the driver lists its processes. False: err says what
+ * does not hold. Pure. */
 bool calibration_permits(const struct calibration_look *look, struct err *err);
 
-/* Loads the GPU for about options->seconds, and stops within 0.5 s when another process comes. False: out->outcome and err say why. */
-bool calibration_measure(const struct calibration_options *options, struct calibration_data *out, struct err *err);
+/* Loads the GPU for about options->seconds, and stops within 0.5 s when another process comes.
+ * False: out->outcome and err say why. */
+bool calibration_measure(const struct calibration_options *options, struct calibration_data *out,
+                         struct err *err);
 
 struct calibration {
     char uuid[GPU_TEXT_SIZE], name[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE];
     char board[GPU_TEXT_SIZE], firmware[GPU_TEXT_SIZE]; /* as struct gpu_identity has them */
     char version[GPU_TEXT_SIZE];                        /* of the program that made it */
-    char sha256[DIGEST_HEX + 1];                        /* of the file's bytes; "": not from a file */
-    bool of_root;                                       /* from the folder that only root writes */
+    /* of the file's bytes; "": not from a file */
+    char sha256[DIGEST_HEX + 1];
+    bool of_root;   /* from the folder that only root writes */
     int64_t made_s; /* seconds since 1970 */
     double seconds;
     double uncertain_s;                                    /* of the loads' times */
     struct sensor_learnt sensors[CALIBRATION_TEMPERATURE]; /* by enum calibration_series */
-    struct learnt agreement;                        /* counter over samples, or over power where there are no samples */
-    struct learnt idle_settle_s;                    /* after the last load, until power stays at its final idle value */
+    /* counter over samples, or over power where there are no samples */
+    struct learnt agreement;
+    /* after the last load, until power stays at its final idle value */
+    struct learnt idle_settle_s;
     struct learnt power_back_s, temperature_back_s; /* until they are as before the first load */
 };
 
@@ -96,47 +105,51 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
 
 json_t *calibration_json(const struct calibration *calibration);
 
-/* What was read from a file that anybody may have written: false where it is not one of ours. Reasons of what is not
- * known are dropped. */
+/* What was read from a file that anybody may have written: false where it is not one of ours.
+ * Reasons of what is not known are dropped. */
 bool calibration_parse(const json_t *json, struct calibration *out, struct err *err);
 
 /* What it knows of its GPU's sensor; what it does not, is as row has it. */
 struct calibration_profile {
     struct calibration from;
-    double period_s; /* of the counter; 0: unknown */
-    char contradiction[160]; /* "": none; else it is not used any more */
-    struct sensor_profile of;                        /* its texts are the two below */
+    double period_s;          /* of the counter; 0: unknown */
+    char contradiction[160];  /* "": none; else it is not used any more */
+    struct sensor_profile of; /* its texts are the two below */
     char label[40], source[400];
 };
 void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
                          struct calibration_profile *out);
 
-/* The share of an energy of so many seconds that its half-width comes to under a load in steps of about a second; row: as
- * calibration_profile takes it. */
-struct reading calibration_half_width_share(const struct calibration *calibration, const struct sensor_profile *row,
-                                            double seconds);
+/* The share of an energy of so many seconds that its half-width comes to under a load in steps of
+ * about a second; row: as calibration_profile takes it. */
+struct reading calibration_half_width_share(const struct calibration *calibration,
+                                            const struct sensor_profile *row, double seconds);
 
-/* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's name. */
+/* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's
+ * name. */
 char *calibration_file_name(const char *uuid, const char *driver);
 
-/* Whether all that a sensor's behaviour depends on is the same: UUID, model, board, firmware, driver. */
+/* Whether all that a sensor's behaviour depends on is the same: UUID, model, board, firmware,
+ * driver. */
 bool calibration_is_of(const struct calibration *calibration, const struct gpu_identity *identity);
 
-/* Compares a calibrated update period with the one that the readings show, where they show one: true and why they
- * contradict each other. */
-bool calibration_contradicted(const struct calibration_profile *profile, const struct series *series, char *why,
-                              size_t size);
+/* Compares a calibrated update period with the one that the readings show, where they show one:
+ * true and why they contradict each other. */
+bool calibration_contradicted(const struct calibration_profile *profile,
+                              const struct series *series, char *why, size_t size);
 
 /* Reads dir/name. */
 enum { CALIBRATION_FILE_MAX = 65536, CALIBRATION_DAYS = 30, CALIBRATION_SKEW_S = 300 };
 bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err);
 
 /* All that the folder has; calibration NULL: that file is none, for the reason in why. */
-typedef void calibration_fn(void *data, const char *name, const struct calibration *calibration, const struct err *why);
+typedef void calibration_fn(void *data, const char *name, const struct calibration *calibration,
+                            const struct err *why);
 void calibration_each(int dir, calibration_fn *found, void *data);
 
-/* Why it does not hold: another driver or version of the program, figures that no sensor can have, older than CALIBRATION_DAYS, or dated more than
- * CALIBRATION_SKEW_S in the future: fresh; NULL: it holds. driver: NULL or "": unknown. */
+/* Why it does not hold: another driver or version of the program, figures that no sensor can have,
+ * older than CALIBRATION_DAYS, or dated more than CALIBRATION_SKEW_S in the future: fresh; NULL: it
+ * holds. driver: NULL or "": unknown. */
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s);
 
 #endif

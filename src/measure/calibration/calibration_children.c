@@ -1,5 +1,5 @@
-/* The processes of a calibration that use the GPU's libraries: one watches who uses the GPU, one reads it as often as
- * it can, one loads it. */
+/* The processes of a calibration that use the GPU's libraries: one watches who uses the GPU, one
+ * reads it as often as it can, one loads it. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -19,7 +19,8 @@
 
 enum { BATCH = 64, REAP_TRIES = 100, REAP_PAUSE_MS = 10 };
 static const int64_t READ_PAUSE_NS = 500000, SLOW_NS = 200 * NS_PER_MS;
-static const int64_t SYNC_ROOM_NS = NS_PER_S / 2; /* so much rest before a load: the timers are compared anew */
+/* so much rest before a load: the timers are compared anew */
+static const int64_t SYNC_ROOM_NS = NS_PER_S / 2;
 
 static bool write_whole(int fd, const void *bytes, size_t count)
 {
@@ -74,11 +75,12 @@ static void flush(struct reader *reader)
     reader->batched = 0;
 }
 
-static void add(struct reader *reader, enum calibration_series series, int64_t before_ns, int64_t after_ns,
-                double value)
+static void add(struct reader *reader, enum calibration_series series, int64_t before_ns,
+                int64_t after_ns, double value)
 {
-    reader->batch[reader->batched++] =
-        (struct message){.kind = MESSAGE_READING, .series = (int32_t)series, .reading = {before_ns, after_ns, value}};
+    reader->batch[reader->batched++] = (struct message){.kind = MESSAGE_READING,
+                                                        .series = (int32_t)series,
+                                                        .reading = {before_ns, after_ns, value}};
     if (reader->batched == BATCH)
         flush(reader);
 }
@@ -98,8 +100,8 @@ static void read_group(struct reader *reader, size_t group, enum calibration_ser
     if (group == SIZE_MAX || !reader->backend->group_read(reader->sensor, group, &readings, NULL))
         return;
     int64_t after_ns = clock_monotonic_ns();
-    struct reading value =
-        series == CALIBRATION_POWER ? gpu_readings_power_w(&readings) : readings.of[GPU_TEMPERATURE_C];
+    struct reading value = series == CALIBRATION_POWER ? gpu_readings_power_w(&readings)
+                                                       : readings.of[GPU_TEMPERATURE_C];
     if (value.valid)
         add(reader, series, before_ns, after_ns, value.value);
 }
@@ -119,7 +121,8 @@ static void read_slow(struct reader *reader)
     read_group(reader, reader->temperature_group, CALIBRATION_TEMPERATURE);
     if (reader->backend->trace(reader->sensor, &trace, NULL))
         for (uint32_t i = 0; i < trace.count; i++)
-            add(reader, CALIBRATION_SAMPLES, trace.samples[i].t_ns, trace.samples[i].t_ns, trace.samples[i].power_w);
+            add(reader, CALIBRATION_SAMPLES, trace.samples[i].t_ns, trace.samples[i].t_ns,
+                trace.samples[i].power_w);
     flush(reader);
 }
 
@@ -127,7 +130,8 @@ static struct gpu_sensor *open_sensor(const struct calibration_options *options)
 {
     struct err err = {0};
     struct gpu_driver *driver = options->backend->open(options->library, &err);
-    struct gpu_sensor *sensor = driver ? options->backend->sensor_open(driver, options->device, &err) : NULL;
+    struct gpu_sensor *sensor =
+        driver ? options->backend->sensor_open(driver, options->device, &err) : NULL;
     if (!sensor) {
         say(1, MESSAGE_FAILED, err.text);
         _exit(1);
@@ -146,7 +150,8 @@ static void reader_main(const struct calibration_options *options)
     if (reader.power_group == SIZE_MAX ||
         !options->backend->group_read(reader.sensor, reader.power_group, &probe, NULL))
         reader.power_group = find_group(options->backend, "power.usage");
-    reader.temperature_group = find_group(options->backend, gpu_reading_rows[GPU_TEMPERATURE_C].name);
+    reader.temperature_group =
+        find_group(options->backend, gpu_reading_rows[GPU_TEMPERATURE_C].name);
     say(1, MESSAGE_READY, "");
     for (int64_t slow_ns = 0;;) {
         int64_t now_ns = clock_monotonic_ns();
@@ -208,8 +213,9 @@ static void load_part(struct cuda_load *load, const struct load_interval *orders
             say(1, MESSAGE_FAILED, err.text);
             _exit(1);
         }
-        struct message message = {.kind = MESSAGE_LOADED,
-                                  .reading = {span.begin_ns, span.end_ns, (double)span.uncertain_ns}};
+        struct message message = {
+            .kind = MESSAGE_LOADED,
+            .reading = {span.begin_ns, span.end_ns, (double)span.uncertain_ns}};
         if (!write_whole(1, &message, sizeof message))
             _exit(1);
     }
@@ -238,8 +244,8 @@ static void load_main(const struct calibration_options *options, const char *uui
     _exit(0);
 }
 
-bool calibration_child_start(const struct calibration_options *options, enum calibration_role role, const char *uuid,
-                             struct child *out, struct err *err)
+bool calibration_child_start(const struct calibration_options *options, enum calibration_role role,
+                             const char *uuid, struct child *out, struct err *err)
 {
     int down[2], up[2];
     pid_t parent = getpid();
@@ -288,7 +294,8 @@ static bool await(int fd, int64_t deadline_ns)
     return left_ns > 0 && poll(&ready, 1, (int)(left_ns / NS_PER_MS) + 1) > 0;
 }
 
-bool calibration_child_next(struct child *child, int64_t deadline_ns, struct message *out, struct err *err)
+bool calibration_child_next(struct child *child, int64_t deadline_ns, struct message *out,
+                            struct err *err)
 {
     if (!await(child->from, deadline_ns))
         return err_set(err, "the GPU's driver does not answer");
@@ -298,9 +305,11 @@ bool calibration_child_next(struct child *child, int64_t deadline_ns, struct mes
     return out->kind != MESSAGE_FAILED || err_set(err, "%s", out->reason);
 }
 
-bool calibration_child_look(struct child *child, int64_t deadline_ns, struct calibration_look *out, struct err *err)
+bool calibration_child_look(struct child *child, int64_t deadline_ns, struct calibration_look *out,
+                            struct err *err)
 {
     if (!await(child->from, deadline_ns))
         return err_set(err, "the GPU's driver does not answer");
-    return read_whole(child->from, out, sizeof *out) || err_set(err, "the process that uses the GPU's driver ended");
+    return read_whole(child->from, out, sizeof *out) ||
+           err_set(err, "the process that uses the GPU's driver ended");
 }

@@ -24,7 +24,8 @@ const char *const calibration_outcome_names[] = {
     [CALIBRATION_MADE] = "made",
 };
 
-bool calibration_look(const struct calibration_options *options, struct calibration_look *out, struct err *err)
+bool calibration_look(const struct calibration_options *options, struct calibration_look *out,
+                      struct err *err)
 {
     struct child child;
     struct message message;
@@ -71,7 +72,8 @@ static bool check_alone(struct measuring_gpu *gpu, struct err *err)
     if (gpu->ready_ns == 0)
         return true;
     if (!users->told || users->left_out > 0 || !own) {
-        err_set(err, "the driver's list of processes lacks the calibration's own, so others may be missing as well "
+        err_set(err, "the driver's list of processes lacks the calibration's own, so others may be "
+                     "missing as well "
                      "(a container?)");
         return end_as(gpu, CALIBRATION_REFUSED);
     }
@@ -83,11 +85,13 @@ static bool check_alone(struct measuring_gpu *gpu, struct err *err)
     if (other)
         err_set(err, "process %d came to the GPU", (int)other->pid);
     else
-        err_set(err, "%.0f MiB more of the GPU's memory are in use than the calibration has", more / MIB);
+        err_set(err, "%.0f MiB more of the GPU's memory are in use than the calibration has",
+                more / MIB);
     return end_as(gpu, CALIBRATION_INTERRUPTED);
 }
 
-/* In a container the driver may list the load by another number: only that there are two is certain. */
+/* In a container the driver may list the load by another number: only that there are two is
+ * certain. */
 static bool check_shared(struct measuring_gpu *gpu, struct err *err)
 {
     const struct gpu_users *users = &gpu->look.users;
@@ -114,7 +118,8 @@ static void count_energy(struct measuring_gpu *gpu, int64_t before_ns)
     bool counted = gpu->first_energy_j.valid && look->energy_j.valid;
     double counter_j = look->energy_j.value - gpu->first_energy_j.value;
     data->seconds = ns_to_s(look->t_ns - gpu->first_ns);
-    data->energy_j = (struct reading){counted ? counter_j : gpu->integral_j, counted || power_w.valid};
+    data->energy_j =
+        (struct reading){counted ? counter_j : gpu->integral_j, counted || power_w.valid};
 }
 
 /* The next look of the process that watches the GPU. False: the calibration ends. */
@@ -125,7 +130,8 @@ static bool take_look(struct measuring_gpu *gpu, struct err *err)
         return false;
     count_energy(gpu, before_ns);
     if (!gpu->data->loaded)
-        return !gpu->options->alone || calibration_permits(&gpu->look, err) || end_as(gpu, CALIBRATION_REFUSED);
+        return !gpu->options->alone || calibration_permits(&gpu->look, err) ||
+               end_as(gpu, CALIBRATION_REFUSED);
     return gpu->options->alone ? check_alone(gpu, err) : check_shared(gpu, err);
 }
 
@@ -147,7 +153,8 @@ static bool be_quiet(struct measuring_gpu *gpu, struct err *err)
     return true;
 }
 
-/* After it: what is measured next begins as if there had been none. Nothing that comes of it ends the calibration. */
+/* After it: what is measured next begins as if there had been none. Nothing that comes of it ends
+ * the calibration. */
 static void await_return(struct measuring_gpu *gpu)
 {
     int64_t end_ns = clock_monotonic_ns() + llround(gpu->options->return_s * 1e9);
@@ -177,13 +184,15 @@ static void keep_reading(struct calibration_data *data, const struct message *me
 static void keep_load(struct calibration_data *data, const struct message *message)
 {
     const struct sensor_reading *span = &message->reading;
-    MEM_ADD(data->loads, data->load_count) = (struct load_interval){span->before_ns, span->after_ns, 1};
+    MEM_ADD(data->loads, data->load_count) =
+        (struct load_interval){span->before_ns, span->after_ns, 1};
     if ((int64_t)span->value > data->uncertain_ns)
         data->uncertain_ns = (int64_t)span->value;
 }
 
 /* Takes what all say until until_ns, or (0) until the load is done with its part. */
-static bool gather(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline_ns, struct err *err)
+static bool gather(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline_ns,
+                   struct err *err)
 {
     for (int64_t told_ns = 0;;) {
         int64_t now_ns = clock_monotonic_ns();
@@ -213,7 +222,8 @@ static bool gather(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline
                 keep_load(gpu->data, &message);
         }
         if (gpu->options->progress && now_ns - told_ns > NS_PER_S) {
-            gpu->options->progress(gpu->options->progress_data, ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
+            gpu->options->progress(gpu->options->progress_data,
+                                   ns_to_s(now_ns - gpu->began_ns) / gpu->planned_s);
             told_ns = now_ns;
         }
     }
@@ -227,10 +237,12 @@ static bool play(struct measuring_gpu *gpu, struct sensor_schedule *part, struct
         item->begin_ns += begin_ns;
         item->end_ns += begin_ns;
     }
-    if (count > 0 && (!fs_write_all(gpu->load.to, (const char *)&count, sizeof count, NULL) ||
-                      !fs_write_all(gpu->load.to, (const char *)part->loads, count * sizeof *part->loads, NULL)))
+    if (count > 0 &&
+        (!fs_write_all(gpu->load.to, (const char *)&count, sizeof count, NULL) ||
+         !fs_write_all(gpu->load.to, (const char *)part->loads, count * sizeof *part->loads, NULL)))
         return err_set(err, "the process that loads the GPU ended");
-    return (count == 0 || gather(gpu, 0, end_ns + LATE_NS, err)) && gather(gpu, end_ns, end_ns + LATE_NS, err);
+    return (count == 0 || gather(gpu, 0, end_ns + LATE_NS, err)) &&
+           gather(gpu, end_ns, end_ns + LATE_NS, err);
 }
 
 /* The counter's period, else that of the power figure; 0: unknown. */
@@ -241,9 +253,11 @@ static double period_of(const struct calibration_data *data)
         struct sensor_learnt learnt;
         const struct calibration_readings *series = &data->series[*item];
         if (*item == CALIBRATION_COUNTER)
-            sensor_learn_counter(data->loads, data->load_count, series->items, series->count, &learnt);
+            sensor_learn_counter(data->loads, data->load_count, series->items, series->count,
+                                 &learnt);
         else
-            sensor_learn_power(data->loads, data->load_count, series->items, series->count, &learnt);
+            sensor_learn_power(data->loads, data->load_count, series->items, series->count,
+                               &learnt);
         if (learnt.update_period_s.known)
             return learnt.update_period_s.value;
     }
@@ -293,7 +307,8 @@ static bool start_load(struct measuring_gpu *gpu, struct err *err)
     } while (gpu->look.t_ns < ready_ns);
     gpu->ready_ns = ready_ns;
     struct reading used = gpu->look.readings.of[GPU_MEMORY_USED_BYTES];
-    gpu->data->memory_bytes = (struct reading){used.value - before.value, used.valid && before.valid};
+    gpu->data->memory_bytes =
+        (struct reading){used.value - before.value, used.valid && before.valid};
     return !gpu->options->alone || check_alone(gpu, err);
 }
 
@@ -305,14 +320,16 @@ static bool run_all(struct measuring_gpu *gpu, struct err *err)
         !calibration_child_next(&gpu->watch, deadline_ns, &message, err) || !be_quiet(gpu, err))
         return false;
     gpu->data->identity = gpu->look.identity;
-    if (!start_load(gpu, err) || !calibration_child_start(gpu->options, ROLE_READ, NULL, &gpu->reader, err) ||
+    if (!start_load(gpu, err) ||
+        !calibration_child_start(gpu->options, ROLE_READ, NULL, &gpu->reader, err) ||
         !calibration_child_next(&gpu->reader, clock_monotonic_ns() + LOOK_NS, &message, err))
         return false;
     gpu->began_ns = clock_monotonic_ns();
     return play_all(gpu, err);
 }
 
-bool calibration_measure(const struct calibration_options *options, struct calibration_data *out, struct err *err)
+bool calibration_measure(const struct calibration_options *options, struct calibration_data *out,
+                         struct err *err)
 {
     struct measuring_gpu gpu = {.options = options,
                                 .data = out,

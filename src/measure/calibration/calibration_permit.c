@@ -2,8 +2,8 @@
 #include "measure/calibration/calibration.h"
 
 static const double MIB = 1048576;
-/* As the guard has it before an attempt; where the driver counts its own memory with the rest, an empty GPU has some
- * hundred MiB in use. */
+/* As the guard has it before an attempt; where the driver counts its own memory with the rest, an
+ * empty GPU has some hundred MiB in use. */
 static const double EMPTY_MIB = 64, EMPTY_WITH_DRIVER_MIB = 1024;
 
 static bool is_whole(const struct gpu_identity *identity, struct err *err)
@@ -16,7 +16,8 @@ static bool is_whole(const struct gpu_identity *identity, struct err *err)
         return err_set(err, "its driver does not say whether it is a vGPU");
     if (identity->display == GPU_ANSWER_YES)
         return err_set(err, "a display is active on it");
-    return identity->display == GPU_ANSWER_NO || err_set(err, "its driver does not say whether a display is active");
+    return identity->display == GPU_ANSWER_NO ||
+           err_set(err, "its driver does not say whether a display is active");
 }
 
 static bool is_empty(const struct calibration_look *look, struct err *err)
@@ -31,14 +32,17 @@ static bool is_empty(const struct calibration_look *look, struct err *err)
     if (!used.valid)
         return err_set(err, "its driver does not say how much of its memory is in use");
     return used.value <= (apart ? EMPTY_MIB : EMPTY_WITH_DRIVER_MIB) * MIB ||
-           err_set(err, "%.0f MiB of its memory are in use, and no process is listed", used.value / MIB);
+           err_set(err, "%.0f MiB of its memory are in use, and no process is listed",
+                   used.value / MIB);
 }
 
 static bool is_at_rest(const struct gpu_readings *readings, struct err *err)
 {
-    static const unsigned slowed = GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE |
-                                   GPU_CLOCK_SW_THERMAL | GPU_CLOCK_POWER_CAP;
-    struct reading reasons = readings->of[GPU_CLOCK_REASONS], busy = readings->of[GPU_UTILISATION_PERCENT];
+    static const unsigned slowed = GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL |
+                                   GPU_CLOCK_POWER_BRAKE | GPU_CLOCK_SW_THERMAL |
+                                   GPU_CLOCK_POWER_CAP;
+    struct reading reasons = readings->of[GPU_CLOCK_REASONS],
+                   busy = readings->of[GPU_UTILISATION_PERCENT];
     if (!reasons.valid)
         return err_set(err, "its driver does not say whether heat or power slow it down");
     if ((unsigned)reasons.value & slowed)
@@ -50,5 +54,6 @@ static bool is_at_rest(const struct gpu_readings *readings, struct err *err)
 
 bool calibration_permits(const struct calibration_look *look, struct err *err)
 {
-    return is_whole(&look->identity, err) && is_empty(look, err) && is_at_rest(&look->readings, err);
+    return is_whole(&look->identity, err) && is_empty(look, err) &&
+           is_at_rest(&look->readings, err);
 }

@@ -12,7 +12,7 @@ enum message_kind { MESSAGE_READING, MESSAGE_READY, MESSAGE_LOADED, MESSAGE_DONE
 
 struct message {
     int32_t kind, series;
-    struct sensor_reading reading; /* READING; LOADED: begin, end, and how uncertain (ns) */
+    struct sensor_reading reading;        /* READING; LOADED: begin, end, and how uncertain (ns) */
     char reason[CALIBRATION_REASON_SIZE]; /* FAILED */
 };
 

@@ -1,4 +1,5 @@
-/* How good energies of a calibrated GPU are: by what the estimator states of a load that is played to the sensor. */
+/* How good energies of a calibrated GPU are: by what the estimator states of a load that is played
+ * to the sensor. */
 #include "base/clock.h"
 #include "measure/calibration/calibration.h"
 #include "measure/energy/window.h"
@@ -6,7 +7,8 @@
 #include <math.h>
 
 /* Steps of no common measure with the sensors' rhythm, and readings as a run takes them. */
-static const double ON_S = 1.373, OFF_S = 0.839, READ_S = 1.061, EDGE_S = 0.3, EDGE_READ_S = 0.005, ROOM_S = 3;
+static const double ON_S = 1.373, OFF_S = 0.839, READ_S = 1.061, EDGE_S = 0.3, EDGE_READ_S = 0.005,
+                    ROOM_S = 3;
 static const double USUAL_PERIOD_S = 0.1, USUAL_IDLE_W = 80, USUAL_LOAD_W = 400;
 static const int64_t ORIGIN_NS = 1000 * NS_PER_S;
 
@@ -34,22 +36,27 @@ static int64_t at_ns(double t_s)
 static void read_counter(const struct played *gpu, double t_s, struct series *series)
 {
     double updated_s = floor(t_s / gpu->period_s) * gpu->period_s;
-    series_add_counter(series,
-                       (struct counter_reading){.before_ns = at_ns(t_s) - NS_PER_MS,
-                                                .after_ns = at_ns(t_s),
-                                                .energy_mj = (uint64_t)llround(energy_j(gpu, updated_s) * 1000)});
+    series_add_counter(series, (struct counter_reading){.before_ns = at_ns(t_s) - NS_PER_MS,
+                                                        .after_ns = at_ns(t_s),
+                                                        .energy_mj = (uint64_t)llround(
+                                                            energy_j(gpu, updated_s) * 1000)});
 }
 
 /* Densely at the edges of a window, as a run reads it. */
-static void play(const struct played *gpu, double from_s, double to_s, bool counter, struct series *series)
+static void play(const struct played *gpu, double from_s, double to_s, bool counter,
+                 struct series *series)
 {
     for (double t_s = 0; t_s < to_s + ROOM_S; t_s += gpu->sample_s)
-        series_add_power(series, (struct power_sample){.t_ns = at_ns(t_s), .power_w = power_w(gpu, t_s)});
+        series_add_power(series,
+                         (struct power_sample){.t_ns = at_ns(t_s), .power_w = power_w(gpu, t_s)});
     for (double t_s = 0.5; counter && t_s < to_s + ROOM_S;) {
         read_counter(gpu, t_s, series);
-        bool edge = (t_s > from_s - EDGE_S && t_s < from_s + EDGE_S) || (t_s > to_s - EDGE_S && t_s < to_s + EDGE_S);
+        bool edge = (t_s > from_s - EDGE_S && t_s < from_s + EDGE_S) ||
+                    (t_s > to_s - EDGE_S && t_s < to_s + EDGE_S);
         double next_s = t_s + (edge ? EDGE_READ_S : READ_S);
-        double edge_s = t_s <= from_s - EDGE_S ? from_s - EDGE_S : t_s <= to_s - EDGE_S ? to_s - EDGE_S : next_s;
+        double edge_s = t_s <= from_s - EDGE_S ? from_s - EDGE_S
+                        : t_s <= to_s - EDGE_S ? to_s - EDGE_S
+                                               : next_s;
         t_s = edge ? next_s : fmin(next_s, edge_s + EDGE_READ_S);
     }
 }
@@ -59,8 +66,8 @@ static double known_or(const struct learnt *figure, double otherwise)
     return figure->known && figure->value > 0 ? figure->value : otherwise;
 }
 
-struct reading calibration_half_width_share(const struct calibration *calibration, const struct sensor_profile *row,
-                                            double seconds)
+struct reading calibration_half_width_share(const struct calibration *calibration,
+                                            const struct sensor_profile *row, double seconds)
 {
     const struct sensor_learnt *counter = &calibration->sensors[CALIBRATION_COUNTER];
     const struct sensor_learnt *samples = &calibration->sensors[CALIBRATION_SAMPLES];

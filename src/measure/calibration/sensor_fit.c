@@ -11,16 +11,18 @@ enum { COLUMNS = 4, EDGES_MIN = 3, COARSE_MAX = 400, FINE_MAX = 1500, NEAR_MIN =
 #define LENGTH_MAX_S   3.0
 #define DELAY_MAX_S    2.0
 #define LENGTH_FIRST_S 0.002
-#define LONG_S         1.0 /* steps with so much rest before and after them show a delay without doubt */
-#define NEAR_BEFORE_S  0.2
-#define NEAR_AFTER_S   2.5
-#define MODEL_SHARE    0.005 /* of the rise: what a GPU's power does besides the load, and no model has */
-#define DRIFT_SHARE    0.05  /* of the rise: how far power may drift while the loads last */
-#define REACH_S        0.5   /* after a step until power is steady again */
-#define PLATEAU_S      0.2   /* twice that behind it */
-#define PLATEAU_SHARE  0.02  /* of the step: so far may these two differ */
-#define STUDENT_95_2   4.303 /* of EDGES_MIN - 1 degrees of freedom */
-#define PROFILE_95     3.84  /* quantile of chi squared with one degree of freedom */
+/* steps with so much rest before and after them show a delay without doubt */
+#define LONG_S        1.0
+#define NEAR_BEFORE_S 0.2
+#define NEAR_AFTER_S  2.5
+/* of the rise: what a GPU's power does besides the load, and no model has */
+#define MODEL_SHARE   0.005
+#define DRIFT_SHARE   0.05  /* of the rise: how far power may drift while the loads last */
+#define REACH_S       0.5   /* after a step until power is steady again */
+#define PLATEAU_S     0.2   /* twice that behind it */
+#define PLATEAU_SHARE 0.02  /* of the step: so far may these two differ */
+#define STUDENT_95_2  4.303 /* of EDGES_MIN - 1 degrees of freedom */
+#define PROFILE_95    3.84  /* quantile of chi squared with one degree of freedom */
 
 struct load_at {
     double begin_s, end_s, level;
@@ -37,10 +39,12 @@ struct fit {
     size_t count;
     double middle_s, half_s; /* of all loads: time goes from -1 to 1 */
     double chi;
-    size_t near[2]; /* how many loads had begun when that was asked last, of a mean's end and of its begin */
+    /* how many loads had begun when that was asked last, of a mean's end and of its begin */
+    size_t near[2];
 };
 
-/* The last load that has begun at t_s; SIZE_MAX: none has. Moments are asked for nearly in order. */
+/* The last load that has begun at t_s; SIZE_MAX: none has. Moments are asked for nearly in
+ * order. */
 static size_t load_before(struct fit *fit, double t_s, int end)
 {
     size_t count = fit->near[end];
@@ -70,7 +74,8 @@ static void fill_state(struct fit *fit, double length_s)
         const struct load_at *load = &fit->loads[i];
         shown *= exp(-(load->begin_s - at_s) / length_s);
         fit->state[i] = shown;
-        shown = load->level + (shown - load->level) * exp(-(load->end_s - load->begin_s) / length_s);
+        shown =
+            load->level + (shown - load->level) * exp(-(load->end_s - load->begin_s) / length_s);
         at_s = load->end_s;
     }
     fit->state_of_s = length_s;
@@ -114,14 +119,16 @@ static void solve(double a[COLUMNS][COLUMNS], double b[COLUMNS])
     }
 }
 
-/* -2 log likelihood of this length and delay: idle power, rise and a slow drift of both are the best for it. A value
- * seen at an uncertain time is as uncertain as the model changes meanwhile. */
+/* -2 log likelihood of this length and delay: idle power, rise and a slow drift of both are the
+ * best for it. A value seen at an uncertain time is as uncertain as the model changes meanwhile. */
 static double score(struct fit *fit, double length_s, double delay_s)
 {
     double rise = fit->input->rise_w, floor = MODEL_SHARE * rise, noise = fit->input->noise_w;
     double drift = 1 / (DRIFT_SHARE * rise * DRIFT_SHARE * rise), out = 0, squares = 0;
-    /* Sums of what idle power (1), rise (s), their drifts (t, ts) and the values (y) have in common: each in a register of its own. */
-    double n = 0, s = 0, t = 0, ts = 0, ss = 0, tss = 0, tt = 0, tts = 0, ttss = 0, y = 0, sy = 0, ty = 0, tsy = 0;
+    /* Sums of what idle power (1), rise (s), their drifts (t, ts) and the values (y) have in
+     * common: each in a register of its own. */
+    double n = 0, s = 0, t = 0, ts = 0, ss = 0, tss = 0, tt = 0, tts = 0, ttss = 0, y = 0, sy = 0,
+           ty = 0, tsy = 0;
     if (length_s < 0 || length_s > LENGTH_MAX_S || delay_s < 0 || delay_s > DELAY_MAX_S)
         return INFINITY;
     if (fit->kind == FIT_EXPONENTIAL && length_s > 0)
@@ -136,7 +143,8 @@ static double score(struct fit *fit, double length_s, double delay_s)
             shown = (early + 2 * shown + late) / 4;
         }
         double moves = rise * fmax(fabs(late - shown), fabs(shown - early)) / sqrt(3);
-        double variance = noise * noise + floor * floor + moves * moves + update->spread_w * update->spread_w;
+        double variance =
+            noise * noise + floor * floor + moves * moves + update->spread_w * update->spread_w;
         double one = 1 / variance, rises = one * shown, drifts = one * time, both = rises * time;
         n += one;
         s += rises;
@@ -154,7 +162,8 @@ static double score(struct fit *fit, double length_s, double delay_s)
         squares += update->value * update->value * one;
         out += log(variance);
     }
-    double a[COLUMNS][COLUMNS] = {{n}, {s, ss}, {t, ts, tt}, {ts, tss, tts, ttss}}, b[COLUMNS] = {y, sy, ty, tsy};
+    double a[COLUMNS][COLUMNS] = {{n}, {s, ss}, {t, ts, tt}, {ts, tss, tts, ttss}},
+           b[COLUMNS] = {y, sy, ty, tsy};
     double right[COLUMNS];
     memcpy(right, b, sizeof b);
     for (int j = 0; j < COLUMNS; j++)
@@ -171,7 +180,8 @@ struct point {
 };
 
 /* Pattern search; fixed: 0 neither, 1 the length, 2 the delay. */
-static struct point descend(struct fit *fit, struct point at, int fixed, double step_s, double least_s)
+static struct point descend(struct fit *fit, struct point at, int fixed, double step_s,
+                            double least_s)
 {
     double steps[2] = {fixed == 1 ? 0 : fmax(step_s, at.length_s / 10), fixed == 2 ? 0 : step_s};
     at.score = score(fit, at.length_s, at.delay_s);
@@ -213,13 +223,15 @@ static double score_beside(struct fit *fit, struct point best, int which, double
     return descend(fit, best, which, 0.005, 5e-5).score;
 }
 
-/* How far the figure can go until the score, at its best in the other one, has risen so much: the farther side. */
+/* How far the figure can go until the score, at its best in the other one, has risen so much: the
+ * farther side. */
 static double profile(struct fit *fit, struct point best, int which, double rise)
 {
     double farthest_s = 0, value_s = which == 1 ? best.length_s : best.delay_s;
     for (int sign = -1; sign <= 1; sign += 2) {
         double low_s = 0, high_s = 2e-4;
-        while (high_s < LENGTH_MAX_S && score_beside(fit, best, which, sign * high_s) - best.score < rise) {
+        while (high_s < LENGTH_MAX_S &&
+               score_beside(fit, best, which, sign * high_s) - best.score < rise) {
             low_s = high_s;
             if (sign < 0 && high_s >= value_s)
                 break;
@@ -244,10 +256,13 @@ static bool near_long_step(const struct fit *fit, double t_s)
         const struct load_at *load = &fit->loads[i];
         bool is_long = load->end_s - load->begin_s >= LONG_S;
         bool rest_before = i == 0 || load->begin_s - load[-1].end_s >= LONG_S;
-        bool rest_after = i + 1 == fit->input->load_count || load[1].begin_s - load->end_s >= LONG_S;
-        if (is_long && rest_before && t_s > load->begin_s - NEAR_BEFORE_S && t_s < load->begin_s + NEAR_AFTER_S)
+        bool rest_after =
+            i + 1 == fit->input->load_count || load[1].begin_s - load->end_s >= LONG_S;
+        if (is_long && rest_before && t_s > load->begin_s - NEAR_BEFORE_S &&
+            t_s < load->begin_s + NEAR_AFTER_S)
             return true;
-        if (is_long && rest_after && t_s > load->end_s - NEAR_BEFORE_S && t_s < load->end_s + NEAR_AFTER_S)
+        if (is_long && rest_after && t_s > load->end_s - NEAR_BEFORE_S &&
+            t_s < load->end_s + NEAR_AFTER_S)
             return true;
     }
     return false;
@@ -275,8 +290,10 @@ static void search_grid(struct fit *fit, struct point starts[STARTS])
 {
     for (int i = 0; i < STARTS; i++)
         starts[i] = (struct point){.score = INFINITY};
-    for (double length_s = 0; length_s<LENGTH_MAX_S; length_s = length_s> 0 ? length_s * 1.3 : LENGTH_FIRST_S)
-        for (double delay_s = 0; delay_s < DELAY_MAX_S; delay_s += delay_s < 0.25 ? 0.01 : delay_s / 15)
+    for (double length_s = 0;
+         length_s<LENGTH_MAX_S; length_s = length_s> 0 ? length_s * 1.3 : LENGTH_FIRST_S)
+        for (double delay_s = 0; delay_s < DELAY_MAX_S;
+             delay_s += delay_s < 0.25 ? 0.01 : delay_s / 15)
             add_start(starts, (struct point){length_s, delay_s, score(fit, length_s, delay_s)});
 }
 
@@ -311,7 +328,8 @@ static void fit_all(struct fit *fit, const struct point *starts, struct fit_resu
     out->chi_per_update = fit->chi;
     double rise = PROFILE_95 * fmax(1, fit->chi);
     struct point instant = descend(fit, (struct point){0, best.delay_s, 0}, 1, 0.01, 1e-5);
-    struct point halved = descend(fit, (struct point){0, best.delay_s + best.length_s / 2, 0}, 1, 0.01, 1e-5);
+    struct point halved =
+        descend(fit, (struct point){0, best.delay_s + best.length_s / 2, 0}, 1, 0.01, 1e-5);
     out->instant = fmin(instant.score, halved.score) - best.score < rise;
     out->score = best.score;
     out->length_s = best.length_s;
@@ -358,14 +376,17 @@ static bool mean_between(const struct fit_input *input, double from_s, double to
     return count > 0;
 }
 
-/* What is missing of the new level, from the last update before the step on, over the step's height. */
+/* What is missing of the new level, from the last update before the step on, over the step's
+ * height. */
 static bool lag_of_step(const struct fit_input *input, double edge_s, double *lag_s)
 {
     double before, after, later, missing_s = 0;
     if (!mean_between(input, edge_s - 2 * PLATEAU_S, edge_s, &before) ||
         !mean_between(input, edge_s + REACH_S, edge_s + REACH_S + PLATEAU_S, &after) ||
-        !mean_between(input, edge_s + REACH_S + PLATEAU_S, edge_s + REACH_S + 2 * PLATEAU_S, &later) ||
-        fabs(after - before) < input->rise_w / 2 || fabs(later - after) > PLATEAU_SHARE * fabs(after - before))
+        !mean_between(input, edge_s + REACH_S + PLATEAU_S, edge_s + REACH_S + 2 * PLATEAU_S,
+                      &later) ||
+        fabs(after - before) < input->rise_w / 2 ||
+        fabs(later - after) > PLATEAU_SHARE * fabs(after - before))
         return false;
     for (size_t i = 0; i + 1 < input->count; i++) {
         const struct fit_update *from = &input->updates[i], *to = from + 1;
@@ -373,7 +394,8 @@ static bool lag_of_step(const struct fit_input *input, double edge_s, double *la
             continue;
         if (missing_s == 0)
             missing_s = from->t_s - edge_s;
-        missing_s += (to->t_s - from->t_s) * (after - (from->value + to->value) / 2) / (after - before);
+        missing_s +=
+            (to->t_s - from->t_s) * (after - (from->value + to->value) / 2) / (after - before);
     }
     *lag_s = missing_s;
     return true;
@@ -406,7 +428,8 @@ bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s)
         double end_s = ns_to_s(load->end_ns - input->origin_ns);
         bool is_long = end_s - begin_s >= LONG_S;
         bool rest_before = i == 0 || ns_to_s(load->begin_ns - load[-1].end_ns) >= LONG_S;
-        bool rest_after = i + 1 == input->load_count || ns_to_s(load[1].begin_ns - load->end_ns) >= LONG_S;
+        bool rest_after =
+            i + 1 == input->load_count || ns_to_s(load[1].begin_ns - load->end_ns) >= LONG_S;
         if (is_long && rest_before && lag_of_step(input, begin_s, &found_s))
             add_edge(&rises, found_s);
         if (is_long && rest_after && lag_of_step(input, end_s, &found_s))
@@ -416,6 +439,7 @@ bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s)
         return false;
     double rise_s = rises.sum_s / rises.count, fall_s = falls.sum_s / falls.count;
     *lag_s = (rise_s + fall_s) / 2;
-    *half_s = fabs(rise_s - fall_s) / 2 + STUDENT_95_2 * hypot(error_of(&rises), error_of(&falls)) / 2;
+    *half_s =
+        fabs(rise_s - fall_s) / 2 + STUDENT_95_2 * hypot(error_of(&rises), error_of(&falls)) / 2;
     return true;
 }

@@ -1,5 +1,5 @@
-/* sensor_fit: which averaging of a known load gives the values that a sensor showed: length and delay by maximum
- * likelihood, with intervals by its profile. For sensor_learn.c. */
+/* sensor_fit: which averaging of a known load gives the values that a sensor showed: length and
+ * delay by maximum likelihood, with intervals by its profile. For sensor_learn.c. */
 #ifndef TARE_MEASURE_CALIBRATION_SENSOR_FIT_H
 #define TARE_MEASURE_CALIBRATION_SENSOR_FIT_H
 
@@ -27,16 +27,17 @@ enum fit_kind { FIT_BOXCAR, FIT_EXPONENTIAL };
 struct fit_result {
     double length_s, length_half_s, delay_s, delay_half_s; /* 95 % */
     bool instant;                                          /* a length of 0 fits as well */
-    double score;                                          /* -2 log likelihood, but for a constant */
-    double chi_per_update;                                 /* about 1 for the right kind */
+    /* -2 log likelihood, but for a constant */
+    double score;
+    double chi_per_update; /* about 1 for the right kind */
 };
 
 /* False: too few updates near the steps. */
 bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_result *out);
 
-/* By how much later than a step its middle is shown, whatever the shape between: what is missing after long steps, over
- * their height. Half the difference between rises and falls is in half_s. False: too few such steps, or power does not
- * come to rest within half a second. */
+/* By how much later than a step its middle is shown, whatever the shape between: what is missing
+ * after long steps, over their height. Half the difference between rises and falls is in half_s.
+ * False: too few such steps, or power does not come to rest within half a second. */
 bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s);
 
 #endif

@@ -8,17 +8,19 @@
 #include <math.h>
 
 enum { UPDATES_MIN = 20, STEADY_MIN = 5, BLOCKS = 8, VALUES_MIN = 10 };
-#define NORMAL_95     1.96
-#define STUDENT_95_7  2.365 /* of BLOCKS - 1 degrees of freedom */
-#define PERIOD_SPREAD 0.2  /* of the period: gaps that scatter so far about its multiples have none (at random: 0.29) */
+#define NORMAL_95    1.96
+#define STUDENT_95_7 2.365 /* of BLOCKS - 1 degrees of freedom */
+/* of the period: gaps that scatter so far about its multiples have none (at random: 0.29) */
+#define PERIOD_SPREAD 0.2
 #define RISE_NOISES   10.0 /* a load that raises power by less shows no shape */
 #define STILL_SHARE   1e-6 /* noise below this share of idle power is none */
 #define LONG_S        1.0  /* a step at least so long shows steady power in its second half */
 #define CHI_MAX       2.5  /* per update: a worse fit is none */
-#define KIND_SCORE    10.0 /* two kinds whose scores are nearer are not told apart (odds of about 150 to 1) */
-#define NO_PERIOD     "the times between updates have no common period"
-#define TOO_FEW       "too few updates were seen"
-#define TOO_FAST      "it updates as often as it was read, or oftener"
+/* two kinds whose scores are nearer are not told apart (odds of about 150 to 1) */
+#define KIND_SCORE 10.0
+#define NO_PERIOD  "the times between updates have no common period"
+#define TOO_FEW    "too few updates were seen"
+#define TOO_FAST   "it updates as often as it was read, or oftener"
 
 static struct learnt known(double value, double half_width)
 {
@@ -42,9 +44,10 @@ static int by_value(const void *a, const void *b)
     return ORDER(left, right);
 }
 
-/* The moments at which the value changed, in seconds after origin_ns. Of stamped samples each is an update. */
-static size_t find_updates(const struct sensor_reading *readings, size_t count, int64_t origin_ns, bool *stamped,
-                           struct fit_update *out)
+/* The moments at which the value changed, in seconds after origin_ns. Of stamped samples each is an
+ * update. */
+static size_t find_updates(const struct sensor_reading *readings, size_t count, int64_t origin_ns,
+                           bool *stamped, struct fit_update *out)
 {
     size_t found = 0;
     *stamped = count > 0;
@@ -55,7 +58,8 @@ static size_t find_updates(const struct sensor_reading *readings, size_t count, 
             continue;
         int64_t early_ns = *stamped ? readings[i].before_ns : readings[i - 1].before_ns;
         out[found++] = (struct fit_update){
-            .t_s = ((double)(early_ns - origin_ns) + (double)(readings[i].after_ns - origin_ns)) / 2e9,
+            .t_s =
+                ((double)(early_ns - origin_ns) + (double)(readings[i].after_ns - origin_ns)) / 2e9,
             .dt_s = (double)(readings[i].after_ns - early_ns) / 2e9,
             .value = readings[i].value,
         };
@@ -73,7 +77,8 @@ static double resolution_of(const struct fit_update *updates, size_t count)
 }
 
 /* An update may leave the value as it was: gaps are multiples of the period. */
-static void learn_period(const struct fit_update *updates, size_t count, bool stamped, struct sensor_learnt *out)
+static void learn_period(const struct fit_update *updates, size_t count, bool stamped,
+                         struct sensor_learnt *out)
 {
     out->update_period_s = out->jitter_s = unknown(TOO_FEW);
     if (count < UPDATES_MIN)
@@ -116,13 +121,16 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
         out->update_period_s = out->jitter_s = unknown(NO_PERIOD);
         return;
     }
-    /* What the readings' own times add: each end of a gap is uniform within its call and the one before. */
+    /* What the readings' own times add: each end of a gap is uniform within its call and the one
+     * before. */
     double variance = squares / singles, reading = 2 * resolution_s * resolution_s / 3;
     double jitter = variance > reading ? sqrt(variance - reading) : 0;
     double spread = NORMAL_95 * variance * sqrt(2 / singles) + reading;
     double low = jitter * jitter - spread;
-    double above = sqrt(jitter * jitter + spread) - jitter, below = jitter - (low > 0 ? sqrt(low) : 0);
-    out->update_period_s = known(period_s, NORMAL_95 * sqrt(variance / periods) + 2 * resolution_s / periods);
+    double above = sqrt(jitter * jitter + spread) - jitter,
+           below = jitter - (low > 0 ? sqrt(low) : 0);
+    out->update_period_s =
+        known(period_s, NORMAL_95 * sqrt(variance / periods) + 2 * resolution_s / periods);
     out->jitter_s = known(jitter, above > below ? above : below);
 }
 
@@ -132,7 +140,8 @@ struct steady {
     size_t count;
 };
 
-static struct steady steady_of(const struct fit_update *updates, size_t count, double from_s, double to_s)
+static struct steady steady_of(const struct fit_update *updates, size_t count, double from_s,
+                               double to_s)
 {
     struct steady out = {0};
     double sum = 0, times = 0, squares = 0, slope_top = 0, slope_bottom = 0;
@@ -164,16 +173,18 @@ static void add_steady(struct steady *sum, struct steady one)
 {
     if (one.count < STEADY_MIN)
         return;
-    sum->mean = (sum->mean * (double)sum->count + one.mean * (double)one.count) / (double)(sum->count + one.count);
-    sum->variance =
-        (sum->variance * (double)sum->count + one.variance * (double)one.count) / (double)(sum->count + one.count);
+    sum->mean = (sum->mean * (double)sum->count + one.mean * (double)one.count) /
+                (double)(sum->count + one.count);
+    sum->variance = (sum->variance * (double)sum->count + one.variance * (double)one.count) /
+                    (double)(sum->count + one.count);
     sum->count += one.count;
 }
 
-/* settle_s: what the sensor's own averaging and delay take; 0: not known yet. A value that does not change gives no
- * updates: all readings are taken, thinned to one a period or so. */
-static void learn_levels(const struct load_interval *loads, size_t load_count, const struct fit_update *values,
-                         size_t count, int64_t origin_ns, double settle_s, struct sensor_learnt *out)
+/* settle_s: what the sensor's own averaging and delay take; 0: not known yet. A value that does not
+ * change gives no updates: all readings are taken, thinned to one a period or so. */
+static void learn_levels(const struct load_interval *loads, size_t load_count,
+                         const struct fit_update *values, size_t count, int64_t origin_ns,
+                         double settle_s, struct sensor_learnt *out)
 {
     struct steady idle = {0}, load = {0};
     double before_s = count > 0 ? values[0].t_s : 0;
@@ -182,15 +193,20 @@ static void learn_levels(const struct load_interval *loads, size_t load_count, c
         double begin_s = last ? values[count - 1].t_s : ns_to_s(loads[i].begin_ns - origin_ns);
         double end_s = last ? begin_s : ns_to_s(loads[i].end_ns - origin_ns);
         if (begin_s - before_s >= LONG_S)
-            add_steady(&idle, steady_of(values, count, fmax((begin_s + before_s) / 2, before_s + settle_s), begin_s));
+            add_steady(&idle,
+                       steady_of(values, count, fmax((begin_s + before_s) / 2, before_s + settle_s),
+                                 begin_s));
         if (end_s - begin_s >= LONG_S && loads[i].level == 1)
-            add_steady(&load, steady_of(values, count, fmax((begin_s + end_s) / 2, begin_s + settle_s), end_s));
+            add_steady(&load, steady_of(values, count,
+                                        fmax((begin_s + end_s) / 2, begin_s + settle_s), end_s));
         before_s = end_s;
     }
-    out->idle_w = idle.count < STEADY_MIN ? unknown("no idle second was seen")
-                                          : known(idle.mean, NORMAL_95 * sqrt(idle.variance / (double)idle.count));
-    out->load_w = load.count < STEADY_MIN ? unknown("no second of steady load was seen")
-                                          : known(load.mean, NORMAL_95 * sqrt(load.variance / (double)load.count));
+    out->idle_w = idle.count < STEADY_MIN
+                      ? unknown("no idle second was seen")
+                      : known(idle.mean, NORMAL_95 * sqrt(idle.variance / (double)idle.count));
+    out->load_w = load.count < STEADY_MIN
+                      ? unknown("no second of steady load was seen")
+                      : known(load.mean, NORMAL_95 * sqrt(load.variance / (double)load.count));
     if (idle.count + load.count < UPDATES_MIN) {
         out->noise_w = unknown(TOO_FEW);
         return;
@@ -224,7 +240,8 @@ static struct learnt learn_quantum(const struct sensor_reading *readings, size_t
         if (apart < 1000)
             worst = fmax(worst, fabs(apart - round(apart)));
     }
-    return worst < 0.1 ? known(step, 1e-6 * step + 1e-9) : unknown("the values have no common step");
+    return worst < 0.1 ? known(step, 1e-6 * step + 1e-9)
+                       : unknown("the values have no common step");
 }
 
 static void learn_nothing_of_shape(struct sensor_learnt *out, const char *why)
@@ -245,19 +262,24 @@ static void learn_share(struct sensor_learnt *out)
         out->looked_share = unknown(period->why);
     } else {
         double share = length->value / period->value;
-        double half = hypot(length->half_width / period->value, share * period->half_width / period->value);
+        double half =
+            hypot(length->half_width / period->value, share * period->half_width / period->value);
         out->looked_share = share >= 1 ? known(1, fmax(0, 1 - (share - half))) : known(share, half);
     }
 }
 
-/* Of the sensor's answer to a step: the time until nothing more of it is to be seen, in a value up to a period old. */
+/* Of the sensor's answer to a step: the time until nothing more of it is to be seen, in a value up
+ * to a period old. */
 static double settle_of(const struct sensor_learnt *learnt)
 {
-    double old_s = learnt->update_period_s.known ? learnt->update_period_s.value + 2 * learnt->jitter_s.value : 0;
+    double old_s = learnt->update_period_s.known
+                       ? learnt->update_period_s.value + 2 * learnt->jitter_s.value
+                       : 0;
     double lengths = learnt->averaging == AVERAGING_EXPONENTIAL ? 6 : 1;
     return learnt->averaging == AVERAGING_UNKNOWN
                ? 0
-               : old_s + learnt->delay_s.value + lengths * learnt->averaging_s.value + 2 * learnt->delay_s.half_width;
+               : old_s + learnt->delay_s.value + lengths * learnt->averaging_s.value +
+                     2 * learnt->delay_s.half_width;
 }
 
 static void learn_shape(const struct load_interval *loads, size_t load_count, int64_t origin_ns,
@@ -280,35 +302,42 @@ static void learn_shape(const struct load_interval *loads, size_t load_count, in
                               .rise_w = rise,
                               .noise_w = out->noise_w.value};
     struct fit_result boxcar, exponential;
-    out->lag_s = sensor_lag(&input, &out->lag_s.value, &out->lag_s.half_width)
-                     ? known(out->lag_s.value, out->lag_s.half_width)
-                     : unknown("too few steps after which power was steady again within half a second");
-    if (!sensor_fit(&input, FIT_BOXCAR, &boxcar) || !sensor_fit(&input, FIT_EXPONENTIAL, &exponential)) {
+    out->lag_s =
+        sensor_lag(&input, &out->lag_s.value, &out->lag_s.half_width)
+            ? known(out->lag_s.value, out->lag_s.half_width)
+            : unknown("too few steps after which power was steady again within half a second");
+    if (!sensor_fit(&input, FIT_BOXCAR, &boxcar) ||
+        !sensor_fit(&input, FIT_EXPONENTIAL, &exponential)) {
         learn_nothing_of_shape(out, "too few updates were seen near steps of the load");
         return;
     }
     const struct fit_result *best = boxcar.score <= exponential.score ? &boxcar : &exponential;
     if (best->chi_per_update > CHI_MAX) {
-        learn_nothing_of_shape(out, "it follows the load neither at once, nor as a mean, nor exponentially");
+        learn_nothing_of_shape(
+            out, "it follows the load neither at once, nor as a mean, nor exponentially");
         return;
     }
-    if (!best->instant && fabs(boxcar.score - exponential.score) < KIND_SCORE * fmax(1, best->chi_per_update)) {
+    if (!best->instant &&
+        fabs(boxcar.score - exponential.score) < KIND_SCORE * fmax(1, best->chi_per_update)) {
         learn_nothing_of_shape(out, "a mean and an exponential fit alike");
         return;
     }
     double resolution_s = resolution_of(updates, count);
-    out->averaging = best->instant ? AVERAGING_INSTANT : best == &boxcar ? AVERAGING_BOXCAR : AVERAGING_EXPONENTIAL;
-    out->averaging_s = best->instant ? known(0, best->length_s + best->length_half_s + resolution_s / 2)
-                                     : known(best->length_s, best->length_half_s);
+    out->averaging = best->instant     ? AVERAGING_INSTANT
+                     : best == &boxcar ? AVERAGING_BOXCAR
+                                       : AVERAGING_EXPONENTIAL;
+    out->averaging_s = best->instant
+                           ? known(0, best->length_s + best->length_half_s + resolution_s / 2)
+                           : known(best->length_s, best->length_half_s);
     out->delay_s = known(best->delay_s, best->delay_half_s + resolution_s / 2);
     learn_share(out);
 }
 
-/* The steps of the load tell of the averaging only when levels are known, and the levels are known well only when
- * the averaging is: twice. */
+/* The steps of the load tell of the averaging only when levels are known, and the levels are known
+ * well only when the averaging is: twice. */
 static void learn_both(const struct load_interval *loads, size_t load_count, int64_t origin_ns,
-                       const struct fit_update *values, size_t value_count, const struct fit_update *updates,
-                       size_t count, struct sensor_learnt *out)
+                       const struct fit_update *values, size_t value_count,
+                       const struct fit_update *updates, size_t count, struct sensor_learnt *out)
 {
     learn_levels(loads, load_count, values, value_count, origin_ns, 0, out);
     learn_shape(loads, load_count, origin_ns, updates, count, out);
@@ -330,20 +359,25 @@ static int64_t origin_of(const struct load_interval *loads, size_t load_count)
     return load_count > 0 ? loads[0].begin_ns : 0;
 }
 
-/* Updates are seen by a new value: where a steady load gives one and the same, a multiple of the period is seen. */
-static void doubt_period(const struct load_interval *loads, size_t load_count, const struct sensor_reading *readings,
-                         size_t count, int64_t origin_ns, struct sensor_learnt *out)
+/* Updates are seen by a new value: where a steady load gives one and the same, a multiple of the
+ * period is seen. */
+static void doubt_period(const struct load_interval *loads, size_t load_count,
+                         const struct sensor_reading *readings, size_t count, int64_t origin_ns,
+                         struct sensor_learnt *out)
 {
     AUTO_FREE struct fit_update *all = mem_array(count + 1, sizeof *all);
     for (size_t i = 0; i < count; i++)
-        all[i] = (struct fit_update){.t_s = ns_to_s(readings[i].after_ns - origin_ns), .value = readings[i].value};
+        all[i] = (struct fit_update){.t_s = ns_to_s(readings[i].after_ns - origin_ns),
+                                     .value = readings[i].value};
     learn_levels(loads, load_count, all, count, origin_ns, 0, out);
     if (out->noise_w.known && out->noise_w.value < STILL_SHARE * fabs(out->idle_w.value))
-        out->update_period_s = out->jitter_s = unknown("steady power shows no change, so its updates are not seen");
+        out->update_period_s = out->jitter_s =
+            unknown("steady power shows no change, so its updates are not seen");
 }
 
-void sensor_learn_power(const struct load_interval *loads, size_t load_count, const struct sensor_reading *readings,
-                        size_t count, struct sensor_learnt *out)
+void sensor_learn_power(const struct load_interval *loads, size_t load_count,
+                        const struct sensor_reading *readings, size_t count,
+                        struct sensor_learnt *out)
 {
     int64_t origin_ns = origin_of(loads, load_count);
     bool stamped;
@@ -362,12 +396,13 @@ void sensor_learn_power(const struct load_interval *loads, size_t load_count, co
         if (value_count == 0 || t_s - values[value_count - 1].t_s >= step_s)
             values[value_count++] = (struct fit_update){.t_s = t_s, .value = reading->value};
     }
-    learn_both(loads, load_count, origin_ns, stamped ? updates : values, stamped ? out->updates : value_count, updates,
-               out->updates, out);
+    learn_both(loads, load_count, origin_ns, stamped ? updates : values,
+               stamped ? out->updates : value_count, updates, out->updates, out);
 }
 
-void sensor_learn_counter(const struct load_interval *loads, size_t load_count, const struct sensor_reading *readings,
-                          size_t count, struct sensor_learnt *out)
+void sensor_learn_counter(const struct load_interval *loads, size_t load_count,
+                          const struct sensor_reading *readings, size_t count,
+                          struct sensor_learnt *out)
 {
     int64_t origin_ns = origin_of(loads, load_count);
     bool stamped;
@@ -380,7 +415,8 @@ void sensor_learn_counter(const struct load_interval *loads, size_t load_count, 
     out->quantum = learn_quantum(readings, count);
     double longest_s = out->update_period_s.known ? 1.5 * out->update_period_s.value : INFINITY;
     for (size_t i = 1; i < found; i++) {
-        double gap_s = updates[i].t_s - updates[i - 1].t_s, added_j = updates[i].value - updates[i - 1].value;
+        double gap_s = updates[i].t_s - updates[i - 1].t_s,
+               added_j = updates[i].value - updates[i - 1].value;
         if (gap_s <= 0 || gap_s > longest_s || added_j < 0)
             continue;
         powers[power_count] = updates[i];
@@ -427,13 +463,14 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
     for (size_t i = 0; i < BLOCKS; i++) {
         const struct fit_update *from = &joules[first + (last - 1 - first) * i / BLOCKS];
         const struct fit_update *to = &joules[first + (last - 1 - first) * (i + 1) / BLOCKS];
-        double sampled_j = energy_until(watts, watt_count, to->t_s) - energy_until(watts, watt_count, from->t_s);
+        double sampled_j =
+            energy_until(watts, watt_count, to->t_s) - energy_until(watts, watt_count, from->t_s);
         if (!(sampled_j > 0) || to->value < from->value)
             return unknown("a counter that went back, or no power");
         ratios[i] = (to->value - from->value) / sampled_j;
     }
-    double all_j =
-        energy_until(watts, watt_count, joules[last - 1].t_s) - energy_until(watts, watt_count, joules[first].t_s);
+    double all_j = energy_until(watts, watt_count, joules[last - 1].t_s) -
+                   energy_until(watts, watt_count, joules[first].t_s);
     double ratio = (joules[last - 1].value - joules[first].value) / all_j;
     EACH (item, ratios, BLOCKS)
         sum += *item / BLOCKS;
@@ -442,18 +479,21 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
     return known(ratio, STUDENT_95_7 * sqrt(squares / (BLOCKS - 1) / BLOCKS));
 }
 
-struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t count, int64_t from_ns, double base,
-                                  double band)
+struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t count,
+                                  int64_t from_ns, double base, double band)
 {
     size_t back = count;
-    while (back > 0 && fabs(readings[back - 1].value - base) <= band && readings[back - 1].after_ns >= from_ns)
+    while (back > 0 && fabs(readings[back - 1].value - base) <= band &&
+           readings[back - 1].after_ns >= from_ns)
         back--;
     if (count == 0 || readings[count - 1].after_ns < from_ns)
         return unknown("nothing was read afterwards");
     if (back == count)
         return unknown("it was not back when the last was read");
     bool from_begin = back == 0 || readings[back - 1].after_ns < from_ns;
-    int64_t early_ns = from_begin || readings[back - 1].before_ns < from_ns ? from_ns : readings[back - 1].before_ns;
+    int64_t early_ns = from_begin || readings[back - 1].before_ns < from_ns
+                           ? from_ns
+                           : readings[back - 1].before_ns;
     int64_t late_ns = readings[back].after_ns;
     return known(ns_to_s(early_ns / 2 + late_ns / 2 - from_ns), (double)(late_ns - early_ns) / 2e9);
 }

@@ -5,9 +5,10 @@
 #include <math.h>
 
 enum { PHASES = 16, PERIODS_MIN = 2 };
-#define STEPS_SHARE    0.5
-#define WAVES_SHARE    0.2
-#define REST_S         2.0 /* before and between steps, and before the waves: long enough for averages over a second */
+#define STEPS_SHARE 0.5
+#define WAVES_SHARE 0.2
+/* before and between steps, and before the waves: long enough for averages over a second */
+#define REST_S         2.0
 #define PERIOD_MIN_S   0.004
 #define PERIOD_MAX_S   1.0
 #define PERIOD_USUAL_S 0.1
@@ -15,11 +16,12 @@ enum { PHASES = 16, PERIODS_MIN = 2 };
 static void add_load(struct sensor_schedule *out, double begin_s, double end_s)
 {
     if (out->count < SCHEDULE_LOADS_MAX)
-        out->loads[out->count++] =
-            (struct load_interval){.begin_ns = llround(begin_s * 1e9), .end_ns = llround(end_s * 1e9), .level = 1};
+        out->loads[out->count++] = (struct load_interval){
+            .begin_ns = llround(begin_s * 1e9), .end_ns = llround(end_s * 1e9), .level = 1};
 }
 
-/* Steps of 1.5 to 2.3 s with a little over 2 s of rest: no two edges fall on the same phase of a regular update. */
+/* Steps of 1.5 to 2.3 s with a little over 2 s of rest: no two edges fall on the same phase of a
+ * regular update. */
 void sensor_schedule_steps(double seconds, struct sensor_schedule *out)
 {
     double at_s = REST_S, end_s = seconds * STEPS_SHARE;

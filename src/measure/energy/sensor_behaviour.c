@@ -22,11 +22,14 @@ const struct sensor_profile sensor_profile_unknown = {
                   .looked_share = 0.2,
                   .share_unsure = true},
     .accuracy = "unknown",
-    .gain = {.source = "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"},
-    .source = "the longest mean (NVML: 1 s) and the smallest looked-at share (GH200: 20 ms of 100 ms, " PAPER ")",
+    .gain = {.source = "the vendor states none; " PAPER
+                       " measured about 5 % on many boards, another share on each"},
+    .source = "the longest mean (NVML: 1 s) and the smallest looked-at share (GH200: 20 ms of 100 "
+              "ms, " PAPER ")",
 };
 
-/* "T4" is in "Tesla T4" and "T4G", not in "T400", "A10" not in "A100"; "RTX 30" is in "RTX 3090": two digits are a series. */
+/* "T4" is in "Tesla T4" and "T4G", not in "T400", "A10" not in "A100"; "RTX 30" is in "RTX 3090":
+ * two digits are a series. */
 static bool names(const char *model, const char *word)
 {
     size_t length = strlen(word);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two figures disagree when they differ by more than their half-widths times this: three deviations, not two, or one
- * window in twenty would be evidence by chance. */
+/* Two figures disagree when they differ by more than their half-widths times this: three
+ * deviations, not two, or one window in twenty would be evidence by chance. */
 static const double disagreement = 1.5;
 /* Less than this of a window seen: its energy is not a measurement. */
 static const double least_covered = 0.5;
@@ -44,11 +44,14 @@ static double half_width(double variance)
     return HALF_WIDTH_DEVIATIONS * sqrt(fmax(variance, 0));
 }
 
-/* How many faults of one kind touch the window: those that began by its end, less those that were over by its start. */
+/* How many faults of one kind touch the window: those that began by its end, less those that were
+ * over by its start. */
 static unsigned faults_within(const struct knots *knots, double from, double to)
 {
-    size_t begun = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_from > to) - 1;
-    size_t over = FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_to >= from) - 1;
+    size_t begun =
+        FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_from > to) - 1;
+    size_t over =
+        FIRST_PLACE(at, 1, knots->segment_count, knots->segments[at].fault_to >= from) - 1;
     if (begun <= over)
         return 0;
     const struct segment *a = &knots->segments[over], *b = &knots->segments[begun];
@@ -58,8 +61,8 @@ static unsigned faults_within(const struct knots *knots, double from, double to)
 }
 
 /* Power's extremes, its variation and the integral, as far as the trace tells. */
-static void fill_trace(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
-                       struct window_energy *out)
+static void fill_trace(const struct window_index *index, const struct index_moment *from,
+                       const struct index_moment *to, struct window_energy *out)
 {
     double length = to->t - from->t, traced = spans_within(&index->traced, from->t, to->t);
     struct shape_range range = shape_extremes(&index->shape, from->t, to->t);
@@ -81,21 +84,23 @@ static void fill_trace(const struct window_index *index, const struct index_mome
                    smooth_mean_variance(&index->shape, index->smooth.span_s, to->t, NULL);
     double rise_w = to->sum.power_w - from->sum.power_w, delay_j = index->smooth.delay_sd * rise_w;
     out->integral_j = valid(integral);
-    out->integral_half_width_j = valid(half_width(
-        smooth_clock(&index->smooth, &to->sum) - smooth_clock(&index->smooth, &from->sum) + delay_j * delay_j + means));
+    out->integral_half_width_j =
+        valid(half_width(smooth_clock(&index->smooth, &to->sum) -
+                         smooth_clock(&index->smooth, &from->sum) + delay_j * delay_j + means));
 }
 
 static bool disagrees(const struct window_index *index, const struct window_energy *out)
 {
-    if (!out->integral_j.valid || !out->energy_j.valid || out->source != index->sensor.counter_source)
+    if (!out->integral_j.valid || !out->energy_j.valid ||
+        out->source != index->sensor.counter_source)
         return false;
     double both = hypot(out->half_width_j.value, out->integral_half_width_j.value);
     return fabs(out->energy_j.value - out->integral_j.value) >
            disagreement * both + index->sensor.agreement_share * fabs(out->energy_j.value);
 }
 
-static void fill(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
-                 struct window_energy *out)
+static void fill(const struct window_index *index, const struct index_moment *from,
+                 const struct index_moment *to, struct window_energy *out)
 {
     double length = to->t - from->t, covered = spans_within(&index->covered, from->t, to->t);
     out->covered_share = fmin(covered / length, 1);
@@ -118,7 +123,8 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     out->disagrees = disagrees(index, out);
 }
 
-void window_index_energy(const struct window_index *index, int64_t start_ns, int64_t end_ns, struct window_energy *out)
+void window_index_energy(const struct window_index *index, int64_t start_ns, int64_t end_ns,
+                         struct window_energy *out)
 {
     *out = (struct window_energy){.start_ns = start_ns, .end_ns = end_ns, .source = "none"};
     if (end_ns <= start_ns) {
@@ -191,14 +197,17 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* What a mark's own lateness moves from one piece to the other, as a half-width: power there times its time. */
-static double moved_j(const struct window_index *index, const struct window_mark *mark, int64_t t_ns)
+/* What a mark's own lateness moves from one piece to the other, as a half-width: power there times
+ * its time. */
+static double moved_j(const struct window_index *index, const struct window_mark *mark,
+                      int64_t t_ns)
 {
     double half_s = shape_seconds(mark->half_width_ns, 0);
     if (!(half_s > 0))
         return 0;
     double t = shape_seconds(t_ns, index->origin_ns);
-    return 0.5 * fabs(index_moment(index, t + half_s).energy_j - index_moment(index, t - half_s).energy_j);
+    return 0.5 * fabs(index_moment(index, t + half_s).energy_j -
+                      index_moment(index, t - half_s).energy_j);
 }
 
 static double cut_j(const struct window_index *index, int64_t t_ns)
@@ -206,20 +215,23 @@ static double cut_j(const struct window_index *index, int64_t t_ns)
     return index_moment(index, shape_seconds(t_ns, index->origin_ns)).energy_j;
 }
 
-int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t end_ns, const struct window_mark *marks,
-                   size_t count, struct window_piece *out)
+int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t end_ns,
+                   const struct window_mark *marks, size_t count, struct window_piece *out)
 {
     struct window_energy attempt;
     window_index_energy(index, start_ns, end_ns, &attempt);
     double begin_j = attempt.energy_j.valid ? cut_j(index, start_ns) : 0, moved_before_j = 0;
-    int64_t from_ns = start_ns, total_mj = attempt.energy_j.valid ? llround(attempt.energy_j.value * 1000) : -1;
+    int64_t from_ns = start_ns,
+            total_mj = attempt.energy_j.valid ? llround(attempt.energy_j.value * 1000) : -1;
     int64_t done_mj = 0;
     for (size_t i = 0; i <= count; i++) {
-        int64_t to_ns = i < count ? clamp(marks[i].t_ns, from_ns, end_ns > from_ns ? end_ns : from_ns) : end_ns;
+        int64_t to_ns =
+            i < count ? clamp(marks[i].t_ns, from_ns, end_ns > from_ns ? end_ns : from_ns) : end_ns;
         out[i] = (struct window_piece){0};
         window_index_energy(index, from_ns, to_ns, &out[i].window);
         if (!attempt.energy_j.valid) {
-            out[i].window.energy_j.valid = out[i].window.half_width_j.valid = out[i].window.power_mean_w.valid = false;
+            out[i].window.energy_j.valid = out[i].window.half_width_j.valid =
+                out[i].window.power_mean_w.valid = false;
             from_ns = to_ns;
             continue;
         }
@@ -241,7 +253,8 @@ int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t e
 
 /* ---- The budget of uncertainty. */
 
-static const char from_readings[] = "readings", from_profile[] = "sensor profile", from_assumption[] = "assumption";
+static const char from_readings[] = "readings", from_profile[] = "sensor profile",
+                  from_assumption[] = "assumption";
 
 static const struct {
     const char *name, *source;
@@ -283,7 +296,8 @@ static void add_part(const struct window_parts *of, size_t part, struct budget *
     budget_add(out, component);
 }
 
-void energy_budget(const struct window_energy *window, const struct sensor_gain *gain, struct budget *out)
+void energy_budget(const struct window_energy *window, const struct sensor_gain *gain,
+                   struct budget *out)
 {
     *out = (struct budget){0};
     for (size_t i = 0; i < WINDOW_PARTS; i++)
@@ -311,18 +325,21 @@ void energy_budget_add_parts(struct window_parts *to, const struct window_parts 
 {
     double a = learnt(to), b = learnt(more);
     if (a + b > 0)
-        to->df = (a + b) * (a + b) / ((a > 0 ? a * a / to->df : 0) + (b > 0 ? b * b / more->df : 0));
+        to->df =
+            (a + b) * (a + b) / ((a > 0 ? a * a / to->df : 0) + (b > 0 ? b * b / more->df : 0));
     for (size_t i = 0; i < WINDOW_PARTS; i++)
         to->j[i] = hypot(to->j[i], more->j[i]);
     to->delay_s = to->agreement = 0;
 }
 
-struct sensor_gain energy_budget_add_gain(double energy_j, const struct sensor_gain *gain, double more_j,
-                                          const struct sensor_gain *more)
+struct sensor_gain energy_budget_add_gain(double energy_j, const struct sensor_gain *gain,
+                                          double more_j, const struct sensor_gain *more)
 {
     struct sensor_gain out = {.source = gain->source};
-    if (gain->source != more->source && (!gain->source || !more->source || strcmp(gain->source, more->source) != 0))
-        out.source = gain->bound > 0 && more->bound > 0 ? "of each device" : "not stated for all devices";
+    if (gain->source != more->source &&
+        (!gain->source || !more->source || strcmp(gain->source, more->source) != 0))
+        out.source =
+            gain->bound > 0 && more->bound > 0 ? "of each device" : "not stated for all devices";
     if (gain->bound > 0 && more->bound > 0 && energy_j + more_j > 0)
         out.bound = (energy_j * gain->bound + more_j * more->bound) / (energy_j + more_j);
     return out;

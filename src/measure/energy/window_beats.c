@@ -7,13 +7,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of an exponential mean each interval weighs its own end most: the weight falls by exp(-interval / time constant) towards its begin. The
- * load that hides most is at its limit where the weight is least (or most), for such a share of the interval that the mean is the one
- * shown. */
-static double hidden_by_exponential_w(double interval_s, double constant_s, double limit_w, double mean_w)
+/* Of an exponential mean each interval weighs its own end most: the weight falls by exp(-interval /
+ * time constant) towards its begin. The load that hides most is at its limit where the weight is
+ * least (or most), for such a share of the interval that the mean is the one shown. */
+static double hidden_by_exponential_w(double interval_s, double constant_s, double limit_w,
+                                      double mean_w)
 {
     double rate = interval_s / constant_s, all = -expm1(-rate), shown = mean_w / limit_w;
-    double longest = 1 + log(shown * all + exp(-rate)) / rate, shortest = -log1p(-shown * all) / rate;
+    double longest = 1 + log(shown * all + exp(-rate)) / rate,
+           shortest = -log1p(-shown * all) / rate;
     return limit_w * fmax(longest - shown, shown - shortest);
 }
 
@@ -31,9 +33,11 @@ double sensor_held_w(const struct window_sensor *sensor)
     return sensor->power_held_w > 0 ? sensor->power_held_w : sensor->power_limit_w;
 }
 
-double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s, double mean_w)
+double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s,
+                      double mean_w)
 {
-    double limit_w = fmax(sensor_held_w(sensor), mean_w), averaging_s = shape_seconds(sensor->averaging_ns, 0);
+    double limit_w = fmax(sensor_held_w(sensor), mean_w),
+           averaging_s = shape_seconds(sensor->averaging_ns, 0);
     double most_w = fmax(limit_w - mean_w, mean_w);
     if (unseen_share > 0)
         return unseen_share * most_w;
@@ -54,8 +58,8 @@ static const double finest_s = 0.01;
 static const double longest_part = 1.5;
 /* Kuiper's statistic of n even random places is below this / sqrt(n) in 95 of 100 cases. */
 static const double kuiper_by_chance = 1.747;
-/* Samples whose distance differs so much from the updates' were read at moments of their own: the update that one shows may have come at
- * any moment of a period. */
+/* Samples whose distance differs so much from the updates' were read at moments of their own: the
+ * update that one shows may have come at any moment of a period. */
 static const double other_rate = 0.03;
 enum { PLACES = 256, FOLDS_MOST = 32 };
 
@@ -64,8 +68,9 @@ struct fold {
     size_t parts, counts[PLACES];
 };
 
-/* Kuiper's statistic: by how much the share of places within any one stretch differs from the stretch's own share, at most. Where power
- * is high for one stretch of each part, its mean at the places is off by at most that share of its range. */
+/* Kuiper's statistic: by how much the share of places within any one stretch differs from the
+ * stretch's own share, at most. Where power is high for one stretch of each part, its mean at the
+ * places is off by at most that share of its range. */
 static double kuiper(const struct fold *fold, size_t count)
 {
     double before = 0, most = 0, least = 0;
@@ -77,8 +82,8 @@ static double kuiper(const struct fold *fold, size_t count)
     return most - least;
 }
 
-/* The same of one place that is known to a standard deviation only (a share of the part): the stretch around it that holds most beyond
- * its own share is where the normal density is above 1. */
+/* The same of one place that is known to a standard deviation only (a share of the part): the
+ * stretch around it that holds most beyond its own share is where the normal density is above 1. */
 static double kuiper_of_one(double deviation)
 {
     double above = 1 / (fmax(deviation, 1e-3) * sqrt(2 * M_PI));
@@ -116,15 +121,17 @@ static bool is_whole(const struct moments *of, size_t i)
     return of->at[i + 1] - of->at[i] <= longest_part * of->median_s;
 }
 
-/* By how much single moments may be off, as a variance: one that is late makes the part before it longer and the next one shorter, so
- * neighbouring parts are correlated by minus the variance. At most, with 95 % certainty. */
+/* By how much single moments may be off, as a variance: one that is late makes the part before it
+ * longer and the next one shorter, so neighbouring parts are correlated by minus the variance. At
+ * most, with 95 % certainty. */
 static double time_variance(const struct moments *of)
 {
     double square = 0, product = 0, pairs = 0;
     for (size_t i = 0; i + 2 < of->count; i++) {
         if (!is_whole(of, i) || !is_whole(of, i + 1))
             continue;
-        double one = of->at[i + 1] - of->at[i] - of->median_s, next = of->at[i + 2] - of->at[i + 1] - of->median_s;
+        double one = of->at[i + 1] - of->at[i] - of->median_s,
+               next = of->at[i + 2] - of->at[i + 1] - of->median_s;
         square += one * one;
         product += one * next;
         pairs++;
@@ -132,8 +139,8 @@ static double time_variance(const struct moments *of)
     return pairs > 0 ? fmax(0, 2 * square / sqrt(pairs) - product) / pairs : INFINITY;
 }
 
-static void fold_samples(const struct moments *samples, const struct moments *steps, struct fold *folds,
-                         size_t fold_count, struct sample_phases *out)
+static void fold_samples(const struct moments *samples, const struct moments *steps,
+                         struct fold *folds, size_t fold_count, struct sample_phases *out)
 {
     size_t step = 0;
     EACH (item, samples->at, samples->count) {
@@ -142,13 +149,16 @@ static void fold_samples(const struct moments *samples, const struct moments *st
             step++;
         if (t < steps->at[step] || step + 1 == steps->count || !is_whole(steps, step))
             continue;
-        add_place(folds, fold_count, (t - steps->at[step]) / (steps->at[step + 1] - steps->at[step]));
+        add_place(folds, fold_count,
+                  (t - steps->at[step]) / (steps->at[step + 1] - steps->at[step]));
         out->count++;
     }
 }
 
-/* What chance makes uneven is left out. 1 where so few samples, at moments that are known no better, do not tell. */
-static double unevenness_of(const struct fold *fold, size_t count, double deviation_s, double step_s)
+/* What chance makes uneven is left out. 1 where so few samples, at moments that are known no
+ * better, do not tell. */
+static double unevenness_of(const struct fold *fold, size_t count, double deviation_s,
+                            double step_s)
 {
     double found = kuiper(fold, count), by_chance = kuiper_by_chance / sqrt((double)count);
     double whole = kuiper_of_one(deviation_s * (double)fold->parts / step_s);
@@ -157,8 +167,9 @@ static double unevenness_of(const struct fold *fold, size_t count, double deviat
     return fmin(sqrt(fmax(found * found - by_chance * by_chance, 0)) / whole, 1);
 }
 
-struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps_at,
-                                      size_t step_count, double from, double to)
+struct sample_phases sample_phases_of(const struct shape *shape, double update_s,
+                                      const double *steps_at, size_t step_count, double from,
+                                      double to)
 {
     struct sample_phases out = {0};
     struct fold folds[FOLDS_MOST] = {0};
@@ -190,6 +201,7 @@ struct sample_phases sample_phases_of(const struct shape *shape, double update_s
         variance += update_s * update_s / 12;
     double deviation_s = sqrt(variance);
     for (size_t i = 0; i < fold_count && out.count > 0; i++)
-        out.uneven = fmax(out.uneven, unevenness_of(&folds[i], out.count, deviation_s, steps.median_s));
+        out.uneven =
+            fmax(out.uneven, unevenness_of(&folds[i], out.count, deviation_s, steps.median_s));
     return out;
 }

@@ -54,7 +54,8 @@ static struct segment *add_segment(struct knots *knots, double from, unsigned wh
 /* Mean power of the raw trace; negative without a sample. */
 static double trace_mean_w(const struct series *series, int64_t from_ns, int64_t to_ns)
 {
-    size_t i = FIRST_PLACE(at, 0, series->power_count, series->power[at].t_ns >= from_ns), count = 0;
+    size_t i = FIRST_PLACE(at, 0, series->power_count, series->power[at].t_ns >= from_ns),
+           count = 0;
     double sum = 0;
     for (; i < series->power_count && series->power[i].t_ns <= to_ns && count < 4096; i++, count++)
         sum += series->power[i].power_w;
@@ -64,7 +65,8 @@ static double trace_mean_w(const struct series *series, int64_t from_ns, int64_t
 static bool stood(const struct reader *reader, const struct group *group)
 {
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
-    double still_s = shape_seconds(group->last.before_ns, group->first.after_ns) - stood_periods * period_s;
+    double still_s =
+        shape_seconds(group->last.before_ns, group->first.after_ns) - stood_periods * period_s;
     if (still_s <= 0)
         return false;
     double mean_w = trace_mean_w(reader->series, group->first.after_ns, group->last.before_ns);
@@ -81,8 +83,8 @@ static void order_edges(struct knot *knot)
     knot->lo_b = knot->hi_a = middle;
 }
 
-/* The first reading with a value bounds its instant from above; from below it is the last one without it, or that the
- * next update had not come by the group's last reading. */
+/* The first reading with a value bounds its instant from above; from below it is the last one
+ * without it, or that the next update had not come by the group's last reading. */
 static struct knot locate(const struct reader *reader, const struct group *group, bool has_stood)
 {
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
@@ -96,13 +98,14 @@ static struct knot locate(const struct reader *reader, const struct group *group
         .hi_a = seconds(reader, group->first.before_ns),
         .hi_b = seconds(reader, group->first.after_ns),
     };
-    double lo_a = seconds(reader, group->before.before_ns), lo_b = seconds(reader, group->before.after_ns);
+    double lo_a = seconds(reader, group->before.before_ns),
+           lo_b = seconds(reader, group->before.after_ns);
     if (group->has_before && (lo_a + lo_b > knot.lo_a + knot.lo_b || knot.lo_a > knot.hi_b)) {
         knot.lo_a = lo_a;
         knot.lo_b = lo_b;
     }
-    if (knot.lo_a >=
-        knot.hi_b) /* held for longer than a period, and nothing before: the sensor is slower than it should be */
+    /* held for longer than a period, and nothing before: the sensor is slower than it should be */
+    if (knot.lo_a >= knot.hi_b)
         knot.lo_a = knot.lo_b = knot.hi_a - period_s;
     order_edges(&knot);
     return knot;
@@ -113,7 +116,8 @@ static double risen_j(uint64_t from_mj, uint64_t to_mj)
     return to_mj >= from_mj ? (double)(to_mj - from_mj) / 1000 : -(double)(from_mj - to_mj) / 1000;
 }
 
-static unsigned fault_between(const struct reader *reader, const struct group *group, const struct knot *knot)
+static unsigned fault_between(const struct reader *reader, const struct group *group,
+                              const struct knot *knot)
 {
     const struct knot *last = &reader->knots->items[reader->knots->count - 1];
     double risen = risen_j(reader->last.energy_mj, group->first.energy_mj);
@@ -126,14 +130,17 @@ static unsigned fault_between(const struct reader *reader, const struct group *g
     return 0;
 }
 
-/* Dense reading ends at the first change: the update before it came one period earlier, whenever it was first seen. */
-static void locate_by_successor(const struct reader *reader, const struct group *group, const struct knot *next)
+/* Dense reading ends at the first change: the update before it came one period earlier, whenever it
+ * was first seen. */
+static void locate_by_successor(const struct reader *reader, const struct group *group,
+                                const struct knot *next)
 {
     struct knot *knot = &reader->knots->items[reader->knots->count - 1];
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
     double late_s = 2 * shape_seconds(reader->sensor->update_jitter_ns, 0);
     double width = next->hi_b - next->lo_a + 2 * late_s;
-    if (reader->sensor->misses_updates || shape_seconds(group->first.after_ns, reader->last.before_ns) > period_s / 2 ||
+    if (reader->sensor->misses_updates ||
+        shape_seconds(group->first.after_ns, reader->last.before_ns) > period_s / 2 ||
         2 * width > knot->hi_b - knot->lo_a)
         return;
     knot->lo_a = next->lo_a - period_s - late_s;
@@ -172,9 +179,11 @@ static void close_group(struct reader *reader, const struct group *group)
     }
 }
 
-void knots_read(struct knots *knots, const struct series *series, const struct window_sensor *sensor, int64_t origin_ns)
+void knots_read(struct knots *knots, const struct series *series,
+                const struct window_sensor *sensor, int64_t origin_ns)
 {
-    struct reader reader = {.knots = knots, .series = series, .sensor = sensor, .origin_ns = origin_ns};
+    struct reader reader = {
+        .knots = knots, .series = series, .sensor = sensor, .origin_ns = origin_ns};
     struct group group = {0};
     bool open = false;
     *knots = (struct knots){0};
@@ -203,7 +212,8 @@ void knots_read(struct knots *knots, const struct series *series, const struct w
 /* The density is a rising triangle, a rectangle and a falling triangle side by side. */
 void knot_moments(const struct knot *knot, double *mean, double *variance)
 {
-    double rise = knot->lo_b - knot->lo_a, even = knot->hi_a - knot->lo_b, fall = knot->hi_b - knot->hi_a;
+    double rise = knot->lo_b - knot->lo_a, even = knot->hi_a - knot->lo_b,
+           fall = knot->hi_b - knot->hi_a;
     double weight[3] = {rise / 2, even, fall / 2};
     double place[3] = {knot->lo_a + rise * 2 / 3, knot->lo_b + even / 2, knot->hi_a + fall / 3};
     double own[3] = {rise * rise / 18, even * even / 12, fall * fall / 18};

@@ -7,13 +7,14 @@ enum { SEEN_POINTS = 8, DELAY_STEPS = 16, DELAY_KNOTS = 2000 };
 
 /* A knot that is located by its successor repeats it: it must add no certainty. */
 static const double inferred_penalty = 9;
-/* What is held of the ratio before any knot is seen, and as how many innovations that counts. A little more than one: a load can
- * vary in step with the sampling. */
-static const double ratio_prior = 1.2311444133449163, ratio_prior_df = 3; /* 2 to the power of 0.3 */
+/* What is held of the ratio before any knot is seen, and as how many innovations that counts. A
+ * little more than one: a load can vary in step with the sampling. */
+/* 2 to the power of 0.3 */
+static const double ratio_prior = 1.2311444133449163, ratio_prior_df = 3;
 /* One ratio stands for all places of a series, which are not alike: it is not surer than this. */
 static const double df_most = 50;
-/* What a mean hides of the load's course within its span, as a share of the energy in it. Nothing can show it when the
- * load is in step with the sensor, so it is assumed. */
+/* What a mean hides of the load's course within its span, as a share of the energy in it. Nothing
+ * can show it when the load is in step with the sensor, so it is assumed. */
 static const double hidden_share = 0.04;
 
 double smooth_mean_variance(const struct shape *shape, double span_s, double t, size_t *hint)
@@ -22,12 +23,14 @@ double smooth_mean_variance(const struct shape *shape, double span_s, double t, 
         return 0;
     double early_w = shape_power_w(shape, t - span_s / 2, hint);
     double late_w = shape_power_w(shape, t + span_s / 2, hint);
-    double bent_j = (late_w - early_w) * span_s / 12, hidden_j = hidden_share * 0.5 * (early_w + late_w) * span_s;
+    double bent_j = (late_w - early_w) * span_s / 12,
+           hidden_j = hidden_share * 0.5 * (early_w + late_w) * span_s;
     return bent_j * bent_j + hidden_j * hidden_j;
 }
 
 /* What the trace's integral was at the update instant, over all places where that may have been. */
-static void observe(struct knot *knot, const struct shape *shape, const struct window_sensor *sensor, size_t *hint)
+static void observe(struct knot *knot, const struct shape *shape,
+                    const struct window_sensor *sensor, size_t *hint)
 {
     double mean = 0, square = 0, weights = 0, mean_s, var_s;
     double width = knot->hi_b - knot->lo_a;
@@ -50,7 +53,8 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
         square /= weights;
     }
     double quantum_j = sensor->quantum_mj / 1000;
-    double first = shape_energy_j(shape, knot->lo_a, hint), last = shape_energy_j(shape, knot->hi_b, hint);
+    double first = shape_energy_j(shape, knot->lo_a, hint),
+           last = shape_energy_j(shape, knot->hi_b, hint);
     knot->at = mean_s;
     knot->sampled_j2 = here.var_j2;
     knot->gap_j2 = here.gap_j2;
@@ -58,8 +62,8 @@ static void observe(struct knot *knot, const struct shape *shape, const struct w
     knot->traced_j = here.energy_j + mean;
     knot->observed_j = knot->value_j - knot->traced_j;
     knot->observed_var = fmax(square - mean * mean, 0) * (knot->inferred ? inferred_penalty : 1) +
-                         smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 +
-                         1e-12;
+                         smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) +
+                         quantum_j * quantum_j / 12 + 1e-12;
 }
 
 double smooth_scale(double innovation2, double innovations)
@@ -68,8 +72,8 @@ double smooth_scale(double innovation2, double innovations)
 }
 
 /* Birge's ratio: the mean square of the innovations, each by its variance, over all gains
- * that the trace may have. Gives how badly the knots are explained with it: twice the negative logarithm of their
- * likelihood. */
+ * that the trace may have. Gives how badly the knots are explained with it: twice the negative
+ * logarithm of their likelihood. */
 static double find_ratio(const struct knots *knots, double gain_sd, struct smooth *out)
 {
     double innovations = 0;
@@ -87,8 +91,8 @@ static double find_ratio(const struct knots *knots, double gain_sd, struct smoot
     return fit.log_variances + innovations * log(out->scale) + fit.innovation2 / out->scale;
 }
 
-/* By how much the counter rises faster than the trace's integral, as a share; it is taken out of what was seen at the
- * knots. */
+/* By how much the counter rises faster than the trace's integral, as a share; it is taken out of
+ * what was seen at the knots. */
 static void find_gain(struct knots *knots, double gain_sd, struct smooth *out)
 {
     if (!(gain_sd > 0) || knots->count < 2)
@@ -101,18 +105,22 @@ static void find_gain(struct knots *knots, double gain_sd, struct smooth *out)
         item->observed_j -= out->gain * item->traced_j;
 }
 
-static void observe_all(struct knots *knots, const struct shape *shape, const struct window_sensor *sensor)
+static void observe_all(struct knots *knots, const struct shape *shape,
+                        const struct window_sensor *sensor)
 {
     size_t hint = 0;
     EACH (item, knots->items, knots->count)
         observe(item, shape, sensor, &hint);
-    for (size_t i = 1; i < knots->count; i++) { /* the stretches of neighbours can overlap; their order is known */
-        knots->items[i].sampled_j2 = fmax(knots->items[i].sampled_j2, knots->items[i - 1].sampled_j2);
+    /* the stretches of neighbours can overlap; their order is known */
+    for (size_t i = 1; i < knots->count; i++) {
+        knots->items[i].sampled_j2 =
+            fmax(knots->items[i].sampled_j2, knots->items[i - 1].sampled_j2);
         knots->items[i].gap_j2 = fmax(knots->items[i].gap_j2, knots->items[i - 1].gap_j2);
     }
 }
 
-/* The first knots alone, as a series of their own: a delay belongs to the sensor and needs no whole day. */
+/* The first knots alone, as a series of their own: a delay belongs to the sensor and needs no whole
+ * day. */
 static struct knots beginning(const struct knots *knots)
 {
     struct knots part = *knots;
@@ -124,12 +132,13 @@ static struct knots beginning(const struct knots *knots)
     return part;
 }
 
-/* Tries the delays between their bounds, each as likely before the knots are seen; gives mean and deviation. deviance: twice the
- * negative log-likelihood. */
-static void find_delay(struct knots *knots, struct shape *shape, const struct window_sensor *sensor, double *mean,
-                       double *deviation)
+/* Tries the delays between their bounds, each as likely before the knots are seen; gives mean and
+ * deviation. deviance: twice the negative log-likelihood. */
+static void find_delay(struct knots *knots, struct shape *shape, const struct window_sensor *sensor,
+                       double *mean, double *deviation)
 {
-    double first = shape_seconds(sensor->span_min_ns, 0) / 2, last = shape_seconds(sensor->span_max_ns, 0) / 2;
+    double first = shape_seconds(sensor->span_min_ns, 0) / 2,
+           last = shape_seconds(sensor->span_max_ns, 0) / 2;
     double step = (last - first) / DELAY_STEPS, deviance[DELAY_STEPS + 1], least = INFINITY;
     double weights = 0, square = 0;
     struct smooth tried;
@@ -151,8 +160,8 @@ static void find_delay(struct knots *knots, struct shape *shape, const struct wi
 }
 
 /* What belongs to the sensor is found in the first knots: it needs no whole day. */
-static void learn_sensor(struct knots *knots, struct shape *shape, const struct window_sensor *sensor,
-                         struct smooth *out)
+static void learn_sensor(struct knots *knots, struct shape *shape,
+                         const struct window_sensor *sensor, struct smooth *out)
 {
     struct knots part = beginning(knots);
     struct segment *end = &part.segments[part.segment_count - 1];
@@ -160,9 +169,11 @@ static void learn_sensor(struct knots *knots, struct shape *shape, const struct 
     double delay_s = shape->delay_s;
     if (end->first + end->count > part.count)
         end->count = part.count - end->first;
-    if (knots->count < 2 && sensor->lag_ns > 0) /* nothing to learn from, and the trace's own delay is known */
-        delay_s =
-            shape_seconds(sensor->lag_ns - (sensor->averaging == WINDOW_EXPONENTIAL ? sensor->averaging_ns : 0), 0);
+    /* nothing to learn from, and the trace's own delay is known */
+    if (knots->count < 2 && sensor->lag_ns > 0)
+        delay_s = shape_seconds(
+            sensor->lag_ns - (sensor->averaging == WINDOW_EXPONENTIAL ? sensor->averaging_ns : 0),
+            0);
     else if (sensor->span_max_ns > sensor->span_min_ns)
         find_delay(&part, shape, sensor, &delay_s, &out->delay_sd);
     shape->delay_s = delay_s;
@@ -170,7 +181,8 @@ static void learn_sensor(struct knots *knots, struct shape *shape, const struct 
     end->count = whole;
 }
 
-struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struct window_sensor *sensor)
+struct smooth smooth_knots(struct knots *knots, struct shape *shape,
+                           const struct window_sensor *sensor)
 {
     struct smooth out = {0};
     double gain_sd = shape->real ? sensor->agreement_share / 2 : 0;

@@ -46,16 +46,19 @@ double misses_unseen(const struct window_index *index)
 double misses_learn(const struct window_index *index)
 {
     double period_s = shape_seconds(index->sensor.update_period_ns, 0);
-    double odds = summed_prior * sampling_summed_odds(&index->sampling, &index->shape, &index->knots, period_s);
+    double odds = summed_prior *
+                  sampling_summed_odds(&index->sampling, &index->shape, &index->knots, period_s);
     return odds / (1 + odds);
 }
 
 static size_t find_sensors(const struct window_index *index, struct miss *out)
 {
-    double period_s = shape_seconds(index->sensor.update_period_ns, 0), unseen = index->sensor.unseen_share;
+    double period_s = shape_seconds(index->sensor.update_period_ns, 0),
+           unseen = index->sensor.unseen_share;
     double shown_s = index->sampling.period_s, summed = index->summed;
     if (!index->sensor.share_unsure) {
-        out[0] = (struct miss){1, misses_unseen(index), misses_summed(index) ? shown_s : period_s, 0, 0, 0};
+        out[0] = (struct miss){
+            1, misses_unseen(index), misses_summed(index) ? shown_s : period_s, 0, 0, 0};
         return 1;
     }
     if (index->counted.count == 0) {
@@ -73,7 +76,8 @@ static size_t find_sensors(const struct window_index *index, struct miss *out)
 /* How power goes between its lower and its upper quarter. */
 struct levels {
     size_t crossings;
-    double outer, less; /* share of the samples that are in one of them, in the one that has fewer */
+    /* share of the samples that are in one of them, in the one that has fewer */
+    double outer, less;
     double least_w, most_w;
 };
 
@@ -81,7 +85,8 @@ static struct levels find_levels(const struct shape *shape, double from, double 
 {
     struct shape_range range = shape_extremes(shape, from, to);
     struct levels out = {.least_w = range.power_min_w, .most_w = range.power_max_w};
-    double low_w = 0.75 * out.least_w + 0.25 * out.most_w, high_w = 0.25 * out.least_w + 0.75 * out.most_w;
+    double low_w = 0.75 * out.least_w + 0.25 * out.most_w,
+           high_w = 0.25 * out.least_w + 0.75 * out.most_w;
     size_t first, end, sides[3] = {0};
     int last = 0;
     shape_samples(shape, from, to, &first, &end);
@@ -102,8 +107,9 @@ static double hidden_share(const struct window_index *index, double from, double
 {
     if (index->step_count == 0)
         return unseen;
-    struct sample_phases phases = sample_phases_of(&index->shape, shape_seconds(index->sensor.update_period_ns, 0),
-                                                   index->steps, index->step_count, from, to);
+    struct sample_phases phases =
+        sample_phases_of(&index->shape, shape_seconds(index->sensor.update_period_ns, 0),
+                         index->steps, index->step_count, from, to);
     double marked = phases.count > 0 ? phases.part_s / (to - from) : 0;
     return (1 - marked) * unseen + marked * fmin(unseen, phases.uneven);
 }
@@ -115,7 +121,8 @@ static double outside(const struct miss *sensors, size_t count, double half_j)
     EACH (sensor, sensors, count) {
         double in_step = fmax(1 - half_j / (sensor->hidden_j + sensor->deviation_j), 0);
         sum += sensor->weight *
-               ((1 - sensor->in_step) * erfc(half_j / (sensor->deviation_j * sqrt(2))) + sensor->in_step * in_step);
+               ((1 - sensor->in_step) * erfc(half_j / (sensor->deviation_j * sqrt(2))) +
+                sensor->in_step * in_step);
     }
     return sum;
 }
@@ -130,22 +137,26 @@ double misses_half_width(const struct window_index *index, const struct index_mo
     /* The window and what is around it show how power varies. */
     struct sampling_sums own = sampling_sums(&index->sampling, &index->shape, from->t, to->t);
     struct sampling_sums around = sampling_sums(&index->sampling, &index->shape, first, last);
-    double part = length_s / (last - first), more = wider + few * index->sampling.period_s / (last - first);
+    double part = length_s / (last - first),
+           more = wider + few * index->sampling.period_s / (last - first);
     struct levels levels = find_levels(&index->shape, from->t, to->t);
     bool drifts = levels.crossings <= beat_crossings && own.drifts;
-    bool jumps = levels.less > least_share && levels.crossings <= level_crossings && levels.outer > outer_share;
+    bool jumps = levels.less > least_share && levels.crossings <= level_crossings &&
+                 levels.outer > outer_share;
     for (size_t i = 0; i < count; i++) {
         struct miss *sensor = &sensors[i];
         double missed_j = 0, hidden = 0;
         if (sensor->unseen > 0) {
-            double variance =
-                fmax(sampling_variance(&own, sensor->period_s), sampling_variance(&around, sensor->period_s) * part);
+            double variance = fmax(sampling_variance(&own, sensor->period_s),
+                                   sampling_variance(&around, sensor->period_s) * part);
             missed_j = sensor->unseen * sqrt(variance * more);
             hidden = hidden_share(index, from->t, to->t, sensor->unseen);
         }
-        missed_j = index->counted.count > 0 ? hypot(missed_j, between_j) : fmax(missed_j, between_means * between_j);
+        missed_j = index->counted.count > 0 ? hypot(missed_j, between_j)
+                                            : fmax(missed_j, between_means * between_j);
         sensor->deviation_j = fmax(hypot(rest_j, missed_j), 1e-9);
-        sensor->hidden_j = hidden * length_s * fmax(levels.most_w - mean_w, mean_w - levels.least_w);
+        sensor->hidden_j =
+            hidden * length_s * fmax(levels.most_w - mean_w, mean_w - levels.least_w);
         bool suspected = sensor->unseen > instant_unseen ? jumps : drifts;
         if (sensor->hidden_j > 0)
             sensor->in_step = suspected ? in_step_suspected : in_step_prior;

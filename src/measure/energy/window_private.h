@@ -1,4 +1,5 @@
-/* window_private: what window*.c share: the power over time, the knots of a counter, how the two are brought together, and the index of both. */
+/* window_private: what window*.c share: the power over time, the knots of a counter, how the two
+ * are brought together, and the index of both. */
 #ifndef TARE_MEASURE_ENERGY_WINDOW_PRIVATE_H
 #define TARE_MEASURE_ENERGY_WINDOW_PRIVATE_H
 
@@ -6,13 +7,14 @@
 #include "measure/energy/window.h"
 #include "stats/interval.h"
 
-/* window_shape: how power went over time, as running sums that can be asked at any moment: the integral, its variance
- * (the clock by which the integral loses its certainty) and the integral of the square. Times in seconds from an
- * origin. */
+/* window_shape: how power went over time, as running sums that can be asked at any moment: the
+ * integral, its variance (the clock by which the integral loses its certainty) and the integral of
+ * the square. Times in seconds from an origin. */
 
 struct shape_sum {
     double energy_j;
-    double var_j2;  /* where power was sampled: its differences are the variance of differences of energy_j */
+    /* where power was sampled: its differences are the variance of differences of energy_j */
+    double var_j2;
     double gap_j2;  /* the same for gaps and beyond the ends */
     double square;  /* W²s */
     double changes; /* steps from one sample to the next */
@@ -42,8 +44,8 @@ struct shape {
     struct shape_range *supers; /* each of the same number of blocks */
 };
 
-/* Seconds from b to a; exact to the nanosecond for spans under 100 days. Static, so that it is part of the loops that use it and not called from
- * them. */
+/* Seconds from b to a; exact to the nanosecond for spans under 100 days. Static, so that it is part
+ * of the loops that use it and not called from them. */
 static inline double shape_seconds(int64_t a_ns, int64_t b_ns)
 {
     int64_t difference;
@@ -53,19 +55,20 @@ static inline double shape_seconds(int64_t a_ns, int64_t b_ns)
 }
 
 /* Takes the array over when own is true. */
-void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples, size_t count, bool own,
-                bool real, const struct window_sensor *sensor);
+void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples,
+                size_t count, bool own, bool real, const struct window_sensor *sensor);
 void shape_fini(struct shape *shape);
 
-/* The sums at t. Before the first and after the last sample power is held, and the variance grows with the square of
- * the time. With hint (0 at first, updated) neighbouring questions cost little. */
+/* The sums at t. Before the first and after the last sample power is held, and the variance grows
+ * with the square of the time. With hint (0 at first, updated) neighbouring questions cost
+ * little. */
 struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint);
 /* Of the same its energy or its power alone. */
 double shape_energy_j(const struct shape *shape, double t, size_t *hint);
 double shape_power_w(const struct shape *shape, double t, size_t *hint);
 
-/* Over the samples in [from,to]; a window without a sample has the power at its edges. gap_s: the longest stretch of
- * the window without a sample. */
+/* Over the samples in [from,to]; a window without a sample has the power at its edges. gap_s: the
+ * longest stretch of the window without a sample. */
 struct shape_range shape_extremes(const struct shape *shape, double from, double to);
 
 /* Those in [from,to] are at[first] to at[end - 1]. */
@@ -77,43 +80,53 @@ void shape_samples(const struct shape *shape, double from, double to, size_t *fi
 /* The most that the device draws on average; 0: not known. */
 double sensor_held_w(const struct window_sensor *sensor);
 
-/* What a load that repeats exactly as often as the sensor shows its power may draw more or less, on average, than the mean that is shown
- * (W, at most): no reading tells it from a steady one. unseen_share: of the time; 0: what is shown are averages of all power, one each
- * interval_s, which an exponential mean or a boxcar of another length than the interval weighs unevenly. Power lies between 0 and the
- * sensor's limit, which must be known. */
-double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s, double mean_w);
+/* What a load that repeats exactly as often as the sensor shows its power may draw more or less, on
+ * average, than the mean that is shown (W, at most): no reading tells it from a steady one.
+ * unseen_share: of the time; 0: what is shown are averages of all power, one each interval_s, which
+ * an exponential mean or a boxcar of another length than the interval weighs unevenly. Power lies
+ * between 0 and the sensor's limit, which must be known. */
+double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s,
+                      double mean_w);
 
 /* Where in a job's steps the samples lie, and how evenly. */
 struct sample_phases {
     size_t count;  /* samples within steps */
     double part_s; /* how much of the time lies in steps that were marked */
-    double uneven; /* 0: evenly, as far as so many samples can be; 1: always at the same part, or nobody can tell */
+    /* 0: evenly, as far as so many samples can be; 1: always at the same part, or nobody can
+     * tell */
+    double uneven;
 };
 
-/* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the last one is an end alone. */
-struct sample_phases sample_phases_of(const struct shape *shape, double update_s, const double *steps,
-                                      size_t step_count, double from, double to);
+/* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the
+ * last one is an end alone. */
+struct sample_phases sample_phases_of(const struct shape *shape, double update_s,
+                                      const double *steps, size_t step_count, double from,
+                                      double to);
 
-/* window_knots: from the readings of a counter to knots: values with the stretch of time in which the counter came to
- * show them. A counter that goes backwards, jumps or stands still is cut there: each segment is a counter of its own.
- * Times in seconds. */
+/* window_knots: from the readings of a counter to knots: values with the stretch of time in which
+ * the counter came to show them. A counter that goes backwards, jumps or stands still is cut there:
+ * each segment is a counter of its own. Times in seconds. */
 
-/* The update instant lies between lo_a and hi_b: its probability rises from lo_a to lo_b, is even up to hi_a, falls to
- * hi_b. */
+/* The update instant lies between lo_a and hi_b: its probability rises from lo_a to lo_b, is even
+ * up to hi_a, falls to hi_b. */
 struct knot {
     double lo_a, lo_b, hi_a, hi_b;
     double at;      /* mean of the instant */
     double value_j; /* since the segment's first knot */
     bool inferred;  /* located by its successor alone: its error is not another one */
     /* Filled by window_smooth.c: the offset of the counter from the trace's integral here. */
-    double sampled_j2, gap_j2;        /* the shape's variances at the instant */
-    double clock;                     /* both, in the right proportion */
-    double observed_j, observed_var;  /* from this knot alone */
-    double power_w, traced_j;         /* of the shape, in the mean over the stretch */
-    double offset_j, offset_var;      /* best estimate from all knots of the segment, and its variance */
-    double offset_w, offset_traced_j; /* by how much offset_j falls for a second of delay, for a gain of 1 */
+    double sampled_j2, gap_j2;       /* the shape's variances at the instant */
+    double clock;                    /* both, in the right proportion */
+    double observed_j, observed_var; /* from this knot alone */
+    double power_w, traced_j;        /* of the shape, in the mean over the stretch */
+    /* best estimate from all knots of the segment, and its variance */
+    double offset_j, offset_var;
+    /* by how much offset_j falls for a second of delay, for a gain of 1 */
+    double offset_w, offset_traced_j;
     double gain, gain_sd,
-        followed_j; /* where the gain is followed: here, and the part of the counter's rise until here that it explains */
+        /* where the gain is followed: here, and the part of the counter's rise until here that it
+         * explains */
+        followed_j;
     double log_link; /* sum of the links' logarithms: exp of a difference is what two knots share */
 };
 
@@ -121,9 +134,11 @@ struct segment {
     size_t first, count;         /* knots; can be none in a segment that stands for "no counter" */
     double from;                 /* the segment reaches from here to the next one's from */
     double fault_from, fault_to; /* in which that was seen */
-    size_t backwards_before, jumped_before, stood_before; /* faults of each kind up to and with this one */
-    double energy_before_j;                               /* of the index's running energy */
-    double var_before;                                    /* of the whole segments before this one */
+    /* faults of each kind up to and with this one */
+    size_t backwards_before, jumped_before, stood_before;
+    double energy_before_j; /* of the index's running energy */
+    /* of the whole segments before this one */
+    double var_before;
 };
 
 struct knots {
@@ -135,55 +150,65 @@ struct knots {
 
 void knots_fini(struct knots *knots);
 /* Always gives at least one segment. */
-void knots_read(struct knots *knots, const struct series *series, const struct window_sensor *sensor,
-                int64_t origin_ns);
+void knots_read(struct knots *knots, const struct series *series,
+                const struct window_sensor *sensor, int64_t origin_ns);
 /* Mean and variance of the update instant. */
 void knot_moments(const struct knot *knot, double *mean, double *variance);
 
-/* window_smooth: how much the counter is ahead of the trace's integral, from all knots of a segment together. Both
- * count the same joules, so the difference changes only by what the trace did not see: a random walk by the clock of
- * the shape's variance, observed at the knots with the error of their instants (a Kalman filter and its smoother). How much
- * the trace misses, how late it is and by which share it is off comes from the same knots, by their likelihood
- * (window_learn.c). */
+/* window_smooth: how much the counter is ahead of the trace's integral, from all knots of a segment
+ * together. Both count the same joules, so the difference changes only by what the trace did not
+ * see: a random walk by the clock of the shape's variance, observed at the knots with the error of
+ * their instants (a Kalman filter and its smoother). How much the trace misses, how late it is and
+ * by which share it is off comes from the same knots, by their likelihood (window_learn.c). */
 
 /* What the knots say about the trace. */
 struct smooth {
-    double ratio; /* Birge's: below 1 the counter differs from the trace by less than the trace may miss */
-    double scale; /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
-    double df;    /* its degrees of freedom */
+    /* Birge's: below 1 the counter differs from the trace by less than the trace may miss */
+    double ratio;
+    /* of the variance between samples, so that it agrees with the counter: the ratio, at least 1 */
+    double scale;
+    double df;            /* its degrees of freedom */
     double gain, gain_sd; /* the counter rises faster than the trace's integral by this share */
-    bool followed;        /* and by more or less from time to time: the knots' gain and followed_j */
-    double delay_sd;      /* how uncertain the delay of the samples is; its mean becomes the shape's delay_s */
-    double span_s;        /* over which a sample is a mean, accordingly: it is late by half of it */
+    /* and by more or less from time to time: the knots' gain and followed_j */
+    bool followed;
+    /* how uncertain the delay of the samples is; its mean becomes the shape's delay_s */
+    double delay_sd;
+    double span_s; /* over which a sample is a mean, accordingly: it is late by half of it */
 };
 
 /* Learns all of that from the knots, then fills what they hold for it; sets the shape's delay. */
-struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struct window_sensor *sensor);
+struct smooth smooth_knots(struct knots *knots, struct shape *shape,
+                           const struct window_sensor *sensor);
 
-/* How the knots fit: sums over them of the logarithm of each innovation's variance, and of the squares and products, by that variance,
- * of the innovation and of that of the trace's integral in its place. */
+/* How the knots fit: sums over them of the logarithm of each innovation's variance, and of the
+ * squares and products, by that variance, of the innovation and of that of the trace's integral in
+ * its place. */
 struct smooth_fit {
     double log_variances, innovation2, innovation_traced, traced2;
 };
-struct smooth_fit smooth_filter(const struct knots *knots, double scale); /* forward: offset_* know the knots before */
-void smooth_back(struct knots *knots, double scale);                      /* backward: they know all */
+/* forward: offset_* know the knots before */
+struct smooth_fit smooth_filter(const struct knots *knots, double scale);
+/* backward: they know all */
+void smooth_back(struct knots *knots, double scale);
 
 /* The certainty that is lost from one knot to the next. */
 double smooth_lost(const struct knot *from, const struct knot *to, double scale);
-/* Birge's ratio, at least 1, of so many innovations whose squares by their variances have this sum. */
+/* Birge's ratio, at least 1, of so many innovations whose squares by their variances have this
+ * sum. */
 double smooth_scale(double innovation2, double innovations);
-/* Follows a gain that changes, where the knots tell of one: fills the knots' gain, gain_sd and followed_j, and takes that out of
- * what was observed. gain_sd: before any knot is seen. */
+/* Follows a gain that changes, where the knots tell of one: fills the knots' gain, gain_sd and
+ * followed_j, and takes that out of what was observed. gain_sd: before any knot is seen. */
 bool smooth_follow_gain(struct knots *knots, double gain_sd);
 
-/* Variance of the integral at t because a sample is a mean over span_s: a change is bent, what was within is hidden. */
+/* Variance of the integral at t because a sample is a mean over span_s: a change is bent, what was
+ * within is hidden. */
 double smooth_mean_variance(const struct shape *shape, double span_s, double t, size_t *hint);
 
 /* The shape's variance, in the proportion of the knots' clock. */
 double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum);
 
-/* The place of a moment among the knots of a segment: offset(t) = share_a·offset[a] + share_b·offset[b] + something with
- * variance own. */
+/* The place of a moment among the knots of a segment: offset(t) = share_a·offset[a] +
+ * share_b·offset[b] + something with variance own. */
 struct smooth_place {
     size_t a, b;
     double share_b, own;
@@ -192,10 +217,11 @@ struct smooth_place {
     double clock;
     double offset_j, offset_w, offset_traced_j;
 };
-struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment, double clock);
+struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment,
+                                 double clock);
 /* Variance of offset(second) - offset(first), both in the same segment, first not later. */
-double smooth_variance(const struct knots *knots, const struct segment *segment, const struct smooth_place *first,
-                       const struct smooth_place *second);
+double smooth_variance(const struct knots *knots, const struct segment *segment,
+                       const struct smooth_place *first, const struct smooth_place *second);
 
 /* window_sampling: how the trace's values follow each other, and what is missed by a sensor that
  * looks for a part of the time only, of a load that is not in step with it. Times in seconds. */
@@ -214,18 +240,19 @@ struct sampling_sums {
     double near, far;         /* squares of differences over some updates, W² */
     bool drifts;              /* power goes slowly from one level to another */
 };
-struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape, double from, double to);
+struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape,
+                                   double from, double to);
 /* Variance of the energy there, J², by a sensor that looks at one instant of each period. */
 double sampling_variance(const struct sampling_sums *sums, double period_s);
 
 /* By how much the knots make it likelier that the counter adds at each update what the trace
  * shows then, times the period, than that it measures by itself: then what it adds differs, in
  * every second update, by up to what the trace changes there. */
-double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape, const struct knots *knots,
-                            double period_s);
+double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape,
+                            const struct knots *knots, double period_s);
 
-/* window_index: what all windows of a series share: the running energy and what covers which time. Private to
- * window*.c. */
+/* window_index: what all windows of a series share: the running energy and what covers which time.
+ * Private to window*.c. */
 
 struct window_index {
     struct window_sensor sensor;
@@ -255,14 +282,16 @@ struct index_moment {
 };
 
 struct index_moment index_moment(const struct window_index *index, double t);
-/* Variance of the running energy between two moments: of what the readings tell, without what edges add. */
-double index_variance(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
-/* All parts of the uncertainty of the energy between two moments: what the readings tell, what edges add, how the sensor
- * averages, and what it does not look at. */
-void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
-                 struct window_parts *out);
-/* How much more or less may have been drawn between them, J, by a load in step with the sensor; invalid: the most that the device draws
- * is not known. */
+/* Variance of the running energy between two moments: of what the readings tell, without what edges
+ * add. */
+double index_variance(const struct window_index *index, const struct index_moment *from,
+                      const struct index_moment *to);
+/* All parts of the uncertainty of the energy between two moments: what the readings tell, what
+ * edges add, how the sensor averages, and what it does not look at. */
+void index_parts(const struct window_index *index, const struct index_moment *from,
+                 const struct index_moment *to, struct window_parts *out);
+/* How much more or less may have been drawn between them, J, by a load in step with the sensor;
+ * invalid: the most that the device draws is not known. */
 struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from,
                                 const struct index_moment *to);
 

@@ -71,7 +71,8 @@ struct sampling sampling_learn(const struct power_sample *samples, size_t count,
     qsort(stays, changes, sizeof *stays, by_value);
     if (!(period_s > 0))
         out.period_s = stays[SHORT_STAYS];
-    changes = last = 0; /* a level counts once, however long it lasts: the end of a pulse then follows its begin */
+    /* a level counts once, however long it lasts: the end of a pulse then follows its begin */
+    changes = last = 0;
     for (size_t i = 1; i < count; i++) {
         double length_s = shape_seconds(samples[i].t_ns, samples[last].t_ns);
         if (samples[i].power_w == samples[last].power_w && length_s < repeated * out.period_s)
@@ -83,12 +84,15 @@ struct sampling sampling_learn(const struct power_sample *samples, size_t count,
     return out;
 }
 
-struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape, double from, double to)
+struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape,
+                                   double from, double to)
 {
     struct sampling_sums sums = {0};
-    double period_s = sampling->period_s, change_w = 0, values_w[FAR] = {0}; /* the last ones, in turn */
+    /* the last ones, in turn */
+    double period_s = sampling->period_s, change_w = 0, values_w[FAR] = {0};
     size_t first, end, count = 0;
-    shape_samples(shape, from - repeated * FAR * period_s, to, &first, &end); /* with what its first differ from */
+    /* with what its first differ from */
+    shape_samples(shape, from - repeated * FAR * period_s, to, &first, &end);
     for (size_t i = first, last = first; i < end; i++) {
         double power_w = shape->at[i].power_w;
         bool within = shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s >= from;
@@ -98,11 +102,13 @@ struct sampling_sums sampling_sums(const struct sampling *sampling, const struct
             double length_s = shape_seconds(shape->at[i].t_ns, shape->at[last].t_ns);
             double next_w = power_w - shape->at[last].power_w;
             sums.squares += within ? next_w * next_w : 0;
-            sums.products += within && length_s < apart * period_s ? length_s * next_w * change_w : 0;
+            sums.products +=
+                within && length_s < apart * period_s ? length_s * next_w * change_w : 0;
             change_w = next_w;
         }
         if (within && count >= FAR) {
-            double near_w = power_w - values_w[(count - NEAR) % FAR], far_w = power_w - values_w[count % FAR];
+            double near_w = power_w - values_w[(count - NEAR) % FAR],
+                   far_w = power_w - values_w[count % FAR];
             sums.near += near_w * near_w;
             sums.far += far_w * far_w;
         }
@@ -125,8 +131,8 @@ static const double sharp = 0.15, added_share = 0.03;
 /* However unlikely either makes an update, it may be this likely (as a density, 1/W). */
 static const double rare = 1e-4;
 
-double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape, const struct knots *knots,
-                            double period_s)
+double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape,
+                            const struct knots *knots, double period_s)
 {
     double said = 0;
     for (size_t i = 1; i < knots->count; i++) {
@@ -154,7 +160,8 @@ double sampling_summed_odds(const struct sampling *sampling, const struct shape 
         if (updates < 2 || off_s > period_s / 2)
             continue;
         double off_w = added_w - shown_w, changed_w = shown_w - before_w;
-        double summed2 = pow(added_share * shown_w, 2) + 1e-12, own2 = summed2 + changed_w * changed_w / 3;
+        double summed2 = pow(added_share * shown_w, 2) + 1e-12,
+               own2 = summed2 + changed_w * changed_w / 3;
         double summed = exp(-off_w * off_w / (2 * summed2)) / sqrt(summed2);
         double own = exp(-off_w * off_w / (2 * own2)) / sqrt(own2);
         said += log((summed + rare) / ((summed + own) / 2 + rare));

@@ -7,7 +7,8 @@
 
 enum { SHAPE_BLOCK = 16, SHAPE_SUPER = 64 * SHAPE_BLOCK, SHAPE_NEAR = 64 };
 
-/* A sensor's samples differ from the counter's by a little everywhere: also a flat trace must lose certainty. */
+/* A sensor's samples differ from the counter's by a little everywhere: also a flat trace must lose
+ * certainty. */
 static const double flat_share = 0.001;
 /* The same where power is known by the counter's steps alone, whose means hide what was within. */
 static const double blind_share = 0.1;
@@ -18,10 +19,10 @@ static inline double sample_time(const struct shape *shape, size_t i)
     return shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s;
 }
 
-/* What the trapezoid may miss between two samples. A single change of d watts, anywhere in h seconds, moves the energy
- * by up to d·h/2, evenly spread: (d·h)²/12. Neighbouring changes tell more: in the same direction it is a ramp, which
- * the trapezoid follows; in opposite directions power varies faster than it is sampled, and more is missed than is
- * seen. */
+/* What the trapezoid may miss between two samples. A single change of d watts, anywhere in h
+ * seconds, moves the energy by up to d·h/2, evenly spread: (d·h)²/12. Neighbouring changes tell
+ * more: in the same direction it is a ramp, which the trapezoid follows; in opposite directions
+ * power varies faster than it is sampled, and more is missed than is seen. */
 static double step_variance(const struct shape *shape, size_t i)
 {
     const struct power_sample *at = shape->at + i;
@@ -30,7 +31,8 @@ static double step_variance(const struct shape *shape, size_t i)
     double after = i + 2 < shape->count ? at[2].power_w - at[1].power_w : 0;
     double square = (rise * rise - rise * (before + after)) / 12;
     square = square > 0 ? square : 0;
-    double flat_w = (shape->real ? flat_share : blind_share) * 0.5 * (at[0].power_w + at[1].power_w);
+    double flat_w =
+        (shape->real ? flat_share : blind_share) * 0.5 * (at[0].power_w + at[1].power_w);
     return (square + flat_w * flat_w) * length_s * length_s;
 }
 
@@ -93,8 +95,8 @@ static void build_blocks(struct shape *shape)
     }
 }
 
-void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples, size_t count, bool own,
-                bool real, const struct window_sensor *sensor)
+void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples,
+                size_t count, bool own, bool real, const struct window_sensor *sensor)
 {
     *shape = (struct shape){
         .origin_ns = origin_ns,
@@ -130,7 +132,8 @@ static size_t find(const struct shape *shape, double t)
     return after ? after - 1 : 0;
 }
 
-/* The same, looked for first where it was found last; share: how far t is on the way to the next sample, or NAN where there is none. */
+/* The same, looked for first where it was found last; share: how far t is on the way to the next
+ * sample, or NAN where there is none. */
 static size_t find_near(const struct shape *shape, double t, size_t *hint, double *share)
 {
     size_t at = hint ? *hint : shape->count, end = at + SHAPE_NEAR;

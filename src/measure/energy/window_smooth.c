@@ -20,8 +20,10 @@ static void filter(struct knot *knots, size_t count, double scale, struct smooth
     for (size_t i = 1; i < count; i++) {
         const struct knot *last = &knots[i - 1];
         double predicted_var = last->offset_var + smooth_lost(last, &knots[i], scale);
-        double innovation_var = predicted_var + knots[i].observed_var, kalman_gain = predicted_var / innovation_var;
-        double innovation = knots[i].observed_j - last->offset_j, traced = knots[i].traced_j - last->offset_traced_j;
+        double innovation_var = predicted_var + knots[i].observed_var,
+               kalman_gain = predicted_var / innovation_var;
+        double innovation = knots[i].observed_j - last->offset_j,
+               traced = knots[i].traced_j - last->offset_traced_j;
         knots[i].offset_j = last->offset_j + kalman_gain * innovation;
         knots[i].offset_w = last->offset_w + kalman_gain * (knots[i].power_w - last->offset_w);
         knots[i].offset_traced_j = last->offset_traced_j + kalman_gain * traced;
@@ -56,7 +58,8 @@ static void backward_pass(struct knot *knots, size_t count, double scale)
         double link = knots[i].offset_var / predicted_var;
         knots[i].offset_j += link * (knots[i + 1].offset_j - knots[i].offset_j);
         knots[i].offset_w += link * (knots[i + 1].offset_w - knots[i].offset_w);
-        knots[i].offset_traced_j += link * (knots[i + 1].offset_traced_j - knots[i].offset_traced_j);
+        knots[i].offset_traced_j +=
+            link * (knots[i + 1].offset_traced_j - knots[i].offset_traced_j);
         knots[i].offset_var += link * link * (knots[i + 1].offset_var - predicted_var);
         knots[i + 1].log_link = log(link);
     }
@@ -77,13 +80,15 @@ double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum)
     return smooth->scale * sum->var_j2 + sum->gap_j2;
 }
 
-struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment, double clock)
+struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment,
+                                 double clock)
 {
     struct smooth_place place = {.a = segment->first, .b = segment->first, .clock = clock};
     if (segment->count == 0)
         return place;
     const struct knot *items = knots->items;
-    size_t low = FIRST_PLACE(at, segment->first, segment->first + segment->count, items[at].clock > clock);
+    size_t low =
+        FIRST_PLACE(at, segment->first, segment->first + segment->count, items[at].clock > clock);
     if (low == segment->first || low == segment->first + segment->count) {
         place.side = low == segment->first ? -1 : 1;
         place.a = place.b = low == segment->first ? low : low - 1;
@@ -100,51 +105,62 @@ struct smooth_place smooth_place(const struct knots *knots, const struct segment
     const struct knot *a = &items[low - 1], *b = &items[low];
     place.offset_j = a->offset_j + place.share_b * (b->offset_j - a->offset_j);
     place.offset_w = a->offset_w + place.share_b * (b->offset_w - a->offset_w);
-    place.offset_traced_j = a->offset_traced_j + place.share_b * (b->offset_traced_j - a->offset_traced_j);
+    place.offset_traced_j =
+        a->offset_traced_j + place.share_b * (b->offset_traced_j - a->offset_traced_j);
     place.own = place.share_b * (1 - place.share_b) * place.length;
     return place;
 }
 
-static double covariance(const struct knots *knots, const struct smooth_place *first, const struct smooth_place *second)
+static double covariance(const struct knots *knots, const struct smooth_place *first,
+                         const struct smooth_place *second)
 {
     const struct knot *items = knots->items;
     size_t at[2][2] = {{first->a, first->b}, {second->a, second->b}};
-    double share[2][2] = {{1 - first->share_b, first->share_b}, {1 - second->share_b, second->share_b}};
+    double share[2][2] = {{1 - first->share_b, first->share_b},
+                          {1 - second->share_b, second->share_b}};
     double sum = 0;
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
-            size_t low = at[0][i] < at[1][k] ? at[0][i] : at[1][k], high = at[0][i] < at[1][k] ? at[1][k] : at[0][i];
-            sum += share[0][i] * share[1][k] * exp(items[high].log_link - items[low].log_link) * items[high].offset_var;
+            size_t low = at[0][i] < at[1][k] ? at[0][i] : at[1][k],
+                   high = at[0][i] < at[1][k] ? at[1][k] : at[0][i];
+            sum += share[0][i] * share[1][k] * exp(items[high].log_link - items[low].log_link) *
+                   items[high].offset_var;
         }
     return sum;
 }
 
-/* What two moments between the same knots, or beyond the same end, have in common besides the knots. */
+/* What two moments between the same knots, or beyond the same end, have in common besides the
+ * knots. */
 static double common(const struct smooth_place *first, const struct smooth_place *second)
 {
     if (first->side != second->side || first->a != second->a)
         return 0;
-    return first->side ? fmin(first->own, second->own) : first->share_b * (1 - second->share_b) * first->length;
+    return first->side ? fmin(first->own, second->own)
+                       : first->share_b * (1 - second->share_b) * first->length;
 }
 
-double smooth_variance(const struct knots *knots, const struct segment *segment, const struct smooth_place *first,
-                       const struct smooth_place *second)
+double smooth_variance(const struct knots *knots, const struct segment *segment,
+                       const struct smooth_place *first, const struct smooth_place *second)
 {
     if (segment->count == 0)
         return fmax(second->clock - first->clock, 0);
-    double all = covariance(knots, first, first) + first->own + covariance(knots, second, second) + second->own;
+    double all = covariance(knots, first, first) + first->own + covariance(knots, second, second) +
+                 second->own;
     return fmax(all - 2 * (covariance(knots, first, second) + common(first, second)), 0);
 }
 
-/* ---- A gain that changes: samples that beat with the load are off by a share that lasts as long as that load does, and outweigh a counter that is
- * read about once a second. The offset and the gain are the two states of a Kalman filter and its smoother (Rauch, Tung and Striebel, AIAA
- * Journal 3, 1965), the gain a random walk in time. Its rate is the likeliest of a few; none where the constant gain explains the knots as well. */
+/* ---- A gain that changes: samples that beat with the load are off by a share that lasts as long
+ * as that load does, and outweigh a counter that is read about once a second. The offset and the
+ * gain are the two states of a Kalman filter and its smoother (Rauch, Tung and Striebel, AIAA
+ * Journal 3, 1965), the gain a random walk in time. Its rate is the likeliest of a few; none where
+ * the constant gain explains the knots as well. */
 
 enum { LEAST_KNOTS = 8 };
 
 /* Of a gain of 1, in a second. */
 static const double rates[] = {0.003, 0.01, 0.03};
-/* Twice the logarithm by which the knots must be likelier: about three deviations, and what choosing among the rates gives by chance. */
+/* Twice the logarithm by which the knots must be likelier: about three deviations, and what
+ * choosing among the rates gives by chance. */
 static const double likelier = 12;
 
 /* Mean of offset and gain, and their covariances. */
@@ -165,7 +181,8 @@ static struct state predict(const struct state *x, const struct knot *from, cons
     return (struct state){
         .offset_j = x->offset_j + x->gain * energy_j,
         .gain = x->gain,
-        .oo = x->oo + 2 * energy_j * x->og + energy_j * energy_j * x->gg + smooth_lost(from, to, pass->scale),
+        .oo = x->oo + 2 * energy_j * x->og + energy_j * energy_j * x->gg +
+              smooth_lost(from, to, pass->scale),
         .og = x->og + energy_j * x->gg,
         .gg = x->gg + pass->rate * pass->rate * length_s,
     };
@@ -173,15 +190,17 @@ static struct state predict(const struct state *x, const struct knot *from, cons
 
 static void filter_gain(const struct knot *knots, size_t count, struct pass *pass)
 {
-    struct state x = {knots[0].observed_j, 0, knots[0].observed_var, 0, pass->gain_sd * pass->gain_sd};
+    struct state x = {knots[0].observed_j, 0, knots[0].observed_var, 0,
+                      pass->gain_sd * pass->gain_sd};
     if (pass->filtered)
         pass->filtered[0] = x;
     for (size_t i = 1; i < count; i++) {
         struct state p = predict(&x, &knots[i - 1], &knots[i], pass);
-        double variance = p.oo + knots[i].observed_var, innovation = knots[i].observed_j - p.offset_j;
+        double variance = p.oo + knots[i].observed_var,
+               innovation = knots[i].observed_j - p.offset_j;
         double to_offset = p.oo / variance, to_gain = p.og / variance;
-        x = (struct state){p.offset_j + to_offset * innovation, p.gain + to_gain * innovation, p.oo * (1 - to_offset),
-                           p.og * (1 - to_offset), p.gg - to_gain * p.og};
+        x = (struct state){p.offset_j + to_offset * innovation, p.gain + to_gain * innovation,
+                           p.oo * (1 - to_offset), p.og * (1 - to_offset), p.gg - to_gain * p.og};
         pass->log_variances += log(variance);
         pass->innovation2 += innovation * innovation / variance;
         if (pass->filtered) {
@@ -191,8 +210,10 @@ static void filter_gain(const struct knot *knots, size_t count, struct pass *pas
     }
 }
 
-/* x, of the knot before, is what is known from all knots: out of that and what was filtered and predicted. */
-static struct state smoothed(const struct state *x, const struct state *after, const struct state *p, double energy_j)
+/* x, of the knot before, is what is known from all knots: out of that and what was filtered and
+ * predicted. */
+static struct state smoothed(const struct state *x, const struct state *after,
+                             const struct state *p, double energy_j)
 {
     double determinant = p->oo * p->gg - p->og * p->og;
     double oo = x->oo + energy_j * x->og, og = x->og, go = x->og + energy_j * x->gg, gg = x->gg;
@@ -206,7 +227,8 @@ static struct state smoothed(const struct state *x, const struct state *after, c
                           x->gg + c * c * e + 2 * c * d * f + d * d * h};
 }
 
-/* The gain of each knot of a segment from all of them, and by how much it makes the trace's integral rise until there. */
+/* The gain of each knot of a segment from all of them, and by how much it makes the trace's
+ * integral rise until there. */
 static void follow(struct knot *knots, size_t count, struct pass *pass)
 {
     pass->predicted = mem_array(count, sizeof *pass->predicted);
@@ -215,7 +237,8 @@ static void follow(struct knot *knots, size_t count, struct pass *pass)
     struct state x = pass->filtered[count - 1];
     for (size_t i = count; i-- > 0;) {
         if (i + 1 < count)
-            x = smoothed(&pass->filtered[i], &x, &pass->predicted[i + 1], knots[i + 1].traced_j - knots[i].traced_j);
+            x = smoothed(&pass->filtered[i], &x, &pass->predicted[i + 1],
+                         knots[i + 1].traced_j - knots[i].traced_j);
         knots[i].gain = x.gain;
         knots[i].gain_sd = sqrt(fmax(x.gg, 0));
     }
@@ -224,7 +247,8 @@ static void follow(struct knot *knots, size_t count, struct pass *pass)
     double followed_j = 0;
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            followed_j += 0.5 * (knots[i].gain + knots[i - 1].gain) * (knots[i].traced_j - knots[i - 1].traced_j);
+            followed_j += 0.5 * (knots[i].gain + knots[i - 1].gain) *
+                          (knots[i].traced_j - knots[i - 1].traced_j);
         knots[i].followed_j = followed_j;
         knots[i].observed_j -= followed_j;
     }
@@ -246,7 +270,8 @@ static double deviance(const struct knots *knots, double gain_sd, double rate, d
 
 bool smooth_follow_gain(struct knots *knots, double gain_sd)
 {
-    double scale, best_scale = 1, least = deviance(knots, gain_sd, 0, &scale) - likelier, best_rate = 0;
+    double scale, best_scale = 1, least = deviance(knots, gain_sd, 0, &scale) - likelier,
+                  best_rate = 0;
     for (size_t i = 0; knots->count >= LEAST_KNOTS && i < sizeof rates / sizeof *rates; i++) {
         double tried = deviance(knots, gain_sd, rates[i], &scale);
         if (tried < least) {

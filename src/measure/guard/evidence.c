@@ -32,7 +32,8 @@ static const struct check_kind checks[CHECKS] = {
         "The GPU was idle, empty and cool when the experiment began.",
         "Run on a GPU, and with a driver, that tells its memory and its utilisation or power."},
     [CHECK_BASELINE] = {"baseline", NOTHING, true,
-        "The power that the empty GPU draws was measured before the experiment; energy net of the idle draw needs it, nothing else does.",
+        "The power that the empty GPU draws was measured before the experiment; energy net of the "
+        "idle draw needs it, nothing else does.",
         "Lengthen the pause, or look why the sensor gave nothing."},
     [CHECK_BACKGROUND_LOAD] = {"background_load", TIME_ENERGY, true,
         "The background training of a parallel experiment loaded the GPU for the whole time.",
@@ -76,37 +77,51 @@ static const struct evidence_kind kinds[] = {
      "Look who owns the process that is named, agree with its owner, and repeat the experiment."},
     {"gpu_busy_before", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_IDLE_BEFORE,
      "The GPU was working, or drew more than when it is idle, before the experiment had begun.",
-     "Find out what uses the GPU (nvidia-smi, also outside the container), and repeat the experiment when it is idle."},
+     "Find out what uses the GPU (nvidia-smi, also outside the container), and repeat the "
+     "experiment when it is idle."},
     {"memory_not_empty", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_IDLE_BEFORE,
      "GPU memory was in use before the experiment had begun.",
-     "End what holds it; where no process does, reset the GPU (nvidia-smi --gpu-reset) or restart the machine."},
+     "End what holds it; where no process does, reset the GPU (nvidia-smi --gpu-reset) or restart "
+     "the machine."},
     {"hot_start", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_IDLE_BEFORE,
      "The experiment began on a GPU whose temperature was outside the start band.",
-     "Lengthen the pause or use the adaptive cooldown; widen the band if the room has become warmer."},
+     "Lengthen the pause or use the adaptive cooldown; widen the band if the room has become "
+     "warmer."},
     {"brake_before", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_IDLE_BEFORE,
      "The GPU was slowed down by heat or by its power supply when the experiment began.",
      "Look after cooling and power supply of the GPU, and repeat the experiment."},
     {"went_on_after_wait", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_IDLE_BEFORE,
-     "The machine was not clean, did not become so in the time allowed, and the experiment was begun all the same.",
+     "The machine was not clean, did not become so in the time allowed, and the experiment was "
+     "begun all the same.",
      "Repeat it on a clean machine, lengthen the wait, or let the settings refuse instead."},
     {"processes_unseen", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_PROCESSES_BEFORE,
      "Which processes use the GPU could not be seen, so nobody can say that there was no other.",
-     "Run outside the container, or let it share the host's process numbers (--pid=host), or without hidepid."},
+     "Run outside the container, or let it share the host's process numbers (--pid=host), or "
+     "without hidepid."},
     {"gpu_state_unchecked", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_IDLE_BEFORE,
-     "Whether the GPU was idle and empty before the experiment could not be seen: the driver does not tell what that takes.",
-     "Run on a GPU, and with a driver, that tells its utilisation or power and its memory (nvidia-smi -q shows what it tells)."},
+     "Whether the GPU was idle and empty before the experiment could not be seen: the driver does "
+     "not tell what that takes.",
+     "Run on a GPU, and with a driver, that tells its utilisation or power and its memory "
+     "(nvidia-smi -q shows what it tells)."},
     {"gpu_lock_untrusted", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_PROCESSES_BEFORE,
-     "Another user could take the lock on the GPU away, or did, so it does not say that no other run used the GPU.",
-     "Run 'sudo " TARE_NAME " doctor' once: it makes the folder of the locks root's; then repeat the experiment."},
+     "Another user could take the lock on the GPU away, or did, so it does not say that no other "
+     "run used the GPU.",
+     "Run 'sudo " TARE_NAME " doctor' once: it makes the folder of the locks root's; then repeat "
+                            "the experiment."},
     {"gpu_lock_unshared", EVIDENCE_RECORDED, TIME_ENERGY, CHECK_PROCESSES_BEFORE,
-     "No lock on the GPU was held that other users' runs see: that nobody used it was judged by its processes alone.",
-     "Nothing needs to be done where nobody else uses the machine; else run 'sudo " TARE_NAME " doctor' once."},
+     "No lock on the GPU was held that other users' runs see: that nobody used it was judged by "
+     "its processes alone.",
+     "Nothing needs to be done where nobody else uses the machine; else run "
+     "'sudo " TARE_NAME " doctor' once."},
     {"baseline_unknown", EVIDENCE_RECORDED, ENERGY, CHECK_BASELINE,
      "What the empty GPU draws could not be measured, so there is no energy net of the idle draw.",
-     "Nothing needs to be done unless net energies are wanted: lengthen the pause, or look why the sensor gave nothing."},
+     "Nothing needs to be done unless net energies are wanted: lengthen the pause, or look why the "
+     "sensor gave nothing."},
     {"governor_not_set", EVIDENCE_RECORDED, TIME_ENERGY, CHECK_NONE,
-     "The CPU frequency governor that the settings ask for could not be set: the CPU ran under another one.",
-     "Compare only with experiments under the same governor; set it by hand before the run (the text says how)."},
+     "The CPU frequency governor that the settings ask for could not be set: the CPU ran under "
+     "another one.",
+     "Compare only with experiments under the same governor; set it by hand before the run (the "
+     "text says how)."},
 
     /* While it was measured. */
     {"hw_thermal", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_THROTTLING,
@@ -123,13 +138,16 @@ static const struct evidence_kind kinds[] = {
      "Look after its cooling, or lower the power limit so that the clocks stay even."},
     {"power_limit_changed", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_THROTTLING,
      "Somebody changed the power limit of the GPU while it was measured.",
-     "Find out who did (nvidia-smi -pl, a power daemon), and repeat the experiment under one limit."},
+     "Find out who did (nvidia-smi -pl, a power daemon), and repeat the experiment under one "
+     "limit."},
     {"ecc", EVIDENCE_CONTAMINATED, ALL, CHECK_NONE,
      "The GPU met a memory error that it could not correct.",
-     "Look at nvidia-smi -q -d ECC,ROW_REMAPPER; have the GPU reset, and exchanged if it comes again."},
+     "Look at nvidia-smi -q -d ECC,ROW_REMAPPER; have the GPU reset, and exchanged if it comes "
+     "again."},
     {"xid", EVIDENCE_CONTAMINATED, ALL, CHECK_NONE,
      "The driver reported a fault of the GPU (an Xid that programs do not cause).",
-     "Look up the number at docs.nvidia.com/deploy/xid-errors and in the kernel's log, and repeat the experiment."},
+     "Look up the number at docs.nvidia.com/deploy/xid-errors and in the kernel's log, and repeat "
+     "the experiment."},
     {"xid_program", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The driver reported a fault that a program caused (an Xid of a crashed or killed program).",
      "Look at the training's log; the measurement itself stands."},
@@ -137,84 +155,109 @@ static const struct evidence_kind kinds[] = {
      "The machine was short of memory or disks for a good part of the time, and the job waited.",
      "Look what else ran; if it was the training itself, give it more memory or fewer workers."},
     {"cpu_shared", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_OTHER_CPU,
-     "Other programs, or other guests of the same machine, took more than 5 % of the CPU time, and the job waited.",
+     "Other programs, or other guests of the same machine, took more than 5 % of the CPU time, and "
+     "the job waited.",
      "Stop what else runs on the machine, and repeat the experiment."},
     {"cpu_unchecked", EVIDENCE_UNVERIFIED, TIME_ENERGY, CHECK_OTHER_CPU,
      "Whether other programs used the processors, or delayed the job, could not be seen.",
      "Run outside the container (--pid=host), without hidepid, for a second or longer; '" TARE_NAME
      " doctor' says how jobs get a cgroup."},
     {"cpu_contended", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_OTHER_CPU,
-     "Programs had to wait for a processor, while the run's other experiments, on other GPUs, used a good part of them.",
-     "Give the trainings fewer workers, run fewer at a time, or keep this one alone (\"isolation\": \"exclusive\")."},
+     "Programs had to wait for a processor, while the run's other experiments, on other GPUs, used "
+     "a good part of them.",
+     "Give the trainings fewer workers, run fewer at a time, or keep this one alone "
+     "(\"isolation\": \"exclusive\")."},
     {"memory_growth", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The job's GPU memory grew steadily, so that it would run out.",
      "Look at docs/reference/memory.md for what keeps memory; the measurement itself stands."},
     {"gpu_unused", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
-     "A training that was to use a GPU used none: it allocated nothing on it, and the GPU was never busy.",
-     "Look in its log for the device it took (is CUDA found? is an option missing?); name models without a GPU in \"cpu_models\"."},
+     "A training that was to use a GPU used none: it allocated nothing on it, and the GPU was "
+     "never busy.",
+     "Look in its log for the device it took (is CUDA found? is an option missing?); name models "
+     "without a GPU in \"cpu_models\"."},
     {"old_checkpoint", EVIDENCE_RECORDED, METRIC, CHECK_NONE,
-     "A checkpoint that is older than the attempt was read while it ran: its metrics may be another training's.",
-     "Let each training write to a folder of its own, or say \"reads_checkpoints\" in the registry if that is meant."},
+     "A checkpoint that is older than the attempt was read while it ran: its metrics may be "
+     "another training's.",
+     "Let each training write to a folder of its own, or say \"reads_checkpoints\" in the registry "
+     "if that is meant."},
     {"shared_checkpoint", EVIDENCE_SUSPECT, METRIC, CHECK_NONE,
      "A checkpoint that another experiment of the run had written was read: the metrics may be "
      "that experiment's.",
-     "Let each experiment write to a folder of its own ({dir}), or set \"reads_checkpoints\" in the "
+     "Let each experiment write to a folder of its own ({dir}), or set \"reads_checkpoints\" in "
+     "the "
      "registry if that is meant."},
     {"checkpoints_not_checked", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
-     "The working folder holds too many files to watch all older checkpoints; recorded once in a run.",
+     "The working folder holds too many files to watch all older checkpoints; recorded once in a "
+     "run.",
      "Start the training in a smaller folder, or keep data elsewhere."},
     {"gpu_limit_not_held", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_NONE,
      "The job was not held to its limit of GPU memory, or nobody can say that it was.",
-     "Run a program that loads the CUDA driver dynamically and keeps LD_PRELOAD; docs/reference/memory.md says what is followed."},
+     "Run a program that loads the CUDA driver dynamically and keeps LD_PRELOAD; "
+     "docs/reference/memory.md says what is followed."},
     {"gpu_memory_not_followed", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The job's GPU memory was to be counted inside it, and was not, or not all of it.",
-     "Run a program that loads the CUDA driver dynamically and keeps LD_PRELOAD; the sampled figures stand."},
+     "Run a program that loads the CUDA driver dynamically and keeps LD_PRELOAD; the sampled "
+     "figures stand."},
     {"gpu_context_assumed", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "What the job's CUDA contexts hold counts towards its limit, and had to be assumed.",
-     "Run where the driver lists processes by the numbers that they have themselves (not in a container of its own)."},
+     "Run where the driver lists processes by the numbers that they have themselves (not in a "
+     "container of its own)."},
     {"governor_changed", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_NONE,
-     "Somebody changed the CPU frequency governor that had been set for the experiment while it ran.",
+     "Somebody changed the CPU frequency governor that had been set for the experiment while it "
+     "ran.",
      "Find out what changes it (a power daemon, another user), and repeat the experiment."},
     {"suspend", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_LENGTH,
      "The machine slept while it was measured.",
-     "Keep it awake (systemd-inhibit --what=sleep, or the settings of its lid), and repeat the experiment."},
+     "Keep it awake (systemd-inhibit --what=sleep, or the settings of its lid), and repeat the "
+     "experiment."},
     {"runner_stopped", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_SAMPLING,
-     "The program that measures stood still for a while: what the log said then is stamped late, and sensors may not have been read.",
-     "Leave it running in the foreground or under tmux (no kill -STOP, no debugger), and repeat the experiment."},
+     "The program that measures stood still for a while: what the log said then is stamped late, "
+     "and sensors may not have been read.",
+     "Leave it running in the foreground or under tmux (no kill -STOP, no debugger), and repeat "
+     "the experiment."},
     {"guardian_absent", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
-     "For a while no guardian stood beside the run, which ends its jobs when it is killed; it was not, and nothing was disturbed.",
+     "For a while no guardian stood beside the run, which ends its jobs when it is killed; it was "
+     "not, and nothing was disturbed.",
      "Find out who ended or stopped the guardian; the measurement itself stands."},
     {"job_stopped", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_LENGTH,
-     "The training, or a process of it, was stopped for a while (SIGSTOP, a debugger): time and energy contain that pause.",
+     "The training, or a process of it, was stopped for a while (SIGSTOP, a debugger): time and "
+     "energy contain that pause.",
      "Find out who stopped it, and repeat the experiment."},
     {"sampling_gap", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
      "A sensor was not read for a while: what happened in it, nobody saw.",
      "Look at the reason given; the energy's half-width says what the gap costs."},
     {"counter_backwards", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
-     "An energy counter went backwards; it was ignored there, and the power samples were used instead.",
+     "An energy counter went backwards; it was ignored there, and the power samples were used "
+     "instead.",
      "Look whether the driver was reloaded or the GPU reset, and repeat the experiment."},
     {"counter_jumped", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
-     "An energy counter rose by more than the device can draw; it was ignored there, and the power samples were used instead.",
+     "An energy counter rose by more than the device can draw; it was ignored there, and the power "
+     "samples were used instead.",
      "Repeat the experiment; if it comes again, do not rely on this sensor."},
     {"counter_stood", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
-     "An energy counter stood still while power was drawn; it was ignored there, and the power samples were used instead.",
+     "An energy counter stood still while power was drawn; it was ignored there, and the power "
+     "samples were used instead.",
      "Repeat the experiment; if it comes again, do not rely on this sensor."},
     {"energy_disagrees", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
      "The energy counter and the sum of the power samples differ by more than their uncertainty.",
      "Repeat the experiment; if it comes again, rely on neither of the two."},
     {"energy_imprecise", EVIDENCE_UNVERIFIED, ENERGY, CHECK_NONE,
-     "The half-width of an energy is more than 20 % of it, or than the settings allow (\"energy_half_width\").",
-     "Do what the text says: '" TARE_NAME " calibrate', or a longer window; what others recorded too coarsely stays so."},
+     "The half-width of an energy is more than 20 % of it, or than the settings allow "
+     "(\"energy_half_width\").",
+     "Do what the text says: '" TARE_NAME " calibrate', or a longer window; what others recorded "
+                                          "too coarsely stays so."},
     {"calibration_contradicted", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
      "The readings contradict the GPU's calibration, which was not used.",
      "Delete it and calibrate again."},
     {"energy_file", EVIDENCE_RECORDED, NOTHING, CHECK_NONE,
-     "The trace of readings could not be written to its file; the energies themselves do not come from it.",
+     "The trace of readings could not be written to its file; the energies themselves do not come "
+     "from it.",
      "Make room on the disk; only the curve is missing."},
 
     /* The background job of a parallel experiment. */
     {"background_died", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_BACKGROUND_LOAD,
-     "The background training failed again and again, so the load beside the measurement was not what was planned.",
+     "The background training failed again and again, so the load beside the measurement was not "
+     "what was planned.",
      "Read background_logs, fix the background training, and repeat the experiment."},
     {"background_no_load", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_BACKGROUND_LOAD,
      "The background training did not load the GPU, so nothing ran beside the measurement.",
@@ -237,13 +280,17 @@ static const struct evidence_kind kinds[] = {
     /* After it. */
     {"leftover_processes", EVIDENCE_RECORDED, NOTHING, CHECK_PROCESSES_AFTER,
      "The command ended and left processes behind, which were ended and proven gone.",
-     "Nothing needs to be done for the measurement; a training that waits for its workers leaves none."},
+     "Nothing needs to be done for the measurement; a training that waits for its workers leaves "
+     "none."},
     {"left_outside", EVIDENCE_RECORDED, NOTHING, CHECK_PROCESSES_AFTER,
-     "Shared memory, semaphores or message queues of the same user, made while the job ran, were left that no process holds.",
-     "Remove them if they are yours (rm /dev/shm/NAME, ipcrm): they hold memory until the machine restarts."},
+     "Shared memory, semaphores or message queues of the same user, made while the job ran, were "
+     "left that no process holds.",
+     "Remove them if they are yours (rm /dev/shm/NAME, ipcrm): they hold memory until the machine "
+     "restarts."},
     {"unkillable", EVIDENCE_SUSPECT, ALL, CHECK_PROCESSES_AFTER,
      "A process of the job could not be ended.",
-     "It hangs in the kernel, often in a driver: wait, look at dmesg, and restart the machine if it stays."},
+     "It hangs in the kernel, often in a driver: wait, look at dmesg, and restart the machine if "
+     "it stays."},
     {"not_proven", EVIDENCE_SUSPECT, ALL, CHECK_PROCESSES_AFTER,
      "No process of the job was seen any more, but the proof that all are gone was not had.",
      "Look at '" TARE_NAME " doctor' for containment that the kernel backs."},
@@ -251,14 +298,17 @@ static const struct evidence_kind kinds[] = {
      "A process that is none of the job's had its log open: it may have worked for it.",
      "Look what the process named is; a training should do its work itself."},
     {"gpu_held", EVIDENCE_SUSPECT, ALL, CHECK_PROCESSES_AFTER,
-     "A process of the same user began after the job and had a GPU open: it may have worked for it.",
+     "A process of the same user began after the job and had a GPU open: it may have worked for "
+     "it.",
      "Look what the process named is, and keep the GPU to the experiment."},
     {"possibly_delegated", EVIDENCE_SUSPECT, ALL, CHECK_PROCESSES_AFTER,
-     "GPU memory was still held by a process born outside the job while it ran: work may have been handed to it.",
+     "GPU memory was still held by a process born outside the job while it ran: work may have been "
+     "handed to it.",
      "Look what the process named is (a service, docker, a notebook) and end it if it is yours."},
     {"memory_leaked", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_MEMORY_BACK,
      "GPU memory did not come back when the job was gone, and no process holds it.",
-     "Wait, then reset the GPU (nvidia-smi --gpu-reset), reload the driver, or restart the machine."},
+     "Wait, then reset the GPU (nvidia-smi --gpu-reset), reload the driver, or restart the "
+     "machine."},
     {"foreign_after", EVIDENCE_RECORDED, NOTHING, CHECK_PROCESSES_AFTER,
      "A process that is none of the experiment's took the GPU after the measurement had ended.",
      "Nothing needs to be done for this experiment; the next one waits until the GPU is free."},
@@ -275,14 +325,18 @@ static const struct evidence_kind kinds[] = {
      "Compare duration and energy of the last attempt only, or repeat the experiment."},
     {"records_changed", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
      "Another program changed records of the run after they were written.",
-     "Find out who did (a training can, without a pid namespace); read the text for what was changed and made anew; else repeat it."},
+     "Find out who did (a training can, without a pid namespace); read the text for what was "
+     "changed and made anew; else repeat it."},
     {"log_changed", EVIDENCE_UNVERIFIED, METRIC, CHECK_NONE,
-     "The training, or another program, removed, replaced or cut its log: the metrics, which were read from its output, "
+     "The training, or another program, removed, replaced or cut its log: the metrics, which were "
+     "read from its output, "
      "cannot be checked.",
      "Let the training write its own log under another name."},
     {"other_code", EVIDENCE_UNVERIFIED, ALL, CHECK_NONE,
-     "It ran with other code, packages, interpreter or driver than the newest session of its run (the text says which).",
-     "Repeat it with '" TARE_NAME " run --rerun unverified RUN', or compare it only with rows of the same code."},
+     "It ran with other code, packages, interpreter or driver than the newest session of its run "
+     "(the text says which).",
+     "Repeat it with '" TARE_NAME " run --rerun unverified RUN', or compare it only with rows of "
+                                  "the same code."},
     {"values_differ", EVIDENCE_INCONSISTENT, ALL, CHECK_DATA,
      "Two files, or two cells, say different values of one figure.",
      "Look which of them is right, and rely on neither until then."},
@@ -296,7 +350,8 @@ static const struct evidence_kind kinds[] = {
      "Power or utilisation changed for good in the middle, and in no other experiment of its kind.",
      "Something else began or ended on the GPU: repeat the experiment."},
     {"foreign_span", EVIDENCE_CONTAMINATED, TIME_ENERGY, CHECK_PROCESSES_DURING,
-     "Something else used the GPU for a time in which this experiment lies, as the experiments around it show (inferred).",
+     "Something else used the GPU for a time in which this experiment lies, as the experiments "
+     "around it show (inferred).",
      "Look who used the GPU then, and repeat the experiment."},
     {"time_unlike", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_LIKE_TIME,
      "It took much longer or shorter than other experiments of its kind under like conditions.",
@@ -330,8 +385,10 @@ static const struct evidence_kind kinds[] = {
      "A metric is not a finite number.",
      "Look at the training's log: it may have diverged."},
     {"records_lost", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
-     "Records of the run that told of the experiment were lost or damaged: what speaks against it may be among them.",
-     "Look why the run's files were damaged (disk, network file system), and repeat the experiment."},
+     "Records of the run that told of the experiment were lost or damaged: what speaks against it "
+     "may be among them.",
+     "Look why the run's files were damaged (disk, network file system), and repeat the "
+     "experiment."},
     {"success_without_metrics", EVIDENCE_RECORDED, METRIC, CHECK_METRIC_PLAUSIBLE,
      "The training counts as a success, but none of its results was found.",
      "Look at its log and at the patterns of the registry."},
@@ -369,10 +426,13 @@ static const struct evidence_kind kinds[] = {
 
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static const char *const weight_names[] = {"recorded", "unverified", "inconsistent", "suspect", "contaminated"};
+static const char *const weight_names[] = {"recorded", "unverified", "inconsistent", "suspect",
+                                           "contaminated"};
 static const char *const quantity_names[QUANTITIES] = {"time", "energy", "metric"};
-static const char *const outcome_names[CHECK_OUTCOMES] = {"passed", "failed", "not_made", "not_needed"};
-static const char *const verdict_names[VERDICTS] = {"none", "clean", "unverified", "suspect", "contaminated"};
+static const char *const outcome_names[CHECK_OUTCOMES] = {"passed", "failed", "not_made",
+                                                          "not_needed"};
+static const char *const verdict_names[VERDICTS] = {"none", "clean", "unverified", "suspect",
+                                                    "contaminated"};
 
 const struct evidence_kind *evidence_kinds(size_t *count)
 {
@@ -442,7 +502,8 @@ char *checks_compact(const struct check_result *results, size_t count)
 {
     struct text text = {0};
     EACH (result, results, count)
-        if (result->check < CHECKS && (result->outcome == CHECK_FAILED || result->outcome == CHECK_NOT_MADE))
+        if (result->check < CHECKS &&
+            (result->outcome == CHECK_FAILED || result->outcome == CHECK_NOT_MADE))
             text_addf(&text, "%s%s:%s", text.length ? " " : "", checks[result->check].name,
                       outcome_names[result->outcome]);
     return text_take(&text);
@@ -463,8 +524,8 @@ bool verdict_parse(const char *name, enum verdict *out)
 
 enum verdict verdict_with(enum verdict before, const char *kind)
 {
-    static const enum verdict of_weight[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_UNVERIFIED, VERDICT_SUSPECT,
-                                             VERDICT_CONTAMINATED};
+    static const enum verdict of_weight[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_UNVERIFIED,
+                                             VERDICT_SUSPECT, VERDICT_CONTAMINATED};
     enum verdict alone = of_weight[evidence_weight(kind)];
     return alone > before ? alone : before;
 }
@@ -520,19 +581,23 @@ static unsigned touched(const struct evidence_found *found)
     return found->quantities ? found->quantities : kind ? kind->quantities : ALL;
 }
 
-/* What a check that failed makes of a quantity is said by the evidence of it; where there is none, it is suspect. */
-static bool is_told(enum check check, enum quantity quantity, const struct evidence_found *evidence, size_t count)
+/* What a check that failed makes of a quantity is said by the evidence of it; where there is none,
+ * it is suspect. */
+static bool is_told(enum check check, enum quantity quantity, const struct evidence_found *evidence,
+                    size_t count)
 {
     EACH (item, evidence, count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
-        if (kind && kind->check == check && kind->weight != EVIDENCE_RECORDED && touched(item) & 1u << quantity)
+        if (kind && kind->check == check && kind->weight != EVIDENCE_RECORDED &&
+            touched(item) & 1u << quantity)
             return true;
     }
     return false;
 }
 
-static enum verdict judge_quantity(enum quantity quantity, const struct check_result *results, size_t result_count,
-                                   const struct evidence_found *evidence, size_t evidence_count)
+static enum verdict judge_quantity(enum quantity quantity, const struct check_result *results,
+                                   size_t result_count, const struct evidence_found *evidence,
+                                   size_t evidence_count)
 {
     enum verdict verdict = VERDICT_CLEAN;
     bool listed[CHECKS] = {false};
@@ -543,12 +608,14 @@ static enum verdict judge_quantity(enum quantity quantity, const struct check_re
         listed[result->check] = true;
         if (result->outcome == CHECK_NOT_MADE)
             alone = VERDICT_UNVERIFIED;
-        else if (result->outcome == CHECK_FAILED && !is_told(result->check, quantity, evidence, evidence_count))
+        else if (result->outcome == CHECK_FAILED &&
+                 !is_told(result->check, quantity, evidence, evidence_count))
             alone = VERDICT_SUSPECT;
         verdict = alone > verdict ? alone : verdict;
     }
     for (unsigned i = 0; i < CHECKS; i++)
-        if (checks[i].required && !listed[i] && checks[i].needed_by & 1u << quantity && verdict < VERDICT_UNVERIFIED)
+        if (checks[i].required && !listed[i] && checks[i].needed_by & 1u << quantity &&
+            verdict < VERDICT_UNVERIFIED)
             verdict = VERDICT_UNVERIFIED;
     EACH (item, evidence, evidence_count)
         if (touched(item) & 1u << quantity)
@@ -556,14 +623,16 @@ static enum verdict judge_quantity(enum quantity quantity, const struct check_re
     return verdict;
 }
 
-struct verdicts verdicts_judge(unsigned has, const struct check_result *results, size_t result_count,
-                               const struct evidence_found *evidence, size_t evidence_count)
+struct verdicts verdicts_judge(unsigned has, const struct check_result *results,
+                               size_t result_count, const struct evidence_found *evidence,
+                               size_t evidence_count)
 {
     struct verdicts out = {.row = VERDICT_NONE};
     for (unsigned i = 0; i < QUANTITIES; i++) {
         if (!(has & 1u << i))
             continue;
-        out.of[i] = judge_quantity((enum quantity)i, results, result_count, evidence, evidence_count);
+        out.of[i] =
+            judge_quantity((enum quantity)i, results, result_count, evidence, evidence_count);
         out.row = out.of[i] > out.row ? out.of[i] : out.row;
     }
     return out;

@@ -1,5 +1,6 @@
-/* evidence: the one table of what may speak against a measurement, the checks that it needs, and the verdict that follows
- * from both. It judges the measurement, not the training: a failed training on a clean machine is clean. */
+/* evidence: the one table of what may speak against a measurement, the checks that it needs, and
+ * the verdict that follows from both. It judges the measurement, not the training: a failed
+ * training on a clean machine is clean. */
 #ifndef TARE_MEASURE_GUARD_EVIDENCE_H
 #define TARE_MEASURE_GUARD_EVIDENCE_H
 
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a row of results tells; each is judged by itself. A set of them is a mask of 1 << quantity. */
+/* What a row of results tells; each is judged by itself. A set of them is a mask of 1 <<
+ * quantity. */
 enum quantity { QUANTITY_TIME, QUANTITY_ENERGY, QUANTITY_METRIC, QUANTITIES };
 
 const char *quantity_name(enum quantity quantity); /* "time", "energy", "metric" */
@@ -37,9 +39,10 @@ enum check {
 };
 
 struct check_kind {
-    const char *name;    /* "processes_before": as in JSON and CSV */
-    unsigned needed_by;  /* the quantities that need it, a mask */
-    bool required;       /* one that is not listed was not made; false: it counts where it is listed */
+    const char *name;   /* "processes_before": as in JSON and CSV */
+    unsigned needed_by; /* the quantities that need it, a mask */
+    /* one that is not listed was not made; false: it counts where it is listed */
+    bool required;
     const char *meaning; /* one sentence: what is so when it passed */
     const char *remedy;  /* one sentence: what makes it possible where it could not be made */
 };
@@ -56,24 +59,28 @@ struct check_result {
 char *checks_compact(const struct check_result *results, size_t count);
 
 const struct check_kind *check_kind(enum check check);
-enum check check_parse(const char *name);                   /* CHECK_NONE: no such check */
-const char *check_outcome_name(enum check_outcome outcome); /* "passed", "failed", "not_made", "not_needed" */
+enum check check_parse(const char *name); /* CHECK_NONE: no such check */
+/* "passed", "failed", "not_made", "not_needed" */
+const char *check_outcome_name(enum check_outcome outcome);
 bool check_outcome_parse(const char *name, enum check_outcome *out);
 
 /* From the lightest to the heaviest. */
 enum evidence_weight {
-    EVIDENCE_RECORDED,     /* worth knowing; the figures stand */
-    EVIDENCE_UNVERIFIED,   /* a check that the figures need could not be made: nothing is known to be wrong, or right */
-    EVIDENCE_INCONSISTENT, /* data of a file that cannot be right: the figures that it touches cannot be verified */
-    EVIDENCE_SUSPECT,      /* the figures may be wrong */
-    EVIDENCE_CONTAMINATED  /* something else took part in the figures */
+    EVIDENCE_RECORDED, /* worth knowing; the figures stand */
+    /* a check that the figures need could not be made: nothing is known to be wrong, or right */
+    EVIDENCE_UNVERIFIED,
+    /* data of a file that cannot be right: the figures that it touches cannot be verified */
+    EVIDENCE_INCONSISTENT,
+    EVIDENCE_SUSPECT,     /* the figures may be wrong */
+    EVIDENCE_CONTAMINATED /* something else took part in the figures */
 };
 
 struct evidence_kind {
     const char *name; /* "foreign_process": as in events and files */
     enum evidence_weight weight;
     unsigned quantities; /* those that it speaks against, a mask */
-    enum check check;    /* the check that it is the failed or unmade outcome of; CHECK_NONE: of none */
+    /* the check that it is the failed or unmade outcome of; CHECK_NONE: of none */
+    enum check check;
     const char *meaning; /* one sentence */
     const char *remedy;  /* one sentence: what a person can do */
 };
@@ -98,11 +105,12 @@ enum verdict {
     VERDICTS
 };
 
-const char *verdict_name(enum verdict verdict); /* "none", "clean", "unverified", "suspect", "contaminated" */
+/* "none", "clean", "unverified", "suspect", "contaminated" */
+const char *verdict_name(enum verdict verdict);
 bool verdict_parse(const char *name, enum verdict *out);
 
-/* What is left of a verdict when evidence of this kind comes to it: never better than before. Of NONE it makes what the
- * kind makes of CLEAN. */
+/* What is left of a verdict when evidence of this kind comes to it: never better than before. Of
+ * NONE it makes what the kind makes of CLEAN. */
 enum verdict verdict_with(enum verdict before, const char *kind);
 
 struct evidence_found {
@@ -115,17 +123,21 @@ struct verdicts {
     enum verdict row;            /* the worst of them */
 };
 
-/* The one rule for a row that has these quantities (a mask). A quantity is clean when every check that it needs passed or
- * was not needed, and no evidence touches it; unverified when one was not made, or its data are inconsistent. A check that
- * failed weighs what its evidence weighs, and is suspect without any. */
-struct verdicts verdicts_judge(unsigned has, const struct check_result *results, size_t result_count,
-                               const struct evidence_found *evidence, size_t evidence_count);
+/* The one rule for a row that has these quantities (a mask). A quantity is clean when every check
+ * that it needs passed or was not needed, and no evidence touches it; unverified when one was not
+ * made, or its data are inconsistent. A check that failed weighs what its evidence weighs, and is
+ * suspect without any. */
+struct verdicts verdicts_judge(unsigned has, const struct check_result *results,
+                               size_t result_count, const struct evidence_found *evidence,
+                               size_t evidence_count);
 
-/* Whether "energy_imprecise" is to be said: the half-width is more than so many per cent of the energy (0: never). */
+/* Whether "energy_imprecise" is to be said: the half-width is more than so many per cent of the
+ * energy (0: never). */
 bool evidence_is_imprecise(struct reading energy_j, struct reading half_width_j, double percent);
 
-/* The verdict on what ended, of all its evidence: a training that did not succeed has no result that could be clean
- * (NONE), whatever its machine was like; what speaks against that still does. */
+/* The verdict on what ended, of all its evidence: a training that did not succeed has no result
+ * that could be clean (NONE), whatever its machine was like; what speaks against that still
+ * does. */
 enum verdict verdict_of_end(enum verdict seen, bool succeeded);
 
 /* Whether nothing speaks against a row, which may have failed: rows of summary_safe.csv and

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static void add_holder(struct guard_holders *holders, const struct guard_finding *finding, double now_s)
+static void add_holder(struct guard_holders *holders, const struct guard_finding *finding,
+                       double now_s)
 {
     int32_t pid = finding->start_time ? finding->pids[0] : 0;
     EACH (item, holders->items, holders->count)
@@ -15,11 +16,12 @@ static void add_holder(struct guard_holders *holders, const struct guard_finding
             return;
         }
     holders->came++;
-    MEM_ADD(holders->items, holders->count) =
-        (struct guard_holder){.pid = pid, .start_time = finding->start_time, .since_s = now_s, .there = true};
+    MEM_ADD(holders->items, holders->count) = (struct guard_holder){
+        .pid = pid, .start_time = finding->start_time, .since_s = now_s, .there = true};
 }
 
-double guard_holders_add(struct guard_holders *holders, const struct guard_findings *findings, double now_s)
+double guard_holders_add(struct guard_holders *holders, const struct guard_findings *findings,
+                         double now_s)
 {
     size_t kept = 0;
     double since_s = now_s;
@@ -56,7 +58,8 @@ enum { NAMED_MAX = 3 };
 /* What is said: all that blocks, and the numbers of processes that /proc does not show. */
 static bool is_said(const struct guard_finding *finding)
 {
-    return finding->blocks || (strcmp(finding->kind, "processes_unseen") == 0 && finding->pid_count > 0);
+    return finding->blocks ||
+           (strcmp(finding->kind, "processes_unseen") == 0 && finding->pid_count > 0);
 }
 
 /* A process may be on several GPUs. */
@@ -93,7 +96,8 @@ char *guard_holders_text(const struct guard_findings *findings)
     if (named > 0)
         text_addf(&text, "; end %s with '%s'", named > 1 ? "them" : "it", text_get(&commands));
     else if (nameless)
-        text_add(&text, "; its process cannot be seen here: 'sudo " TARE_NAME
-                        " clean' names it, in a container only where /proc is the host's (--pid=host)");
+        text_add(&text,
+                 "; its process cannot be seen here: 'sudo " TARE_NAME
+                 " clean' names it, in a container only where /proc is the host's (--pid=host)");
     return text_take(&text);
 }

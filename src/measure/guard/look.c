@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the driver does not state its own memory, an empty GPU was seen to use 615 MiB (H200); more than this, or than this
- * share of all, is somebody's. */
+/* Where the driver does not state its own memory, an empty GPU was seen to use 615 MiB (H200); more
+ * than this, or than this share of all, is somebody's. */
 static const double OWN_MAX_BYTES = 1 << 30;
 static const double OWN_MAX_SHARE = 0.05;
 
@@ -58,7 +58,8 @@ bool guard_is_foreign(const struct guard_user *user)
     return user->owner == GUARD_FOREIGN && !user->graphics;
 }
 
-/* In use, without what displays have of it. Where one of them does not tell, nothing can be said. */
+/* In use, without what displays have of it. Where one of them does not tell, nothing can be
+ * said. */
 static struct reading used_bytes(const struct guard_look *look)
 {
     struct reading used = guard_reading(look, GPU_MEMORY_USED_BYTES);
@@ -77,7 +78,8 @@ struct reading guard_excess_bytes(const struct guard_look *look, const struct gu
     struct reading used = used_bytes(look);
     if (!used.valid || !known->empty_bytes.valid)
         return (struct reading){0};
-    return (struct reading){used.value > known->empty_bytes.value ? used.value - known->empty_bytes.value : 0, true};
+    return (struct reading){
+        used.value > known->empty_bytes.value ? used.value - known->empty_bytes.value : 0, true};
 }
 
 void guard_known_learn(struct guard_known *known, const struct guard_look *look)
@@ -113,7 +115,8 @@ enum { PASSES = 0, BLOCKS = 1, HOLDS = 2 };
 static void add(struct guard_findings *out, const char *kind, int how, char *text)
 {
     guard_findings_add(
-        out, (struct guard_finding){.kind = kind, .text = text, .blocks = how & BLOCKS, .holds = how & HOLDS});
+        out, (struct guard_finding){
+                 .kind = kind, .text = text, .blocks = how & BLOCKS, .holds = how & HOLDS});
 }
 #define ADD(out, kind, how, ...) add((out), (kind), (how), mem_printf(__VA_ARGS__))
 
@@ -124,7 +127,8 @@ static void name_pid(struct guard_findings *out, int32_t pid)
     finding->pids[finding->pid_count++] = pid;
 }
 
-static void add_process(const struct guard_look *look, const struct guard_user *user, struct guard_findings *out)
+static void add_process(const struct guard_look *look, const struct guard_user *user,
+                        struct guard_findings *out)
 {
     struct text text = {0};
     text_addf(&text, "%s is used by %s", look->device, user->text);
@@ -143,8 +147,9 @@ static struct guard_finding unseen_finding(const struct guard_look *look, size_t
 {
     struct guard_finding finding = {.kind = "processes_unseen"};
     struct text text = {0};
-    text_addf(&text, "%s: %zu process%s of unknown owner: /proc does not show what the driver names", look->device,
-              unseen, unseen == 1 ? "" : "es");
+    text_addf(&text,
+              "%s: %zu process%s of unknown owner: /proc does not show what the driver names",
+              look->device, unseen, unseen == 1 ? "" : "es");
     for (size_t i = 0; i < look->user_count && finding.pid_count < GUARD_PIDS_MAX; i++) {
         const struct guard_user *user = &look->users[i];
         if (user->owner != GUARD_UNSEEN)
@@ -169,22 +174,26 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
     if (!look->readings)
         ADD(out, "processes_unseen", PASSES, "%s: nothing can be read of it", look->device);
     else if (!look->listed)
-        ADD(out, "processes_unseen", PASSES, "%s: the driver does not tell who computes on it", look->device);
+        ADD(out, "processes_unseen", PASSES, "%s: the driver does not tell who computes on it",
+            look->device);
     else if (unseen > 0)
         guard_findings_add(out, unseen_finding(look, unseen));
     else if (look->left_out > 0)
-        ADD(out, "processes_unseen", PASSES, "%s: %zu processes more than can be checked", look->device,
-            look->left_out);
+        ADD(out, "processes_unseen", PASSES, "%s: %zu processes more than can be checked",
+            look->device, look->left_out);
 }
 
-/* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be said. */
-static void look_at_memory(const struct preflight_settings *settings, const struct guard_known *known,
-                           const struct guard_look *look, struct guard_findings *out)
+/* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be
+ * said. */
+static void look_at_memory(const struct preflight_settings *settings,
+                           const struct guard_known *known, const struct guard_look *look,
+                           struct guard_findings *out)
 {
     struct reading excess = guard_excess_bytes(look, known);
     if (look->readings && !guard_reading(look, GPU_MEMORY_USED_BYTES).valid)
         ADD(out, "gpu_state_unchecked", PASSES,
-            "%s does not tell how much of its memory is in use: that it was empty before was not checked",
+            "%s does not tell how much of its memory is in use: that it was empty before was not "
+            "checked",
             look->device);
     for (size_t i = 0; excess.valid && i < look->user_count; i++) {
         const struct guard_user *user = &look->users[i];
@@ -197,8 +206,9 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
     }
     if (!excess.valid || excess.value <= (double)settings->memory_bytes)
         return;
-    ADD(out, "memory_not_empty", BLOCKS | HOLDS, "%s has %.0f MiB in use that no process seen here explains",
-        look->device, excess.value / MIB);
+    ADD(out, "memory_not_empty", BLOCKS | HOLDS,
+        "%s has %.0f MiB in use that no process seen here explains", look->device,
+        excess.value / MIB);
 }
 
 static void look_at_load(const struct preflight_settings *settings, const struct guard_known *known,
@@ -206,18 +216,22 @@ static void look_at_load(const struct preflight_settings *settings, const struct
 {
     struct reading utilisation = guard_reading(look, GPU_UTILISATION_PERCENT);
     struct reading limit = guard_reading(look, GPU_POWER_LIMIT_W);
-    struct reading power = look->readings ? gpu_readings_power_w(look->readings) : (struct reading){0};
+    struct reading power =
+        look->readings ? gpu_readings_power_w(look->readings) : (struct reading){0};
     double most_w = limit.valid ? limit.value * POWER_LIMIT_SHARE : 0;
     if (known->idle_power_w.valid)
         most_w = known->idle_power_w.value * (1 + POWER_SHARE) + POWER_W;
     if (look->readings && !utilisation.valid && (!power.valid || most_w == 0))
         ADD(out, "gpu_state_unchecked", PASSES,
-            "%s tells neither how busy it is nor its power: that it was idle before was not checked", look->device);
+            "%s tells neither how busy it is nor its power: that it was idle before was not "
+            "checked",
+            look->device);
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)
-        ADD(out, "gpu_busy_before", BLOCKS | HOLDS, "%s is busy: %.0f %% of the time", look->device, utilisation.value);
+        ADD(out, "gpu_busy_before", BLOCKS | HOLDS, "%s is busy: %.0f %% of the time", look->device,
+            utilisation.value);
     else if (power.valid && most_w > 0 && power.value > most_w)
-        ADD(out, "gpu_busy_before", BLOCKS, "%s draws %.0f W, idle it is at most %.0f W", look->device, power.value,
-            most_w);
+        ADD(out, "gpu_busy_before", BLOCKS, "%s draws %.0f W, idle it is at most %.0f W",
+            look->device, power.value, most_w);
 }
 
 static void look_at_heat(const struct preflight_settings *settings, const struct guard_known *known,
@@ -231,8 +245,8 @@ static void look_at_heat(const struct preflight_settings *settings, const struct
     if (settings->temperature_c > 0 && (most_c == 0 || settings->temperature_c < most_c))
         most_c = settings->temperature_c;
     if (temperature.valid && most_c > 0 && temperature.value > most_c)
-        ADD(out, "hot_start", BLOCKS, "%s has %.0f °C, the start band ends at %.0f °C", look->device, temperature.value,
-            most_c);
+        ADD(out, "hot_start", BLOCKS, "%s has %.0f °C, the start band ends at %.0f °C",
+            look->device, temperature.value, most_c);
     if (reasons.valid && ((unsigned)reasons.value & brakes))
         ADD(out, "brake_before", BLOCKS, "%s is slowed down by heat or power supply", look->device);
 }
@@ -251,21 +265,24 @@ static bool may_be_ours(const struct guard_findings *findings)
 {
     EACH (item, findings->items, findings->count) {
         const char *kind = item->kind;
-        bool goes =
-            strcmp(kind, "hot_start") == 0 || strcmp(kind, "gpu_busy_before") == 0 || strcmp(kind, "brake_before") == 0;
+        bool goes = strcmp(kind, "hot_start") == 0 || strcmp(kind, "gpu_busy_before") == 0 ||
+                    strcmp(kind, "brake_before") == 0;
         if (item->blocks && !goes)
             return false;
     }
     return true;
 }
 
-enum preflight_step preflight_decide(const struct preflight_settings *settings, const struct guard_findings *findings,
-                                     double waited_s, bool settling, double scale)
+enum preflight_step preflight_decide(const struct preflight_settings *settings,
+                                     const struct guard_findings *findings, double waited_s,
+                                     bool settling, double scale)
 {
     if (!guard_findings_block(findings))
         return PREFLIGHT_CLEAR;
     bool waits = settings->policy == PREFLIGHT_WAIT;
-    double patience_s = waits ? settings->wait_s : settling && may_be_ours(findings) ? SETTLE_S : CONFIRM_S;
+    double patience_s = waits                               ? settings->wait_s
+                        : settling && may_be_ours(findings) ? SETTLE_S
+                                                            : CONFIRM_S;
     if (waited_s < patience_s * scale)
         return PREFLIGHT_LOOK_ON;
     /* Heat may be the room's: then no wait ends it, and no program has to go. */
@@ -273,8 +290,9 @@ enum preflight_step preflight_decide(const struct preflight_settings *settings, 
     return stops ? PREFLIGHT_STOP : PREFLIGHT_OVERRIDE;
 }
 
-void preflight_evidence(const struct preflight_settings *settings, const struct guard_findings *findings,
-                        double waited_s, struct guard_findings *out)
+void preflight_evidence(const struct preflight_settings *settings,
+                        const struct guard_findings *findings, double waited_s,
+                        struct guard_findings *out)
 {
     if (settings->policy == PREFLIGHT_WAIT && guard_findings_block(findings)) {
         char time[32];
@@ -320,8 +338,9 @@ static void name_holder(const struct guard_look *look, const struct guard_user *
         snprintf(memory, sizeof memory, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->start_time >= times->born && user->start_time <= times->ended)
         ADD(out, "possibly_delegated", PASSES,
-            "%s is still used by %s%s; it was born outside the job while that ran, and is left alone", look->device,
-            user->text, memory);
+            "%s is still used by %s%s; it was born outside the job while that ran, and is left "
+            "alone",
+            look->device, user->text, memory);
     else
         ADD(out, "foreign_after", PASSES, "%s is used by %s%s", look->device, user->text, memory);
     name_pid(out, user->pid);
@@ -335,9 +354,11 @@ static void name_holders(const struct guard_look *look, const struct postflight_
             name_holder(look, user, times, out);
 }
 
-enum postflight_state postflight_judge(const struct preflight_settings *settings, const struct guard_known *known,
-                                       const struct guard_look *look, const struct postflight_times *times,
-                                       double since_s, double scale, struct guard_findings *out)
+enum postflight_state postflight_judge(const struct preflight_settings *settings,
+                                       const struct guard_known *known,
+                                       const struct guard_look *look,
+                                       const struct postflight_times *times, double since_s,
+                                       double scale, struct guard_findings *out)
 {
     bool over = since_s >= settings->memory_wait_s * scale;
     double tolerance = (double)settings->memory_bytes;
@@ -355,13 +376,14 @@ enum postflight_state postflight_judge(const struct preflight_settings *settings
     if (rest.unexplained_bytes <= tolerance || rest.hidden)
         return POSTFLIGHT_HELD;
     if (rest.unseen > 0 || !look->listed) {
-        ADD(out, "processes_unseen", PASSES, "%s: %.0f MiB are still in use, by whom cannot be seen", look->device,
+        ADD(out, "processes_unseen", PASSES,
+            "%s: %.0f MiB are still in use, by whom cannot be seen", look->device,
             rest.unexplained_bytes / MIB);
         return POSTFLIGHT_UNKNOWN;
     }
     ADD(out, "memory_leaked", PASSES,
-        "%s: %.0f MiB are still in use %.0f s after the job was gone, and no process holds them", look->device,
-        rest.unexplained_bytes / MIB, since_s);
+        "%s: %.0f MiB are still in use %.0f s after the job was gone, and no process holds them",
+        look->device, rest.unexplained_bytes / MIB, since_s);
     return POSTFLIGHT_LEAKED;
 }
 
@@ -377,7 +399,8 @@ void cooldown_begin(struct cooldown *cooldown)
     *cooldown = (struct cooldown){0};
 }
 
-static bool power_is_idle(struct cooldown *cooldown, const struct guard_known *known, struct reading power)
+static bool power_is_idle(struct cooldown *cooldown, const struct guard_known *known,
+                          struct reading power)
 {
     struct reading idle = known->idle_power_w.valid ? known->idle_power_w : cooldown->last_power_w;
     cooldown->last_power_w = power;
@@ -385,7 +408,8 @@ static bool power_is_idle(struct cooldown *cooldown, const struct guard_known *k
 }
 
 /* At its start value; where that is not known: no lower than before. */
-static bool is_cool(struct cooldown *cooldown, const struct guard_known *known, struct reading temperature)
+static bool is_cool(struct cooldown *cooldown, const struct guard_known *known,
+                    struct reading temperature)
 {
     if (!temperature.valid)
         return true;
@@ -395,9 +419,11 @@ static bool is_cool(struct cooldown *cooldown, const struct guard_known *known, 
     return known->start_c.valid ? temperature.value <= known->start_c.value + SAME_C : !falls;
 }
 
-bool cooldown_look(struct cooldown *cooldown, const struct guard_known *known, const struct guard_look *look)
+bool cooldown_look(struct cooldown *cooldown, const struct guard_known *known,
+                   const struct guard_look *look)
 {
-    struct reading power = look->readings ? gpu_readings_power_w(look->readings) : (struct reading){0};
+    struct reading power =
+        look->readings ? gpu_readings_power_w(look->readings) : (struct reading){0};
     struct reading temperature = guard_reading(look, GPU_TEMPERATURE_C);
     bool idle = power_is_idle(cooldown, known, power), cool = is_cool(cooldown, known, temperature);
     bool tells = power.valid || temperature.valid;
@@ -405,8 +431,8 @@ bool cooldown_look(struct cooldown *cooldown, const struct guard_known *known, c
     return cooldown->calm_looks >= CALM_LOOKS;
 }
 
-enum cooldown_state cooldown_decide(const struct cooldown_settings *settings, double planned_s, double since_s,
-                                    bool all_settled, bool blind, double scale)
+enum cooldown_state cooldown_decide(const struct cooldown_settings *settings, double planned_s,
+                                    double since_s, bool all_settled, bool blind, double scale)
 {
     if (settings->mode == COOLDOWN_FIXED || blind)
         return since_s >= planned_s * scale ? COOLDOWN_OVER : COOLDOWN_GOES_ON;
@@ -417,11 +443,13 @@ enum cooldown_state cooldown_decide(const struct cooldown_settings *settings, do
 
 bool idle_is_even(const struct idle_window *window)
 {
-    return fabs(window->drift_w) <= fmax(SAME_W, SAME_SHARE * window->power_w) + 2 * window->half_width_w;
+    return fabs(window->drift_w) <=
+           fmax(SAME_W, SAME_SHARE * window->power_w) + 2 * window->half_width_w;
 }
 
-struct idle_net idle_net_of(const struct idle_window *before, const struct idle_window *after, struct reading gross_j,
-                            struct reading gross_half_width_j, double duration_s)
+struct idle_net idle_net_of(const struct idle_window *before, const struct idle_window *after,
+                            struct reading gross_j, struct reading gross_half_width_j,
+                            double duration_s)
 {
     struct idle_net net = {0};
     if (!before->proven || !after->proven || !gross_j.valid)
@@ -430,7 +458,8 @@ struct idle_net idle_net_of(const struct idle_window *before, const struct idle_
     double read_out_w = hypot(before->half_width_w, after->half_width_w) / 2;
     double drift_w = 0.95 * fabs(after->power_w - before->power_w) / 2;
     net.energy_j = (struct reading){gross_j.value - power_w * duration_s, true};
-    net.half_width_j = (struct reading){hypot(gross_half_width_j.value, hypot(read_out_w, drift_w) * duration_s),
-                                        gross_half_width_j.valid};
+    net.half_width_j =
+        (struct reading){hypot(gross_half_width_j.value, hypot(read_out_w, drift_w) * duration_s),
+                         gross_half_width_j.valid};
     return net;
 }

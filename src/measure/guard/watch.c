@@ -23,8 +23,10 @@ void watch_begin(struct watch *watch, const char *device, int64_t start_ns, doub
                  const struct gpu_readings *before)
 {
     watch_fini(watch);
-    *watch = (struct watch){
-        .device = device, .start_ns = start_ns, .looked_ns = start_ns, .tolerance_bytes = tolerance_bytes};
+    *watch = (struct watch){.device = device,
+                            .start_ns = start_ns,
+                            .looked_ns = start_ns,
+                            .tolerance_bytes = tolerance_bytes};
     if (!before)
         return;
     watch->ecc = before->of[GPU_ECC_UNCORRECTED];
@@ -41,7 +43,8 @@ void watch_fini(struct watch *watch)
 }
 
 /* The newest of this kind and process, and how many there are. */
-static struct watch_span *find(struct watch *watch, const char *kind, int32_t pid, uint64_t start_time, size_t *count)
+static struct watch_span *find(struct watch *watch, const char *kind, int32_t pid,
+                               uint64_t start_time, size_t *count)
 {
     struct watch_span *newest = NULL;
     *count = 0;
@@ -55,7 +58,8 @@ static struct watch_span *find(struct watch *watch, const char *kind, int32_t pi
 }
 
 /* It is there now; text: fresh, of the first time. */
-static void see(struct watch *watch, const char *kind, const struct guard_user *user, int64_t t_ns, char *text)
+static void see(struct watch *watch, const char *kind, const struct guard_user *user, int64_t t_ns,
+                char *text)
 {
     int32_t pid = user ? user->pid : 0;
     uint64_t start_time = user ? user->start_time : 0;
@@ -86,7 +90,8 @@ static void look_at_reasons(struct watch *watch, const struct guard_look *look)
         const char *kind, *what;
     } rows[] = {
         {GPU_CLOCK_HW_THERMAL, 0, "hw_thermal", "was slowed down by its hardware because of heat"},
-        {GPU_CLOCK_POWER_BRAKE, 0, "hw_power_brake", "was slowed down by its hardware because of the power supply"},
+        {GPU_CLOCK_POWER_BRAKE, 0, "hw_power_brake",
+         "was slowed down by its hardware because of the power supply"},
         {GPU_CLOCK_HW_SLOWDOWN, GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE, "hw_slowdown",
          "was slowed down by its hardware"},
         {GPU_CLOCK_SW_THERMAL, 0, "sw_thermal", "was slowed down by the driver because of heat"},
@@ -98,7 +103,8 @@ static void look_at_reasons(struct watch *watch, const struct guard_look *look)
             see(watch, row->kind, NULL, look->t_ns, mem_printf("%s %s", watch->device, row->what));
 }
 
-/* Counts since the driver was loaded, or the sensor opened: what was there before is not this attempt's. */
+/* Counts since the driver was loaded, or the sensor opened: what was there before is not this
+ * attempt's. */
 static bool rose(struct reading *last, struct reading now)
 {
     bool more = now.valid && last->valid && now.value > last->value;
@@ -129,8 +135,8 @@ static void look_at_limit(struct watch *watch, const struct guard_look *look)
     watch->limit_w = now;
     if (before.valid && fabs(now.value - before.value) >= LIMIT_W)
         see(watch, "power_limit_changed", NULL, look->t_ns,
-            mem_printf("%s: its power limit was changed from %.0f W to %.0f W", watch->device, before.value,
-                       now.value));
+            mem_printf("%s: its power limit was changed from %.0f W to %.0f W", watch->device,
+                       before.value, now.value));
 }
 
 /* One that was there at the start, was told then, and does nothing, is what it was. */
@@ -147,19 +153,22 @@ static void look_at_users(struct watch *watch, const struct guard_look *look)
         unseen += user->owner == GUARD_UNSEEN;
         if (!counts(user))
             continue;
-        char *text = user->memory_bytes.valid ? mem_printf("%s is used by %s, %.0f MiB", watch->device, user->text,
-                                                           user->memory_bytes.value / MIB)
-                                              : mem_printf("%s is used by %s", watch->device, user->text);
+        char *text = user->memory_bytes.valid
+                         ? mem_printf("%s is used by %s, %.0f MiB", watch->device, user->text,
+                                      user->memory_bytes.value / MIB)
+                         : mem_printf("%s is used by %s", watch->device, user->text);
         see(watch, "foreign_process", user, look->t_ns, text);
     }
     watch->unseen_looks = unseen > 0 && !look->ended ? watch->unseen_looks + 1 : 0;
     if (watch->unseen_looks >= UNSEEN_LOOKS)
         see(watch, "processes_unseen", NULL, look->t_ns,
-            mem_printf("%s: processes of unknown owner: /proc does not show what the driver names", watch->device));
+            mem_printf("%s: processes of unknown owner: /proc does not show what the driver names",
+                       watch->device));
 }
 
 /* Inside some containers the driver names nobody at all, not even the job. */
-static void look_for_silence(struct watch *watch, const struct guard_known *known, const struct guard_look *look)
+static void look_for_silence(struct watch *watch, const struct guard_known *known,
+                             const struct guard_look *look)
 {
     struct reading excess = guard_excess_bytes(look, known);
     bool silent = !look->listed || look->left_out > 0 ||

@@ -32,7 +32,8 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
     return true;
 }
 
-/* The flags are the seventh field behind the name, which may hold anything (proc(5)). False: it is gone. */
+/* The flags are the seventh field behind the name, which may hold anything (proc(5)). False: it is
+ * gone. */
 static bool flags_read(const char *proc, pid_t pid, unsigned long *out)
 {
     char path[40], text[2048];

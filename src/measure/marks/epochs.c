@@ -29,7 +29,8 @@ const char *epoch_part_name(enum epoch_part part)
     return part_names[part];
 }
 
-static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, int64_t end_ns, bool has_end)
+static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, int64_t end_ns,
+                bool has_end)
 {
     if (part != EPOCH_ITSELF && has_end && end_ns == cut->at_ns)
         return;
@@ -130,8 +131,8 @@ static const char **find_names(const struct mark *marks, size_t count, size_t *o
     return names;
 }
 
-struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int64_t end_ns, bool has_end,
-                         size_t *out_count)
+struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int64_t end_ns,
+                         bool has_end, size_t *out_count)
 {
     struct cut cut = {.start_ns = start_ns, .end_ns = start_ns, .has_end = has_end};
     size_t name_count = 0;

@@ -31,11 +31,13 @@ void mark_fifo_remove(int dir, const char *name)
         unlinkat(dir, name, 0);
 }
 
-/* Between making and opening, whoever may write to the folder could have put something else there. */
+/* Between making and opening, whoever may write to the folder could have put something else
+ * there. */
 static bool is_the_one(const struct stat *made, const struct stat *opened)
 {
-    return S_ISFIFO(opened->st_mode) && made->st_dev == opened->st_dev && made->st_ino == opened->st_ino &&
-           opened->st_uid == geteuid() && (opened->st_mode & 0077) == 0;
+    return S_ISFIFO(opened->st_mode) && made->st_dev == opened->st_dev &&
+           made->st_ino == opened->st_ino && opened->st_uid == geteuid() &&
+           (opened->st_mode & 0077) == 0;
 }
 
 static bool make(struct mark_fifo *fifo, uid_t owner, struct err *err)
@@ -43,7 +45,8 @@ static bool make(struct mark_fifo *fifo, uid_t owner, struct err *err)
     struct stat made, opened;
     if (unlinkat(fifo->dir, fifo->name, 0) != 0 && errno != ENOENT)
         return err_sys(err, "remove the old %s", fifo->name);
-    if (mkfifoat(fifo->dir, fifo->name, 0600) != 0 || fstatat(fifo->dir, fifo->name, &made, AT_SYMLINK_NOFOLLOW) != 0)
+    if (mkfifoat(fifo->dir, fifo->name, 0600) != 0 ||
+        fstatat(fifo->dir, fifo->name, &made, AT_SYMLINK_NOFOLLOW) != 0)
         return err_sys(err, "make the FIFO %s", fifo->name);
     fifo->fd = openat(fifo->dir, fifo->name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (fifo->fd < 0 || fstat(fifo->fd, &opened) != 0)
@@ -93,7 +96,8 @@ uint64_t mark_fifo_refused(const struct mark_fifo *fifo)
     return fifo->refused;
 }
 
-static void end_line(struct mark_fifo *fifo, const char *line, size_t length, mark_fifo_fn *each, void *context)
+static void end_line(struct mark_fifo *fifo, const char *line, size_t length, mark_fifo_fn *each,
+                     void *context)
 {
     struct mark mark;
     if (!fifo->overlong && mark_line_parse(line, length, fifo->line_ns, &mark))
@@ -115,7 +119,8 @@ static void keep(struct mark_fifo *fifo, const char *bytes, size_t count)
     fifo->used += count;
 }
 
-static void take(struct mark_fifo *fifo, const char *bytes, size_t count, mark_fifo_fn *each, void *context)
+static void take(struct mark_fifo *fifo, const char *bytes, size_t count, mark_fifo_fn *each,
+                 void *context)
 {
     const char *end = bytes + count;
     while (bytes < end) {

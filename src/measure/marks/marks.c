@@ -24,7 +24,8 @@ static struct marks_name *find(struct marks *marks, const char *name)
 static bool repeats(const struct marks_name *name, const struct mark *mark)
 {
     const struct mark *last = &name->last;
-    return name->taken > 0 && mark->label[0] && last->is_end == mark->is_end && strcmp(last->label, mark->label) == 0;
+    return name->taken > 0 && mark->label[0] && last->is_end == mark->is_end &&
+           strcmp(last->label, mark->label) == 0;
 }
 
 static bool spend(struct marks_source *source, int64_t now_ns)
@@ -83,7 +84,8 @@ bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_
     if (known->taken < 3 || !known->only_log_starts)
         return false;
     double usual_ns = (double)(known->last.t_ns - known->first_ns) / (double)(known->taken - 1);
-    double before_ns = (double)(known->first_ns - start_ns), after_ns = (double)(end_ns - known->last.t_ns);
+    double before_ns = (double)(known->first_ns - start_ns),
+           after_ns = (double)(end_ns - known->last.t_ns);
     return before_ns >= usual_ns / 2 && after_ns <= usual_ns / 10;
 }
 
@@ -128,7 +130,8 @@ static bool take_clock(const char *at, const char **end, int64_t *out)
     while (digits > at && digits[-1] >= '0' && digits[-1] <= '9')
         digits--;
     size_t count = (size_t)(*end - digits);
-    if (count == 0 || digits == at || digits[-1] != '@' || (digits - 1 > at && !is_blank(digits[-2])))
+    if (count == 0 || digits == at || digits[-1] != '@' ||
+        (digits - 1 > at && !is_blank(digits[-2])))
         return false;
     for (size_t i = 0; i < count && count <= CLOCK_DIGITS_MAX; i++)
         number = number * 10 + (uint64_t)(digits[i] - '0');
@@ -150,7 +153,8 @@ bool mark_line_parse(const char *line, size_t length, int64_t now_ns, struct mar
     if (!take_name(&at, end, out))
         return false;
     trim(&at, &end);
-    if (take_clock(at, &end, &clock_ns) && clock_ns <= now_ns && clock_ns >= now_ns - MARK_CLOCK_BACK_NS)
+    if (take_clock(at, &end, &clock_ns) && clock_ns <= now_ns &&
+        clock_ns >= now_ns - MARK_CLOCK_BACK_NS)
         out->t_ns = clock_ns;
     trim(&at, &end);
     if (!mark_label_is_valid(at, (size_t)(end - at)))

@@ -1,5 +1,5 @@
-/* marks: the marks of one attempt on their way to the journal: of several ranks that print the same, one counts; a
- * job that marks without end is held to a rate. Constant memory. Pure. */
+/* marks: the marks of one attempt on their way to the journal: of several ranks that print the
+ * same, one counts; a job that marks without end is held to a rate. Constant memory. Pure. */
 #ifndef TARE_MEASURE_MARKS_MARKS_H
 #define TARE_MEASURE_MARKS_MARKS_H
 
@@ -17,8 +17,9 @@
 
 enum mark_task_status {
     MARK_TAKEN,
-    MARK_REPEATED, /* the same kind, name and label as the one before of that name: another rank's */
-    MARK_LIMITED   /* over the rate, too many in all, or too many names */
+    /* the same kind, name and label as the one before of that name: another rank's */
+    MARK_REPEATED,
+    MARK_LIMITED /* over the rate, too many in all, or too many names */
 };
 
 struct marks_counts {
@@ -53,30 +54,35 @@ void marks_fini(struct marks *marks);
 enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
 void marks_clear(struct marks *marks);
 
-/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at
- * the end of what they name: three or more, after the last one hardly anything (a tenth of the usual), before the
- * first one at least half the usual. start_ns, end_ns: of the attempt. */
+/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had
+ * been printed at the end of what they name: three or more, after the last one hardly anything (a
+ * tenth of the usual), before the first one at least half the usual. start_ns, end_ns: of the
+ * attempt. */
 bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_ns, int64_t end_ns);
 
-/* A mark as a job writes it, one a line: "NAME [LABEL] [@NANOSECONDS]"; "/NAME ..." says the end of one. */
+/* A mark as a job writes it, one a line: "NAME [LABEL] [@NANOSECONDS]"; "/NAME ..." says the end of
+ * one. */
 
-/* What a line may hold at most, its end included; less than PIPE_BUF, so that a line written at once stays whole. */
+/* What a line may hold at most, its end included; less than PIPE_BUF, so that a line written at
+ * once stays whole. */
 #define MARK_LINE_MAX 256
 
 /* How far back the writer's own clock field counts. */
 #define MARK_CLOCK_BACK_NS INT64_C(1000000000)
 
-/* A line without its end, as it arrived at now_ns (CLOCK_MONOTONIC). The label is all between the name and the clock
- * field, its inner blanks kept. A clock field from the last second is the mark's time; any other counts as not
- * given: the time is now_ns then. False: no valid name, or a label that is too long, no UTF-8, or holds a control
- * character. */
+/* A line without its end, as it arrived at now_ns (CLOCK_MONOTONIC). The label is all between the
+ * name and the clock field, its inner blanks kept. A clock field from the last second is the mark's
+ * time; any other counts as not given: the time is now_ns then. False: no valid name, or a label
+ * that is too long, no UTF-8, or holds a control character. */
 bool mark_line_parse(const char *line, size_t length, int64_t now_ns, struct mark *out);
 
-/* Whether a label can be written in a line: at most MARK_LABEL_MAX bytes of UTF-8, no control characters. */
+/* Whether a label can be written in a line: at most MARK_LABEL_MAX bytes of UTF-8, no control
+ * characters. */
 bool mark_label_is_valid(const char *label, size_t length);
 
-/* epochs: the time of an attempt, cut at its marks. For each name the parts follow each other without gap or overlap
- * from the attempt's start to its end, so they add up to it exactly. Pure. */
+/* epochs: the time of an attempt, cut at its marks. For each name the parts follow each other
+ * without gap or overlap from the attempt's start to its end, so they add up to it exactly.
+ * Pure. */
 
 enum epoch_part {
     EPOCH_ITSELF,  /* what the mark names */
@@ -90,30 +96,33 @@ struct epoch {
     const char *name;
     const char *label; /* NULL: none, or not an epoch itself */
     int64_t start_ns, end_ns;
-    bool has_end; /* false: the attempt's end is not known, and this part is open */
+    bool has_end;            /* false: the attempt's end is not known, and this part is open */
     enum mark_source source; /* of an epoch itself */
 };
 
 const char *epoch_part_name(enum epoch_part part); /* "epoch", "startup", "between", "final" */
 
-/* The marks are put in the order of their times (those of one time stay as they were); names and labels are borrowed
- * from them. start_ns and end_ns: of the attempt; has_end false: it is not known when it ended. Marks outside of it
- * count at its edge. The parts come name by name, in the order in which the names first appear; the caller frees.
+/* The marks are put in the order of their times (those of one time stay as they were); names and
+ * labels are borrowed from them. start_ns and end_ns: of the attempt; has_end false: it is not
+ * known when it ended. Marks outside of it count at its edge. The parts come name by name, in the
+ * order in which the names first appear; the caller frees.
  *
- * A start ends what was open, if anything, and begins an epoch. An end ends what a start began; without such a
- * start, the epoch that it ends began at the end before it, or with the attempt. What is still open when the attempt
- * ends, ends with it. Parts of no length are left out, unless they are epochs themselves. */
-struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int64_t end_ns, bool has_end,
-                         size_t *out_count);
+ * A start ends what was open, if anything, and begins an epoch. An end ends what a start began;
+ * without such a start, the epoch that it ends began at the end before it, or with the attempt.
+ * What is still open when the attempt ends, ends with it. Parts of no length are left out, unless
+ * they are epochs themselves. */
+struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int64_t end_ns,
+                         bool has_end, size_t *out_count);
 
-/* mark_fifo: the FIFO in $TARE_MARKS, to which a job writes lines (marks.h) in whatever language it is written in.
- * Constant memory and bounded work a call, whatever comes through it. */
+/* mark_fifo: the FIFO in $TARE_MARKS, to which a job writes lines (marks.h) in whatever language it
+ * is written in. Constant memory and bounded work a call, whatever comes through it. */
 
 struct mark_fifo;
 
-/* Makes NAME in an open folder, mode 0600, and opens it for both directions, so that a writer neither waits for a
- * reader nor leaves an end of file behind. What an earlier life left there is removed first, unless it is a folder.
- * owner: who is to have it; (uid_t)-1: nobody else. The folder stays the caller's and must stay open. */
+/* Makes NAME in an open folder, mode 0600, and opens it for both directions, so that a writer
+ * neither waits for a reader nor leaves an end of file behind. What an earlier life left there is
+ * removed first, unless it is a folder. owner: who is to have it; (uid_t)-1: nobody else. The
+ * folder stays the caller's and must stay open. */
 struct mark_fifo *mark_fifo_new(int dir, const char *name, uid_t owner, struct err *err);
 
 /* Closes it, and removes it when it is still the one that was made. */

@@ -56,9 +56,10 @@ static void check_repeat(const struct source *source, const char *path, const ch
     struct json_place first, last;
     AUTO_FREE char *place = source->doc->repeats ? json_path_key(path, key) : NULL;
     if (place && json_doc_repeated(source->doc, place, &first, &last))
-        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                            "'%s' is in this object twice, at %zu:%zu and at %zu:%zu: keep one of them", key,
-                            first.line, first.column, last.line, last.column);
+        problems_add_at_key(
+            source->problems, SEVERITY_ERROR, source->doc, place,
+            "'%s' is in this object twice, at %zu:%zu and at %zu:%zu: keep one of them", key,
+            first.line, first.column, last.line, last.column);
 }
 
 void fields_check_repeats(const struct source *source, const char *path, const json_t *object)
@@ -72,7 +73,8 @@ void fields_check_repeats(const struct source *source, const char *path, const j
 }
 
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
-                         const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere)
+                         const struct field_table *table, enum unknown_keys unknown,
+                         const struct misplaced *elsewhere)
 {
     size_t misspelt = 0;
     const char *key;
@@ -87,31 +89,35 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
         const char *text = find_misplaced(elsewhere, key);
         if (text) {
             problems_add_at_key(source->problems,
-                                json_doc_overridden(source->doc, place) ? SEVERITY_ERROR : SEVERITY_WARNING,
+                                json_doc_overridden(source->doc, place) ? SEVERITY_ERROR
+                                                                        : SEVERITY_WARNING,
                                 source->doc, place, "'%s' is not used here: %s", key, text);
             continue;
         }
         AUTO_FREE const char **keys = keys_of(table);
         const char *nearest = problem_nearest_name(key, keys, table->count);
-        bool set = json_doc_overridden(source->doc, place); /* by the command line, where no key is a note */
+        /* by the command line, where no key is a note */
+        bool set = json_doc_overridden(source->doc, place);
         misspelt += nearest != NULL;
         if (unknown == UNKNOWN_ARE_FREE && !nearest && !set)
             continue;
         AUTO_FREE char *hint = nearest_hint(table, key);
-        bool error = unknown == UNKNOWN_ARE_ERRORS || (unknown == UNKNOWN_ARE_FREE && source->strict) || set;
-        problems_add_at_key(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING, source->doc, place,
-                            "unknown key '%s'%s", key, hint);
+        bool error =
+            unknown == UNKNOWN_ARE_ERRORS || (unknown == UNKNOWN_ARE_FREE && source->strict) || set;
+        problems_add_at_key(source->problems, error ? SEVERITY_ERROR : SEVERITY_WARNING,
+                            source->doc, place, "unknown key '%s'%s", key, hint);
     }
     return misspelt;
 }
 
-void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
-                        const char *why)
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object,
+                        const char *key, const char *why)
 {
     if (!json_get(object, key))
         return;
     AUTO_FREE char *place = json_path_key(path, key);
-    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", key, why);
+    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place,
+                        "'%s' is not used here: %s", key, why);
 }
 
 static void add_cell(struct text *out, const char *text)
@@ -126,7 +132,8 @@ static void add_cell(struct text *out, const char *text)
 
 void fields_describe(const struct field_table *table, struct text *out)
 {
-    text_addf(out, "## %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", table->title);
+    text_addf(out, "## %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n",
+              table->title);
     EACH (row, table->rows, table->count) {
         AUTO_FREE char *expected = field_expected(row);
         text_addf(out, "| `%s` | ", row->key);
@@ -150,7 +157,8 @@ char *field_shown(const json_t *json)
     if (json_is_object(json))
         return mem_strdup(json_object_size(json) ? "an object" : "an empty object");
     if (json_is_array(json))
-        return json_array_size(json) ? mem_printf("a list of %zu", json_array_size(json)) : mem_strdup("an empty list");
+        return json_array_size(json) ? mem_printf("a list of %zu", json_array_size(json))
+                                     : mem_strdup("an empty list");
     AUTO_TEXT struct text printed = {0};
     json_print(json, &printed);
     return utf8_quoted(text_get(&printed), SHOWN_BYTES);
@@ -176,7 +184,11 @@ char *field_expected(const struct field *row)
     case FIELD_NAME: {
         AUTO_TEXT struct text out = {0};
         for (size_t i = 0; row->names[i]; i++)
-            text_addf(&out, "%s\"%s\"", i == 0 ? "" : row->names[i + 1] ? ", " : " or ", row->names[i]);
+            text_addf(&out, "%s\"%s\"",
+                      i == 0              ? ""
+                      : row->names[i + 1] ? ", "
+                                          : " or ",
+                      row->names[i]);
         return text_take(&out);
     }
     case FIELD_INT:
@@ -187,7 +199,8 @@ char *field_expected(const struct field *row)
     case FIELD_SWITCH:
         return mem_strdup("true or false");
     case FIELD_DURATION:
-        return mem_strdup("seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 days");
+        return mem_strdup(
+            "seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 days");
     case FIELD_SIZE:
         return mem_strdup("bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes");
     case FIELD_ENERGY:
@@ -206,22 +219,23 @@ char *field_expected(const struct field *row)
     return mem_strdup("another value");
 }
 
-bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                  const json_t *json)
+bool field_refuse(const struct source *source, const char *path, const char *key,
+                  const char *expected, const json_t *json)
 {
     AUTO_FREE char *shown = field_shown(json);
-    return field_error(source, path, "%s%s%sexpected %s, not %s", key ? "'" : "", key ? key : "", key ? "': " : "",
-                       expected, shown);
+    return field_error(source, path, "%s%s%sexpected %s, not %s", key ? "'" : "", key ? key : "",
+                       key ? "': " : "", expected, shown);
 }
 
-static bool refuse(const struct source *source, const char *path, const json_t *json, const struct field *row)
+static bool refuse(const struct source *source, const char *path, const json_t *json,
+                   const struct field *row)
 {
     AUTO_FREE char *expected = field_expected(row);
     return field_refuse(source, path, row->key, expected, json);
 }
 
-static bool read_name(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                      int *place)
+static bool read_name(const struct source *source, const char *path, const json_t *json,
+                      const struct field *row, int *place)
 {
     if (!json_is_string(json))
         return refuse(source, path, json, row);
@@ -235,7 +249,8 @@ static bool read_name(const struct source *source, const char *path, const json_
     AUTO_FREE char *expected = field_expected(row);
     AUTO_FREE char *shown = field_shown(json);
     AUTO_FREE char *nearest = problem_nearest(json_string_value(json), row->names, count);
-    return field_error(source, path, "'%s': expected %s, not %s%s", row->key, expected, shown, nearest);
+    return field_error(source, path, "'%s': expected %s, not %s%s", row->key, expected, shown,
+                       nearest);
 }
 
 static bool is_within(double number, double low, double high)
@@ -243,8 +258,8 @@ static bool is_within(double number, double low, double high)
     return number >= low && number <= high;
 }
 
-static bool read_duration(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                          double *seconds)
+static bool read_duration(const struct source *source, const char *path, const json_t *json,
+                          const struct field *row, double *seconds)
 {
     double given = -1;
     if (json_is_string(json)) {
@@ -259,8 +274,8 @@ static bool read_duration(const struct source *source, const char *path, const j
     return true;
 }
 
-static bool read_size(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                      uint64_t *bytes)
+static bool read_size(const struct source *source, const char *path, const json_t *json,
+                      const struct field *row, uint64_t *bytes)
 {
     if (json_is_string(json))
         return size_parse(json_string_value(json), bytes, NULL) || refuse(source, path, json, row);
@@ -270,7 +285,8 @@ static bool read_size(const struct source *source, const char *path, const json_
     return true;
 }
 
-bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern)
+bool field_check_pattern(const struct source *source, const char *path, const char *key,
+                         const char *pattern)
 {
     struct err err = {0};
     if (pattern_check(pattern, &err))
@@ -278,8 +294,8 @@ bool field_check_pattern(const struct source *source, const char *path, const ch
     return field_error(source, path, "'%s': bad regular expression: %s", key, err.text);
 }
 
-static bool read_item(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                      struct strv *list)
+static bool read_item(const struct source *source, const char *path, const json_t *json,
+                      const struct field *row, struct strv *list)
 {
     const char *text = json_string_value(json);
     /* An empty word is a word of a command like others. */
@@ -291,8 +307,8 @@ static bool read_item(const struct source *source, const char *path, const json_
     return true;
 }
 
-static bool read_items(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                       struct strv *list)
+static bool read_items(const struct source *source, const char *path, const json_t *json,
+                       const struct field *row, struct strv *list)
 {
     if (json_is_string(json) && row->kind != FIELD_LIST)
         return read_item(source, path, json, row, list);
@@ -316,8 +332,8 @@ static bool is_environment_name(const char *name)
     return true;
 }
 
-static bool read_environment(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                             struct strv *env)
+static bool read_environment(const struct source *source, const char *path, const json_t *json,
+                             const struct field *row, struct strv *env)
 {
     if (!json_is_object(json))
         return refuse(source, path, json, row);
@@ -329,9 +345,10 @@ static bool read_environment(const struct source *source, const char *path, cons
     {
         AUTO_FREE char *item = json_path_key(path, name);
         if (!is_environment_name(name)) {
-            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item,
-                                "'%s': '%s' is no name of an environment variable (letters, digits and _)", row->key,
-                                name);
+            problems_add_at_key(
+                source->problems, SEVERITY_ERROR, source->doc, item,
+                "'%s': '%s' is no name of an environment variable (letters, digits and _)",
+                row->key, name);
             good = false;
         } else if (!json_is_string(value)) {
             good = field_refuse(source, item, name, "a string", value);
@@ -342,8 +359,8 @@ static bool read_environment(const struct source *source, const char *path, cons
     return good;
 }
 
-bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                void *target)
+bool field_read(const struct source *source, const char *path, const json_t *json,
+                const struct field *row, void *target)
 {
     void *member = (char *)target + row->offset;
     switch (row->kind) {
@@ -353,14 +370,16 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
     case FIELD_PATTERN:
         if (!json_is_string(json) || !*json_string_value(json))
             return refuse(source, path, json, row);
-        if (row->kind == FIELD_PATTERN && !field_check_pattern(source, path, row->key, json_string_value(json)))
+        if (row->kind == FIELD_PATTERN &&
+            !field_check_pattern(source, path, row->key, json_string_value(json)))
             return false;
         *(char **)member = mem_strdup(json_string_value(json));
         return true;
     case FIELD_NAME:
         return read_name(source, path, json, row, member);
     case FIELD_INT:
-        if (!json_is_integer(json) || !is_within((double)json_integer_value(json), row->low, row->high))
+        if (!json_is_integer(json) ||
+            !is_within((double)json_integer_value(json), row->low, row->high))
             return refuse(source, path, json, row);
         *(int64_t *)member = json_integer_value(json);
         return true;
@@ -396,8 +415,8 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
     return false;
 }
 
-void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
-                 void *target)
+void fields_read(const struct source *source, const char *path, const json_t *object,
+                 const struct field_table *table, void *target)
 {
     EACH (row, table->rows, table->count) {
         const json_t *json = json_get(object, row->key);
@@ -408,8 +427,8 @@ void fields_read(const struct source *source, const char *path, const json_t *ob
     }
 }
 
-const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
-                           char **path)
+const json_t *field_object(const struct source *source, const char *parent_path,
+                           const json_t *parent, const char *key, char **path)
 {
     const json_t *json = json_get(parent, key);
     if (!json)
@@ -423,8 +442,8 @@ const json_t *field_object(const struct source *source, const char *parent_path,
     return json;
 }
 
-void fields_each(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
-                 field_member *read, void *out)
+void fields_each(const struct source *source, const char *parent_path, const json_t *parent,
+                 const char *key, field_member *read, void *out)
 {
     AUTO_FREE char *path = NULL;
     const json_t *object = field_object(source, parent_path, parent, key, &path);

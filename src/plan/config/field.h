@@ -1,5 +1,6 @@
-/* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading, the text of an
- * error and the reference in docs/reference all come from the row. Private to config/. */
+/* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading,
+ * the text of an error and the reference in docs/reference all come from the row. Private to
+ * config/. */
 #ifndef TARE_PLAN_CONFIG_FIELD_H
 #define TARE_PLAN_CONFIG_FIELD_H
 
@@ -14,29 +15,33 @@
 
 /* In brackets: the type of the member at offset. */
 enum field_kind {
-    FIELD_OTHER,          /* known here, read by its own function; expected says what it is */
-    FIELD_TEXT,           /* char *: not empty */
-    FIELD_NAME,           /* int: place in names */
-    FIELD_INT,            /* int64_t: low to high */
-    FIELD_NUMBER,         /* double: low to high */
-    FIELD_BOOL,           /* bool */
-    FIELD_SWITCH,         /* enum setting_switch */
-    FIELD_DURATION,       /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
-    FIELD_SIZE,           /* uint64_t, bytes: a number or text such as "1GiB" */
-    FIELD_ENERGY,         /* double, J: text such as "20 kWh" */
-    FIELD_TEXTS,          /* struct strv: a list of strings, or one text */
-    FIELD_LIST,           /* struct strv: a list of strings, which may be empty: words of a command */
-    FIELD_PATTERN,        /* char *: a regular expression */
-    FIELD_PATTERNS,       /* struct strv: as FIELD_TEXTS, each a regular expression */
-    FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of strings, its keys fit for an environment */
+    FIELD_OTHER,  /* known here, read by its own function; expected says what it is */
+    FIELD_TEXT,   /* char *: not empty */
+    FIELD_NAME,   /* int: place in names */
+    FIELD_INT,    /* int64_t: low to high */
+    FIELD_NUMBER, /* double: low to high */
+    FIELD_BOOL,   /* bool */
+    FIELD_SWITCH, /* enum setting_switch */
+    /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
+    FIELD_DURATION,
+    FIELD_SIZE,   /* uint64_t, bytes: a number or text such as "1GiB" */
+    FIELD_ENERGY, /* double, J: text such as "20 kWh" */
+    FIELD_TEXTS,  /* struct strv: a list of strings, or one text */
+    /* struct strv: a list of strings, which may be empty: words of a command */
+    FIELD_LIST,
+    FIELD_PATTERN,  /* char *: a regular expression */
+    FIELD_PATTERNS, /* struct strv: as FIELD_TEXTS, each a regular expression */
+    /* struct strv of NAME=VALUE: an object of strings, its keys fit for an environment */
+    FIELD_NAMES_TO_TEXTS,
 };
 
 struct field {
     const char *key;
     enum field_kind kind;
     size_t offset;
-    const char *initial; /* the default, as the reference says it; the caller sets it before reading */
-    const char *help;    /* what it is for */
+    /* the default, as the reference says it; the caller sets it before reading */
+    const char *initial;
+    const char *help; /* what it is for */
     double low, high;
     const char *const *names; /* NULL-terminated */
     const char *expected;     /* FIELD_OTHER */
@@ -49,9 +54,9 @@ struct field_table {
     size_t count;
 };
 
-#define FIELD_TABLE(title, rows)                                                                                       \
-    {                                                                                                                  \
-        title, rows, sizeof(rows) / sizeof *(rows)                                                                     \
+#define FIELD_TABLE(title, rows)                   \
+    {                                              \
+        title, rows, sizeof(rows) / sizeof *(rows) \
     }
 
 /* Where values come from and problems go to. */
@@ -61,14 +66,14 @@ struct source {
     bool strict; /* a key that looks misspelt is an error also where unknown ones are free */
 };
 
-/* Reads every row whose key is there (null counts as not there) into target; a wrong one is reported and leaves
- * target's member as it was. What a member held before is not freed. */
-void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
-                 void *target);
+/* Reads every row whose key is there (null counts as not there) into target; a wrong one is
+ * reported and leaves target's member as it was. What a member held before is not freed. */
+void fields_read(const struct source *source, const char *path, const json_t *object,
+                 const struct field_table *table, void *target);
 
 /* One row. False when the value is wrong. */
-bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row,
-                void *target);
+bool field_read(const struct source *source, const char *path, const json_t *json,
+                const struct field *row, void *target);
 
 /* The row of this key, or NULL. */
 const struct field *fields_find(const struct field_table *table, const char *key);
@@ -79,10 +84,10 @@ const struct field *fields_find(const struct field_table *table, const char *key
 #define FIELD_STRING  "{'type': 'string', 'minLength': 1}"
 
 /* An object with a table of its own, which is called as the key. */
-#define FIELD_OBJECT_ROW(name, fallback, meaning)                                                                      \
-    {                                                                                                                  \
-        name, FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/" name "'}", .initial = fallback,     \
-                           .help = meaning                                                                             \
+#define FIELD_OBJECT_ROW(name, fallback, meaning)                                             \
+    {                                                                                         \
+        name, FIELD_OTHER, .expected = "an object", .schema = "{'$ref': '#/$defs/" name "'}", \
+                           .initial = fallback, .help = meaning                               \
     }
 
 enum unknown_keys {
@@ -97,43 +102,47 @@ struct misplaced {
     const char *text;
 };
 
-/* Reports the keys that no row names; elsewhere (may be NULL, ends with a NULL key) is looked at first. Gives the
- * number of keys that look misspelt. */
+/* Reports the keys that no row names; elsewhere (may be NULL, ends with a NULL key) is looked at
+ * first. Gives the number of keys that look misspelt. */
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
-                         const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere);
+                         const struct field_table *table, enum unknown_keys unknown,
+                         const struct misplaced *elsewhere);
 
-/* Reports each key of an object that the text has twice there; for objects every key of which means something, as those of
- * hyperparameters. fields_check_keys does it for the keys that a row names. */
+/* Reports each key of an object that the text has twice there; for objects every key of which means
+ * something, as those of hyperparameters. fields_check_keys does it for the keys that a row
+ * names. */
 void fields_check_repeats(const struct source *source, const char *path, const json_t *object);
 
 /* A key that is a note to the reader wherever it stands. */
 bool fields_is_note(const char *key);
 
 /* A warning when the key is there (and not null), as it has no effect. */
-void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
-                        const char *why);
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object,
+                        const char *key, const char *why);
 
-/* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or no object
- * (reported). */
-const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
-                           char **path);
+/* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or
+ * no object (reported). */
+const json_t *field_object(const struct source *source, const char *parent_path,
+                           const json_t *parent, const char *key, char **path);
 
-/* Each member of the object at key of parent, with its path, in order; nothing: it is not there, or no object (reported, as are keys that
- * it has twice). out: the reader's. */
-typedef void field_member(const struct source *source, const char *path, const char *name, const json_t *json,
-                          void *out);
-void fields_each(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
-                 field_member *read, void *out);
+/* Each member of the object at key of parent, with its path, in order; nothing: it is not there, or
+ * no object (reported, as are keys that it has twice). out: the reader's. */
+typedef void field_member(const struct source *source, const char *path, const char *name,
+                          const json_t *json, void *out);
+void fields_each(const struct source *source, const char *parent_path, const json_t *parent,
+                 const char *key, field_member *read, void *out);
 
 /* A pattern that PCRE2 takes? Else reported. */
-bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern);
+bool field_check_pattern(const struct source *source, const char *path, const char *key,
+                         const char *pattern);
 
 /* An error at path. False. */
-#define field_error(source, path, ...) problems_error((source)->problems, (source)->doc, path, __VA_ARGS__)
+#define field_error(source, path, ...) \
+    problems_error((source)->problems, (source)->doc, path, __VA_ARGS__)
 
 /* "'key': expected this, not that"; without a key what the value itself is. False. */
-bool field_refuse(const struct source *source, const char *path, const char *key, const char *expected,
-                  const json_t *json);
+bool field_refuse(const struct source *source, const char *path, const char *key,
+                  const char *expected, const json_t *json);
 
 /* A value as a message shows it: "adam", 12, a list of 3. The caller frees it. */
 char *field_shown(const json_t *json);
@@ -154,7 +163,8 @@ struct field_object {
     const struct field_table *tables[FIELD_OBJECT_TABLES]; /* the rest are NULL */
 };
 
-/* All objects of a file, the root first. A schema (draft 2020-12), which is closed but where unknown keys are free; a new reference. */
+/* All objects of a file, the root first. A schema (draft 2020-12), which is closed but where
+ * unknown keys are free; a new reference. */
 json_t *fields_schema(const char *title, const struct field_object *objects, size_t count);
 void fields_describe_all(const struct field_object *objects, size_t count, struct text *out);
 

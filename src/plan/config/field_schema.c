@@ -1,5 +1,6 @@
-/* The tables of a file as a JSON Schema (https://json-schema.org/draft/2020-12): for editors, and for whoever checks a file before it
- * gets here. It says what each key may be; what one key asks of another only the reader knows. */
+/* The tables of a file as a JSON Schema (https://json-schema.org/draft/2020-12): for editors, and
+ * for whoever checks a file before it gets here. It says what each key may be; what one key asks of
+ * another only the reader knows. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "plan/config/field.h"
@@ -10,24 +11,26 @@
 #define TEXT_SCHEMA  "{'type': 'string', 'minLength': 1}"
 #define TEXTS_SCHEMA "{'anyOf': [" TEXT_SCHEMA ", {'type': 'array', 'items': " TEXT_SCHEMA "}]}"
 
-/* Of rows that have no bounds and no names; the number of seconds is that of 366 days, the bytes are 2^53. */
+/* Of rows that have no bounds and no names; the number of seconds is that of 366 days, the bytes
+ * are 2^53. */
 static const char *const kinds[] = {
     [FIELD_TEXT] = TEXT_SCHEMA,
     [FIELD_BOOL] = "{'type': 'boolean'}",
     [FIELD_SWITCH] = "{'type': 'boolean'}",
-    [FIELD_DURATION] =
-        "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': 'string', 'pattern': "
-        "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
-    [FIELD_SIZE] =
-        "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, {'type': 'string', 'pattern': "
-        "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
+    [FIELD_DURATION] = "{'anyOf': [{'type': 'number', 'minimum': 0, 'maximum': 31622400}, {'type': "
+                       "'string', 'pattern': "
+                       "'^[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?(ms|s|m|h|d)?$'}]}",
+    [FIELD_SIZE] = "{'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 9007199254740992}, "
+                   "{'type': 'string', 'pattern': "
+                   "'^[0-9][0-9.]* *([kKmMgGtT]?[iI]?[bB])?$'}]}",
     [FIELD_ENERGY] = "{'type': 'string', 'pattern': '^[0-9][0-9.]* *([kMG]?J|[kM]?Wh)$'}",
     [FIELD_PATTERN] = TEXT_SCHEMA,
     [FIELD_TEXTS] = TEXTS_SCHEMA,
     [FIELD_PATTERNS] = TEXTS_SCHEMA,
     [FIELD_LIST] = "{'type': 'array', 'items': {'type': 'string'}}",
-    [FIELD_NAMES_TO_TEXTS] = "{'type': 'object', 'propertyNames': {'pattern': '^[A-Za-z_][A-Za-z0-9_]*$'}, "
-                             "'additionalProperties': {'type': 'string'}}",
+    [FIELD_NAMES_TO_TEXTS] =
+        "{'type': 'object', 'propertyNames': {'pattern': '^[A-Za-z_][A-Za-z0-9_]*$'}, "
+        "'additionalProperties': {'type': 'string'}}",
 };
 
 /* JSON of a text of ours with ' for ". */
@@ -94,7 +97,8 @@ static json_t *object_schema(const struct field_object *object)
     json_decref(required);
     if (object->unknown == UNKNOWN_ARE_FREE)
         return schema;
-    json_object_set_new(schema, "patternProperties", schema_load("{'^(_|//|comments?$|notes?$|description$)': true}"));
+    json_object_set_new(schema, "patternProperties",
+                        schema_load("{'^(_|//|comments?$|notes?$|description$)': true}"));
     json_object_set_new(schema, "additionalProperties", json_false());
     return schema;
 }
@@ -104,7 +108,8 @@ json_t *fields_schema(const char *title, const struct field_object *objects, siz
     json_t *defs = json_object();
     for (size_t i = 1; i < count; i++)
         json_object_set_new(defs, objects[i].name, object_schema(&objects[i]));
-    json_t *schema = json_pack("{s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title", title);
+    json_t *schema = json_pack("{s:s, s:s}", "$schema",
+                               "https://json-schema.org/draft/2020-12/schema", "title", title);
     json_t *root = object_schema(&objects[0]);
     json_object_update(schema, root);
     json_decref(root);

@@ -1,6 +1,7 @@
 /* on_event: the program that a run starts on its events: the key "on_event" below "tare" in the
  * settings, and at the top of the user's configuration, $XDG_CONFIG_HOME/tare/config.json. Neither
- * may hold a secret: settings are kept with the results, and the list of processes shows arguments. */
+ * may hold a secret: settings are kept with the results, and the list of processes shows
+ * arguments. */
 #ifndef TARE_PLAN_CONFIG_ON_EVENT_H
 #define TARE_PLAN_CONFIG_ON_EVENT_H
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Every place costs a scan of the file and nobody reads more: what is over is counted, not kept. Errors and warnings
- * are counted apart, so that many warnings never hide an error. */
+/* Every place costs a scan of the file and nobody reads more: what is over is counted, not kept.
+ * Errors and warnings are counted apart, so that many warnings never hide an error. */
 enum { KEPT_OF_A_KIND = 500, LONGEST_NAME = 128 };
 
 static size_t count_kept(const struct problems *problems, enum severity severity)
@@ -29,9 +29,10 @@ static struct problem *add_empty(struct problems *problems, enum severity severi
     return problem;
 }
 
-__attribute__((format(printf, 6, 0))) static void add(struct problems *problems, enum severity severity,
-                                                      const struct json_doc *doc, const char *path, bool at_key,
-                                                      const char *format, va_list args)
+__attribute__((format(printf, 6, 0))) static void add(struct problems *problems,
+                                                      enum severity severity,
+                                                      const struct json_doc *doc, const char *path,
+                                                      bool at_key, const char *format, va_list args)
 {
     if (severity == SEVERITY_ERROR)
         problems->errors++;
@@ -58,8 +59,8 @@ __attribute__((format(printf, 6, 0))) static void add(struct problems *problems,
     problem->text = length < 0 ? mem_strdup("a problem that could not be put into words") : text;
 }
 
-void problems_add(struct problems *problems, enum severity severity, const struct json_doc *doc, const char *path,
-                  const char *format, ...)
+void problems_add(struct problems *problems, enum severity severity, const struct json_doc *doc,
+                  const char *path, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -67,7 +68,8 @@ void problems_add(struct problems *problems, enum severity severity, const struc
     va_end(args);
 }
 
-bool problems_error(struct problems *problems, const struct json_doc *doc, const char *path, const char *format, ...)
+bool problems_error(struct problems *problems, const struct json_doc *doc, const char *path,
+                    const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -76,8 +78,8 @@ bool problems_error(struct problems *problems, const struct json_doc *doc, const
     return false;
 }
 
-void problems_add_at_key(struct problems *problems, enum severity severity, const struct json_doc *doc,
-                         const char *path, const char *format, ...)
+void problems_add_at_key(struct problems *problems, enum severity severity,
+                         const struct json_doc *doc, const char *path, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -95,7 +97,8 @@ void problems_add_unreadable(struct problems *problems, const char *file, const 
     int taken = 0;
     struct json_place place = {0};
     if (strncmp(text, file, length) == 0 &&
-        sscanf(text + length, ":%9zu:%9zu: %n", &place.line, &place.column, &taken) == 2 && taken > 0) {
+        sscanf(text + length, ":%9zu:%9zu: %n", &place.line, &place.column, &taken) == 2 &&
+        taken > 0) {
         problem->place = place;
         text += length + (size_t)taken;
     }
@@ -111,10 +114,12 @@ char *problem_format(const struct problem *problem)
             text_addf(&out, ":%zu:%zu", problem->place.line, problem->place.column);
         text_add(&out, ": ");
     }
-    text_addf(&out, "%s: %s", problem->severity == SEVERITY_ERROR ? "error" : "warning", problem->text);
+    text_addf(&out, "%s: %s", problem->severity == SEVERITY_ERROR ? "error" : "warning",
+              problem->text);
     if (problem->path)
         text_addf(&out, " (at %s)", problem->path);
-    /* Names come from the file: they may neither break the line nor reach the terminal as commands. */
+    /* Names come from the file: they may neither break the line nor reach the terminal as
+     * commands. */
     utf8_make_printable(out.data, "");
     return text_take(&out);
 }
@@ -129,8 +134,8 @@ static int lower(char c)
     return tolower((unsigned char)c);
 }
 
-/* Damerau-Levenshtein in its restricted form (no part is edited twice), upper and lower case being the same. Three rows
- * of the table are enough: a swap looks two rows back. */
+/* Damerau-Levenshtein in its restricted form (no part is edited twice), upper and lower case being
+ * the same. Three rows of the table are enough: a swap looks two rows back. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1];
@@ -144,7 +149,8 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
         for (size_t j = 1; j <= b_length; j++) {
             size_t change = lower(a[i - 1]) != lower(b[j - 1]);
             row[j] = least(least(above[j] + 1, row[j - 1] + 1), above[j - 1] + change);
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]))
                 row[j] = least(row[j], two_above[j - 2] + 1);
         }
     }
@@ -173,8 +179,8 @@ const char *problem_nearest_name(const char *given, const char *const *names, si
     return best;
 }
 
-/* The first name that is the beginning or the end of what was given, or the other way round: "opt" for "optimizer",
- * "script" for "train_script". */
+/* The first name that is the beginning or the end of what was given, or the other way round: "opt"
+ * for "optimizer", "script" for "train_script". */
 static const char *longer_or_shorter(const char *given, const char *const *names, size_t count)
 {
     enum { FEWEST = 3 };

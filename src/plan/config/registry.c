@@ -12,7 +12,8 @@ enum { LONGEST_FILE = 64 << 20 };
 
 static const struct field top_rows[] = {
     {"models", FIELD_OTHER, .expected = "an object of repositories",
-     .schema = "{'type': 'object', 'minProperties': 1, 'additionalProperties': {'$ref': '#/$defs/repository'}}",
+     .schema = "{'type': 'object', 'minProperties': 1, 'additionalProperties': {'$ref': "
+               "'#/$defs/repository'}}",
      .initial = "needed", .help = "a repository's name leads to what is known of it"},
 };
 
@@ -42,7 +43,8 @@ static void read_root(const struct source *source, const char *folder, struct re
     json_object_foreach((json_t *)models, name, json)
     {
         AUTO_FREE char *place = json_path_key(path, name);
-        registry_read_repo(source, place, folder, name, json, &registry->repos[registry->repo_count++]);
+        registry_read_repo(source, place, folder, name, json,
+                           &registry->repos[registry->repo_count++]);
     }
 }
 
@@ -66,7 +68,8 @@ bool registry_read(const char *path, struct registry *out, struct problems *prob
     return false;
 }
 
-bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems)
+bool registry_parse(const char *file, const char *text, size_t length, struct registry *out,
+                    struct problems *problems)
 {
     *out = (struct registry){.file = mem_strdup(file)};
     struct err err = {0};

@@ -1,5 +1,5 @@
-/* registry: the JSON file that describes repositories, models, hyperparameters and log patterns (the study's
- * models_config.json, and tare's additions). Every problem is reported at once. */
+/* registry: the JSON file that describes repositories, models, hyperparameters and log patterns
+ * (the study's models_config.json, and tare's additions). Every problem is reported at once. */
 #ifndef TARE_PLAN_CONFIG_REGISTRY_H
 #define TARE_PLAN_CONFIG_REGISTRY_H
 
@@ -17,10 +17,12 @@
 struct registry_metric {
     char *name;
     char *pattern;
-    enum goal goal; /* as the registry says it; GOAL_UNKNOWN: it does not (goal_of then goes by the name) */
+    /* as the registry says it; GOAL_UNKNOWN: it does not (goal_of then goes by the name) */
+    enum goal goal;
 };
 
-/* A mark's name and what is printed when what it names begins and when it ends: patterns, one of them may be NULL. */
+/* A mark's name and what is printed when what it names begins and when it ends: patterns, one of
+ * them may be NULL. */
 struct registry_mark {
     char *name;
     char *start;
@@ -30,7 +32,7 @@ struct registry_mark {
 /* One hyperparameter that a step changes. */
 struct registry_change {
     char *name;
-    bool scales;       /* by factor, if low <= the result <= high; else it becomes value */
+    bool scales; /* by factor, if low <= the result <= high; else it becomes value */
     double factor, low, high;
     struct value value;
 };
@@ -54,19 +56,19 @@ struct registry_source {
 
 /* A file or folder that a training reads. */
 struct registry_data {
-    char *path; /* as given: seen from the repository */
-    char *get;  /* how a person gets it, or NULL */
+    char *path;          /* as given: seen from the repository */
+    char *get;           /* how a person gets it, or NULL */
     uint64_t size_bytes; /* 0: not said */
     struct strv models;  /* that need it; none: all */
 };
 
-/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a version is as PEP 440
- * says, "" or NULL: any will do. */
+/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a
+ * version is as PEP 440 says, "" or NULL: any will do. */
 struct registry_modules {
     struct strv names;
     struct strv wanted; /* of the version of each name */
     char *python;       /* of the interpreter's version, or NULL */
-    char *get; /* how a person installs them, or NULL */
+    char *get;          /* how a person installs them, or NULL */
     struct strv models; /* as above */
 };
 
@@ -81,7 +83,8 @@ enum {
     FAIL_ON_ALL = FAIL_ON_SHELL_MESSAGE | FAIL_ON_OOM_KILL | FAIL_ON_MEMBER_SIGNAL
 };
 
-/* When one model's training has succeeded, besides exit code and patterns. All zero: none of it is asked for. */
+/* When one model's training has succeeded, besides exit code and patterns. All zero: none of it is
+ * asked for. */
 struct success_rules {
     enum metrics_rule metrics;
     unsigned fail_on;
@@ -94,25 +97,27 @@ struct registry_model_rule {
     enum metrics_rule metrics;
 };
 
-/* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
- * */
+/* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to
+ * the working folder. */
 struct repo {
     char *name;
     char *json_path; /* $.models["name"] */
     char *path;
     char *path_given; /* as it stands in the registry, or NULL */
     bool path_exists;
-    bool located; /* path and train_script are given, so that they can be looked for */
-    bool broken;  /* there is a mistake in it, which was told: what stands here is not all */
+    bool located;       /* path and train_script are given, so that they can be looked for */
+    bool broken;        /* there is a mistake in it, which was told: what stands here is not all */
     char *train_script; /* as given: a path in the repository, or a name to find on PATH */
     struct strv models;
     char *model_flag; /* NULL: a model's name is not passed */
     struct param *params;
     size_t param_count;
-    size_t launcher_end;       /* the number of words of required_args up to the end of the key "launcher" */
-    struct strv required_args; /* each text of "required_args" split at blanks (as in "-d d2a"); lists as they are */
-    struct strv env;           /* NAME=VALUE */
-    struct strv path_prepend;  /* absolute: relative to the registry's folder, then to path */
+    /* the number of words of required_args up to the end of the key "launcher" */
+    size_t launcher_end;
+    /* each text of "required_args" split at blanks (as in "-d d2a"); lists as they are */
+    struct strv required_args;
+    struct strv env;                 /* NAME=VALUE */
+    struct strv path_prepend;        /* absolute: relative to the registry's folder, then to path */
     char *python, *venv, *conda_env; /* at most one of them */
     struct strv command_prefix;
     struct registry_metric *metrics;
@@ -128,8 +133,9 @@ struct repo {
     size_t module_count;
     bool memory_snapshot;
     struct strv success; /* patterns, all of which must match; default none */
-    struct strv errors;  /* patterns, none of which may match; default: the head of a Python traceback */
-    bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
+    /* patterns, none of which may match; default: the head of a Python traceback */
+    struct strv errors;
+    bool exit_code_required;        /* default true: "exit_code": "required" | "ignored" */
     enum metrics_rule metrics_rule; /* default any; of models that have none of their own: */
     struct registry_model_rule *model_rules;
     size_t model_rule_count;
@@ -147,7 +153,8 @@ struct registry {
 
 /* False when a problem of severity error was added; what could be read is in out all the same. */
 bool registry_read(const char *path, struct registry *out, struct problems *problems);
-bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems);
+bool registry_parse(const char *file, const char *text, size_t length, struct registry *out,
+                    struct problems *problems);
 void registry_fini(struct registry *registry);
 
 struct registry_mark registry_mark_copy(const struct registry_mark *mark);
@@ -155,7 +162,8 @@ void registry_marks_fini(struct registry_mark *marks, size_t count); /* frees th
 
 struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *step);
 void registry_oom_step_fini(struct registry_oom_step *step);
-void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count); /* frees the array too */
+/* frees the array too */
+void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count);
 
 /* The reference of every key in Markdown. */
 void registry_describe(struct text *out);
@@ -164,12 +172,14 @@ json_t *registry_schema(void); /* JSON Schema of it; a new reference */
 const struct repo *registry_find(const struct registry *registry, const char *name);
 const struct param *repo_param(const struct repo *repo, const char *name);
 
-/* Names of a hyperparameter that is a training's random seed: seed, random_seed, manual_seed, in any case. */
+/* Names of a hyperparameter that is a training's random seed: seed, random_seed, manual_seed, in
+ * any case. */
 bool param_name_is_seed(const char *name);
 const struct param *repo_seed(const struct repo *repo); /* the first of these; NULL: none */
 struct success_rules repo_rules(const struct repo *repo, const char *model);
 
-/* {metrics, fail_on, cpu_only, reads_checkpoints}: a new reference. From NULL come rules that ask for nothing. */
+/* {metrics, fail_on, cpu_only, reads_checkpoints}: a new reference. From NULL come rules that ask
+ * for nothing. */
 json_t *success_rules_to_json(const struct success_rules *rules);
 struct success_rules success_rules_from_json(const json_t *json);
 

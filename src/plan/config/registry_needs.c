@@ -32,8 +32,10 @@ static const struct field data_rows[] = {
 };
 
 static const struct field modules_rows[] = {
-    {"modules", FIELD_TEXTS, offsetof(struct registry_modules, names), .initial = "needed, or `python`",
-     .help = "Python modules that the interpreter must be able to import, such as torch, with the version as pip "
+    {"modules", FIELD_TEXTS, offsetof(struct registry_modules, names),
+     .initial = "needed, or `python`",
+     .help = "Python modules that the interpreter must be able to import, such as torch, with the "
+             "version as pip "
              "writes it: torch>=2.6,<3"},
     {"python", FIELD_TEXT, offsetof(struct registry_modules, python), .initial = "any",
      .help = "the version that the interpreter must have, such as >=3.8"},
@@ -47,14 +49,15 @@ const struct field_table registry_source_table = FIELD_TABLE("`source`", source_
 const struct field_table registry_data_table = FIELD_TABLE("A row of `data`", data_rows);
 const struct field_table registry_modules_table = FIELD_TABLE("A row of `requires`", modules_rows);
 
-static void check_given(const struct source *source, const char *path, const json_t *json, const char *key,
-                        const char *what)
+static void check_given(const struct source *source, const char *path, const json_t *json,
+                        const char *key, const char *what)
 {
     if (!json_get(json, key))
         field_error(source, path, "'%s' is missing: %s", key, what);
 }
 
-static void check_plain(const struct source *source, const char *path, const json_t *json, const char *key)
+static void check_plain(const struct source *source, const char *path, const json_t *json,
+                        const char *key)
 {
     const char *text = json_get_text(json, key);
     if (!text || utf8_is_printable(text, strlen(text)))
@@ -63,10 +66,12 @@ static void check_plain(const struct source *source, const char *path, const jso
     field_refuse(source, place, key, "a string without control characters", json_get(json, key));
 }
 
-/* git takes an address that begins with '-' for an option, and one with "::" for a program to run. */
+/* git takes an address that begins with '-' for an option, and one with "::" for a program to
+ * run. */
 static bool is_address(const char *url)
 {
-    static const char *const beginnings[] = {"https://", "http://", "ssh://", "git://", "git@", NULL};
+    static const char *const beginnings[] = {"https://", "http://", "ssh://",
+                                             "git://",   "git@",    NULL};
     for (const char *c = url; *c; c++)
         if (isspace((unsigned char)*c))
             return false;
@@ -84,7 +89,8 @@ static bool is_commit(const char *commit)
     return commit[length] == '\0' && (length == SHA1_DIGITS || length == SHA256_DIGITS);
 }
 
-static void read_source(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_source(const struct source *source, const char *path, const json_t *json,
+                        struct repo *out)
 {
     AUTO_FREE char *place = NULL;
     const json_t *given = field_object(source, path, json, "source", &place);
@@ -98,7 +104,8 @@ static void read_source(const struct source *source, const char *path, const jso
     AUTO_FREE char *url = json_path_key(place, "url");
     AUTO_FREE char *commit = json_path_key(place, "commit");
     if (to->url && !is_address(to->url))
-        field_refuse(source, url, "url", "an address that git clones (https://..., ssh://..., git@...)",
+        field_refuse(source, url, "url",
+                     "an address that git clones (https://..., ssh://..., git@...)",
                      json_get(given, "url"));
     if (to->commit && !is_commit(to->commit))
         field_refuse(source, commit, "commit", "the 40 (or 64) hexadecimal digits of a commit",
@@ -114,7 +121,8 @@ static void check_models(const struct source *source, const char *path, const st
         registry_check_model(source, place, "models", *item, repo);
 }
 
-static void read_data_row(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_data_row(const struct source *source, const char *path, const json_t *json,
+                          struct repo *out)
 {
     struct registry_data *row = &out->data[out->data_count++];
     fields_check_keys(source, path, json, &registry_data_table, UNKNOWN_ARE_WARNINGS, NULL);
@@ -140,16 +148,18 @@ static bool is_module(const char *name)
     return !begins;
 }
 
-/* Comparisons joined by commas, as in ">=2.6, <3". What PEP 440 asks of the version itself is checked by the
- * interpreter that compares it. */
+/* Comparisons joined by commas, as in ">=2.6, <3". What PEP 440 asks of the version itself is
+ * checked by the interpreter that compares it. */
 static bool is_specifier(const char *text)
 {
-    static const char version_chars[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.*+!-_";
+    static const char version_chars[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.*+!-_";
     static const char *const operators[] = {"===", "==", "!=", ">=", "<=", "~=", ">", "<"};
     for (;; text++) {
         size_t i = 0;
         text += strspn(text, " ");
-        while (i < sizeof operators / sizeof *operators && strncmp(text, operators[i], strlen(operators[i])) != 0)
+        while (i < sizeof operators / sizeof *operators &&
+               strncmp(text, operators[i], strlen(operators[i])) != 0)
             i++;
         if (i == sizeof operators / sizeof *operators)
             return false;
@@ -165,15 +175,17 @@ static bool is_specifier(const char *text)
     }
 }
 
-static void check_want(const struct source *source, const char *path, const char *key, const char *text,
-                       const char *want)
+static void check_want(const struct source *source, const char *path, const char *key,
+                       const char *text, const char *want)
 {
     if (*want && !is_specifier(want))
-        field_error(source, path, "'%s': '%s': '%s' is not a version specifier such as >=2.6,<3", key, text, want);
+        field_error(source, path, "'%s': '%s': '%s' is not a version specifier such as >=2.6,<3",
+                    key, text, want);
 }
 
 /* One text of "modules", "torch>=2.6", becomes a name and what is wanted. */
-static void split_module(const struct source *source, const char *path, struct registry_modules *row, size_t index)
+static void split_module(const struct source *source, const char *path,
+                         struct registry_modules *row, size_t index)
 {
     char *text = row->names.items[index];
     size_t length = strcspn(text, "<>=!~");
@@ -189,7 +201,8 @@ static void split_module(const struct source *source, const char *path, struct r
     free(text);
 }
 
-static void read_modules_row(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_modules_row(const struct source *source, const char *path, const json_t *json,
+                             struct repo *out)
 {
     struct registry_modules *row = &out->modules[out->module_count++];
     fields_check_keys(source, path, json, &registry_modules_table, UNKNOWN_ARE_WARNINGS, NULL);
@@ -208,10 +221,12 @@ static void read_modules_row(const struct source *source, const char *path, cons
     check_models(source, path, &row->models, out);
 }
 
-typedef void read_row(const struct source *source, const char *path, const json_t *json, struct repo *out);
+typedef void read_row(const struct source *source, const char *path, const json_t *json,
+                      struct repo *out);
 
 /* The rows of a list, which has room for them after this: NULL when there are none. */
-static const json_t *find_list(const struct source *source, const char *path, const json_t *json, const char *key)
+static const json_t *find_list(const struct source *source, const char *path, const json_t *json,
+                               const char *key)
 {
     const json_t *list = json_get(json, key);
     if (!list || (json_is_array(list) && json_array_size(list) <= MOST_ITEMS))
@@ -221,8 +236,8 @@ static const json_t *find_list(const struct source *source, const char *path, co
     return NULL;
 }
 
-static void read_list(const struct source *source, const char *path, const char *key, const json_t *list,
-                      read_row *read, struct repo *out)
+static void read_list(const struct source *source, const char *path, const char *key,
+                      const json_t *list, read_row *read, struct repo *out)
 {
     AUTO_FREE char *place = json_path_key(path, key);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -235,7 +250,8 @@ static void read_list(const struct source *source, const char *path, const char 
     }
 }
 
-void registry_read_needs(const struct source *source, const char *path, const json_t *json, struct repo *out)
+void registry_read_needs(const struct source *source, const char *path, const json_t *json,
+                         struct repo *out)
 {
     read_source(source, path, json, out);
     const json_t *data = find_list(source, path, json, "data");

@@ -14,15 +14,18 @@ static const double WHOLE_LIMIT = 9007199254740992.0;
 
 static const struct field step_rows[] = {
     {"scale", FIELD_OTHER, .expected = "an object of factors",
-     .schema = "{'type': 'object', 'additionalProperties': {'type': 'number', 'minimum': 0.001, 'maximum': 1000, "
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'number', 'minimum': 0.001, "
+               "'maximum': 1000, "
                "'not': {'const': 1}}}",
      .initial = "none",
-     .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; integers "
+     .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such "
+             "as 0.5; integers "
              "are rounded down"},
-    {"set", FIELD_OTHER, .expected = "an object of values", .schema = FIELD_SCALARS, .initial = "none",
-     .help = "a hyperparameter's name leads to its new value"},
+    {"set", FIELD_OTHER, .expected = "an object of values", .schema = FIELD_SCALARS,
+     .initial = "none", .help = "a hyperparameter's name leads to its new value"},
     {"bounds", FIELD_OTHER, .expected = "an object of [low, high]",
-     .schema = "{'type': 'object', 'additionalProperties': {'type': 'array', 'minItems': 2, 'maxItems': 2, 'items': "
+     .schema = "{'type': 'object', 'additionalProperties': {'type': 'array', 'minItems': 2, "
+               "'maxItems': 2, 'items': "
                "{'type': 'number'}}}",
      .initial = "the range of each hyperparameter",
      .help = "what scaling may lead to; a step that would lead beyond is not taken"},
@@ -30,15 +33,15 @@ static const struct field step_rows[] = {
      .help = "words added to the command, such as [\"--amp\"]"},
     {"env", FIELD_NAMES_TO_TEXTS, offsetof(struct registry_oom_step, env), .initial = "none",
      .help = "environment variables that are set"},
-    {"times", FIELD_INT, offsetof(struct registry_oom_step, times), .low = 1, .high = MOST_TIMES, .initial = "1",
-     .help = "how often the step may be taken, before the next one comes"},
+    {"times", FIELD_INT, offsetof(struct registry_oom_step, times), .low = 1, .high = MOST_TIMES,
+     .initial = "1", .help = "how often the step may be taken, before the next one comes"},
 };
 
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
 
 /* The hyperparameter of this name; NULL: there is none, which is told. */
-static const struct param *find_param(const struct source *source, const char *path, const struct repo *repo,
-                                      const char *name)
+static const struct param *find_param(const struct source *source, const char *path,
+                                      const struct repo *repo, const char *name)
 {
     const struct param *param = repo_param(repo, name);
     if (param)
@@ -60,8 +63,8 @@ static struct registry_change *add_change(struct registry_oom_step *step, const 
     return change;
 }
 
-static void read_factor(const struct source *source, const char *path, const struct param *param, const json_t *json,
-                        struct registry_oom_step *step)
+static void read_factor(const struct source *source, const char *path, const struct param *param,
+                        const json_t *json, struct registry_oom_step *step)
 {
     double factor = json_number_value(json);
     if (param->type >= PARAM_CHOICE) {
@@ -81,26 +84,30 @@ static void read_factor(const struct source *source, const char *path, const str
     change->scales = true;
     change->factor = factor;
     change->low = param->has_range ? param->low : param->type == PARAM_INT ? 1 : -HUGE_VAL;
-    change->high = param->has_range ? param->high : param->type == PARAM_INT ? WHOLE_LIMIT : HUGE_VAL;
+    change->high = param->has_range           ? param->high
+                   : param->type == PARAM_INT ? WHOLE_LIMIT
+                                              : HUGE_VAL;
     if (param->type == PARAM_INT && fabs(change->high) > WHOLE_LIMIT)
         change->high = WHOLE_LIMIT;
 }
 
-static void read_value(const struct source *source, const char *path, const struct param *param, const json_t *json,
-                       struct registry_oom_step *step)
+static void read_value(const struct source *source, const char *path, const struct param *param,
+                       const json_t *json, struct registry_oom_step *step)
 {
     static const char *const expected[] = {[PARAM_INT] = "an integer",
                                            [PARAM_FLOAT] = "a number",
                                            [PARAM_CHOICE] = "one of its choices",
-                                           [PARAM_BOOL] = "no value here (a bool can be given by args)",
+                                           [PARAM_BOOL] =
+                                               "no value here (a bool can be given by args)",
                                            [PARAM_TEXT] = "a string"};
     struct value value = {0};
     bool scalar = value_from_json(json, &value);
-    bool fits =
-        scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
-                   : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
-                   : param->type == PARAM_TEXT  ? value.kind == VALUE_TEXT
-                                                : param->type == PARAM_CHOICE && registry_has_choice(param, &value));
+    bool fits = scalar &&
+                (param->type == PARAM_INT     ? value.kind == VALUE_INT
+                 : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
+                 : param->type == PARAM_TEXT
+                     ? value.kind == VALUE_TEXT
+                     : param->type == PARAM_CHOICE && registry_has_choice(param, &value));
     if (!fits) {
         field_refuse(source, path, param->name, expected[param->type], json);
         value_fini(&value);
@@ -112,12 +119,13 @@ static void read_value(const struct source *source, const char *path, const stru
 /* Where changes go to, and how each is read. */
 struct changes {
     const struct repo *repo;
-    void (*read)(const struct source *source, const char *path, const struct param *param, const json_t *json,
-                 struct registry_oom_step *step);
+    void (*read)(const struct source *source, const char *path, const struct param *param,
+                 const json_t *json, struct registry_oom_step *step);
     struct registry_oom_step *step;
 };
 
-static void read_change(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
+static void read_change(const struct source *source, const char *path, const char *name,
+                        const json_t *json, void *out)
 {
     const struct changes *changes = out;
     const struct param *param = find_param(source, path, changes->repo, name);
@@ -125,12 +133,14 @@ static void read_change(const struct source *source, const char *path, const cha
     EACH (change, changes->step->changes, changes->step->change_count)
         twice |= strcmp(change->name, name) == 0;
     if (twice)
-        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is both scaled and set", name);
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
+                            "'%s' is both scaled and set", name);
     else if (param)
         changes->read(source, path, param, json, changes->step);
 }
 
-static void read_bounds(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
+static void read_bounds(const struct source *source, const char *path, const char *name,
+                        const json_t *json, void *out)
 {
     struct registry_oom_step *step = out;
     const json_t *low = json_array_get(json, 0), *high = json_array_get(json, 1);
@@ -150,8 +160,8 @@ static void read_bounds(const struct source *source, const char *path, const cha
                         "bounds of '%s', which this step does not scale, have no effect", name);
 }
 
-static void read_step(const struct source *source, const char *path, const json_t *json, const struct repo *repo,
-                      struct registry_oom_step *out)
+static void read_step(const struct source *source, const char *path, const json_t *json,
+                      const struct repo *repo, struct registry_oom_step *out)
 {
     size_t errors = source->problems->errors;
     *out = (struct registry_oom_step){.times = 1};
@@ -161,16 +171,21 @@ static void read_step(const struct source *source, const char *path, const json_
     }
     fields_check_keys(source, path, json, &registry_oom_table, UNKNOWN_ARE_WARNINGS, NULL);
     fields_read(source, path, json, &registry_oom_table, out);
-    out->changes = mem_array(json_object_size(json_get(json, "scale")) + json_object_size(json_get(json, "set")) + 1,
+    out->changes = mem_array(json_object_size(json_get(json, "scale")) +
+                                 json_object_size(json_get(json, "set")) + 1,
                              sizeof *out->changes);
-    fields_each(source, path, json, "scale", read_change, &(struct changes){repo, read_factor, out});
+    fields_each(source, path, json, "scale", read_change,
+                &(struct changes){repo, read_factor, out});
     fields_each(source, path, json, "set", read_change, &(struct changes){repo, read_value, out});
     fields_each(source, path, json, "bounds", read_bounds, out);
-    if (out->change_count + out->args.count + out->env.count == 0 && source->problems->errors == errors)
-        field_error(source, path, "a step that changes nothing: it needs one of scale, set, args and env");
+    if (out->change_count + out->args.count + out->env.count == 0 &&
+        source->problems->errors == errors)
+        field_error(source, path,
+                    "a step that changes nothing: it needs one of scale, set, args and env");
 }
 
-void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out)
+void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json,
+                             struct repo *out)
 {
     const json_t *steps = json_get(json, "oom_steps");
     AUTO_FREE char *place = json_path_key(path, "oom_steps");
@@ -183,7 +198,8 @@ void registry_read_oom_steps(const struct source *source, const char *path, cons
     out->oom_steps = mem_array(json_array_size(steps) + 1, sizeof *out->oom_steps);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         AUTO_FREE char *item = json_path_index(place, i);
-        read_step(source, item, json_array_get(steps, i), out, &out->oom_steps[out->oom_step_count++]);
+        read_step(source, item, json_array_get(steps, i), out,
+                  &out->oom_steps[out->oom_step_count++]);
     }
 }
 

@@ -12,12 +12,12 @@
 
 enum { LONGEST_NAME = 100, MOST_MODELS = 10000, PRINTED_NAME_LONGEST = 60, PRINTED_NAMES_MOST = 8 };
 
-/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left
- * there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a
- * launcher's prefix ("[rank0]: "). Behind other words it is quoted: a program that logs an exception which it handled
- * goes on. */
-#define DEFAULT_ERROR_PATTERN                                                                                          \
-    "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"                                               \
+/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a
+ * progress bar left there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where
+ * it had been longer), or behind a launcher's prefix ("[rank0]: "). Behind other words it is
+ * quoted: a program that logs an exception which it handled goes on. */
+#define DEFAULT_ERROR_PATTERN                                            \
+    "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|" \
     "(?:\\]:?\\s*|[^\\s\"'(])Traceback \\(most recent call last\\):\\s*$"
 
 static const char *const exit_codes[] = {"required", "ignored", NULL};
@@ -30,27 +30,33 @@ struct row {
     struct repo *repo;
 };
 
-/* Read into struct row, and into struct repo: two tables, so that offsets belong to one struct each. */
+/* Read into struct row, and into struct repo: two tables, so that offsets belong to one struct
+ * each. */
 static const struct field row_rows[] = {
     {"path", FIELD_TEXT, offsetof(struct row, path), .initial = "needed",
-     .help =
-         "the repository's folder: relative to the registry's folder, then to the working folder, then to the folder "
-         "that holds mutation/ with the registry; ~/ is the home"},
+     .help = "the repository's folder: relative to the registry's folder, then to the working "
+             "folder, then to the folder "
+             "that holds mutation/ with the registry; ~/ is the home"},
     {"path_prepend", FIELD_TEXTS, offsetof(struct row, path_prepend), .initial = "none",
      .help = "folders put before PATH: relative to the registry's folder, then to the repository"},
-    {"exit_code", FIELD_NAME, offsetof(struct row, exit_code), .names = exit_codes, .initial = "required",
-     .help = "required: a training that exits with anything but 0 has failed; ignored: only the patterns decide"},
+    {"exit_code", FIELD_NAME, offsetof(struct row, exit_code), .names = exit_codes,
+     .initial = "required",
+     .help = "required: a training that exits with anything but 0 has failed; ignored: only the "
+             "patterns decide"},
 };
 
 static const struct field repo_rows[] = {
     {"train_script", FIELD_TEXT, offsetof(struct repo, train_script), .initial = "needed",
      .help = "what is started: a path in the repository, or a name found on PATH"},
-    {"model_flag", FIELD_TEXT, offsetof(struct repo, model_flag), .initial = "none: the model's name is not passed",
+    {"model_flag", FIELD_TEXT, offsetof(struct repo, model_flag),
+     .initial = "none: the model's name is not passed",
      .help = "the option before the model's name, such as -n"},
     {"python", FIELD_TEXT, offsetof(struct repo, python), .initial = "none",
-     .help = "interpreter that runs train_script: a path seen from the repository, or a name found on PATH"},
+     .help = "interpreter that runs train_script: a path seen from the repository, or a name found "
+             "on PATH"},
     {"venv", FIELD_TEXT, offsetof(struct repo, venv), .initial = "none",
-     .help = "folder of a Python virtual environment, seen from the repository; its interpreter runs train_script"},
+     .help = "folder of a Python virtual environment, seen from the repository; its interpreter "
+             "runs train_script"},
     {"conda_env", FIELD_TEXT, offsetof(struct repo, conda_env), .initial = "none",
      .help = "name or folder of a conda environment; its interpreter runs train_script"},
     {"command_prefix", FIELD_LIST, offsetof(struct repo, command_prefix), .initial = "none",
@@ -62,53 +68,62 @@ static const struct field repo_rows[] = {
              "TARE_MEMORY_SNAPSHOT; see docs/reference/memory.md"},
     {"success", FIELD_PATTERNS, offsetof(struct repo, success), .initial = "none",
      .help = "patterns that must all match a line of the output"},
-    {"errors", FIELD_PATTERNS, offsetof(struct repo, errors), .initial = "the head of a Python traceback",
+    {"errors", FIELD_PATTERNS, offsetof(struct repo, errors),
+     .initial = "the head of a Python traceback",
      .help = "patterns none of which may match a line of the output; [] for none"},
 };
 
 static const struct field other_rows[] = {
     {"models", FIELD_OTHER, .expected = "a list of names",
-     .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 10000, 'uniqueItems': true, 'items': " FIELD_STRING "}",
+     .schema = "{'type': 'array', 'minItems': 1, 'maxItems': 10000, 'uniqueItems': true, "
+               "'items': " FIELD_STRING "}",
      .initial = "needed", .help = "the models the repository trains"},
     {"supported_hyperparams", FIELD_OTHER, .expected = "an object of hyperparameters",
-     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}", .initial = "none",
-     .help = "what can be set and mutated, in the order of the command line"},
+     .schema = "{'type': 'object', 'additionalProperties': {'$ref': '#/$defs/hyperparameter'}}",
+     .initial = "none", .help = "what can be set and mutated, in the order of the command line"},
     {"required_args", FIELD_OTHER, .expected = "an object of strings or lists of strings",
-     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': "
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [{'type': 'string'}, {'type': "
+               "'array', 'items': "
                "{'type': 'string'}}]}}",
      .initial = "none",
-     .help = "words that every command gets; a string is split at blanks; the names are free; a word that is "
-             "{name}, or ends with ={name}, gets the value of a hyperparameter without a flag; options follow the "
+     .help = "words that every command gets; a string is split at blanks; the names are free; a "
+             "word that is "
+             "{name}, or ends with ={name}, gets the value of a hyperparameter without a flag; "
+             "options follow the "
              "last word, or precede a bare `--`, except one in `launcher`"},
     FIELD_OBJECT_ROW("performance_metrics", "none", "numbers to take from the output"),
     {"marks", FIELD_OTHER, .expected = "an object of regular expressions or objects",
-     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/mark'}]}}",
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING
+               ", {'$ref': '#/$defs/mark'}]}}",
      .initial = "none",
-     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins "
+     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the "
+             "line that begins "
              "one, or to an object with start and end"},
     {"oom_steps", FIELD_OTHER, .expected = "a list of steps",
      .schema = "{'type': 'array', 'maxItems': 20, 'items': {'$ref': '#/$defs/oom_step'}}",
      .initial = "none: no retry when the GPU is too small",
-     .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/reference/running.md"},
+     .help = "what a retry may change after the GPU's memory ran out, in this order; see "
+             "docs/reference/running.md"},
 };
 
 static const struct field needs_rows[] = {
     FIELD_OBJECT_ROW("source", "not said", "where the repository comes from"),
     {"data", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}", .initial = "none",
-     .help = "files and folders that a training reads"},
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/data'}}",
+     .initial = "none", .help = "files and folders that a training reads"},
     {"requires", FIELD_OTHER, .expected = "a list of objects",
-     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}", .initial = "none",
-     .help = "Python modules that a training imports"},
+     .schema = "{'type': 'array', 'maxItems': 1000, 'items': {'$ref': '#/$defs/requires'}}",
+     .initial = "none", .help = "Python modules that a training imports"},
 };
 
 static const struct field metrics_rows[] = {
     {"log_patterns", FIELD_OTHER, .expected = "an object of regular expressions",
-     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING ", {'$ref': '#/$defs/metric'}]}}",
+     .schema = "{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_STRING
+               ", {'$ref': '#/$defs/metric'}]}}",
      .initial = "none",
-     .help =
-         "a metric's name leads to a pattern; the last match counts, its first group or else all of it; `named:` and "
-         "names, most wanted first, search the number by its printed name instead"},
+     .help = "a metric's name leads to a pattern; the last match counts, its first group or else "
+             "all of it; `named:` and "
+             "names, most wanted first, search the number by its printed name instead"},
 };
 
 /* A metric that is more than a pattern. */
@@ -120,23 +135,28 @@ struct metric_row {
 static const struct field metric_rows[] = {
     {"pattern", FIELD_TEXT, offsetof(struct metric_row, pattern), .initial = "needed",
      .help = "the regular expression, or `named:` and names"},
-    {"goal", FIELD_NAME, offsetof(struct metric_row, goal), .names = goal_names, .initial = "what its name says",
-     .help = "whether less or more of the metric is better"},
+    {"goal", FIELD_NAME, offsetof(struct metric_row, goal), .names = goal_names,
+     .initial = "what its name says", .help = "whether less or more of the metric is better"},
 };
 
 const struct field_table registry_where_table =
     FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
-const struct field_table registry_command_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
-const struct field_table registry_trains_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
+const struct field_table registry_command_table =
+    FIELD_TABLE("An entry of `models`: the command", repo_rows);
+const struct field_table registry_trains_table =
+    FIELD_TABLE("An entry of `models`: what it trains", other_rows);
 const struct field_table registry_needs_table =
     FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
-const struct field_table registry_metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
-const struct field_table registry_metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
+const struct field_table registry_metrics_table =
+    FIELD_TABLE("`performance_metrics`", metrics_rows);
+const struct field_table registry_metric_table =
+    FIELD_TABLE("A metric of `log_patterns`", metric_rows);
 
 static void check_keys(const struct source *source, const char *path, const json_t *json)
 {
-    const struct field_table *const tables[] = {&registry_where_table, &registry_command_table, &registry_trains_table,
-                                                &registry_needs_table, &registry_rules_table};
+    const struct field_table *const tables[] = {&registry_where_table, &registry_command_table,
+                                                &registry_trains_table, &registry_needs_table,
+                                                &registry_rules_table};
     struct field all[64];
     struct field_table table = {.rows = all};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
@@ -145,8 +165,10 @@ static void check_keys(const struct source *source, const char *path, const json
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
 
-/* Repository and model make the name of an experiment's folder, where the planner puts '_' for what does not fit. */
-static bool check_name(const struct source *source, const char *path, const char *what, const char *name)
+/* Repository and model make the name of an experiment's folder, where the planner puts '_' for what
+ * does not fit. */
+static bool check_name(const struct source *source, const char *path, const char *what,
+                       const char *name)
 {
     const char *wrong = NULL;
     if (!*name)
@@ -156,12 +178,13 @@ static bool check_name(const struct source *source, const char *path, const char
     if (!wrong && !utf8_is_printable(name, strlen(name)))
         wrong = "holds a control character";
     if (wrong)
-        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s",
+                            what, wrong);
     return !wrong;
 }
 
-/* The folder that given means, seen from the first base where it is there, else from bases[0]; ends with NULL, "" is
- * the working folder. */
+/* The folder that given means, seen from the first base where it is there, else from bases[0]; ends
+ * with NULL, "" is the working folder. */
 static char *find_folder(const char *const *bases, const char *given, bool *exists)
 {
     char *first = NULL;
@@ -181,8 +204,9 @@ static char *find_folder(const char *const *bases, const char *given, bool *exis
     return first;
 }
 
-/* In the study the registry is mutation/models_config.json, and its paths are as seen from the folder
- * that holds mutation/. Not where every user can write: a repository's commands are run. NULL: not so. */
+/* In the study the registry is mutation/models_config.json, and its paths are as seen from the
+ * folder that holds mutation/. Not where every user can write: a repository's commands are run.
+ * NULL: not so. */
 static char *study_folder(const char *registry_folder)
 {
     AUTO_FREE char *name = fs_basename(registry_folder);
@@ -201,11 +225,13 @@ static void find_folders(const char *registry_folder, const struct row *row, str
     const char *const more_bases[] = {base, out->path, "", study, NULL};
     for (size_t i = 0; i < row->path_prepend.count; i++) {
         bool exists;
-        strv_add_owned(&out->path_prepend, find_folder(more_bases, row->path_prepend.items[i], &exists));
+        strv_add_owned(&out->path_prepend,
+                       find_folder(more_bases, row->path_prepend.items[i], &exists));
     }
 }
 
-static void read_models(const struct source *source, const char *path, const json_t *json, struct strv *models)
+static void read_models(const struct source *source, const char *path, const json_t *json,
+                        struct strv *models)
 {
     const json_t *list = json_object_get(json, "models");
     if (!list) {
@@ -229,12 +255,14 @@ static void read_models(const struct source *source, const char *path, const jso
     }
 }
 
-static void read_param(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
+static void read_param(const struct source *source, const char *path, const char *name,
+                       const json_t *json, void *out)
 {
     struct repo *repo = out;
     if (strcmp(name, "all") == 0)
-        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
-                            "a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one");
+        problems_add_at_key(
+            source->problems, SEVERITY_ERROR, source->doc, path,
+            "a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one");
     registry_read_param(source, path, name, json, &repo->params[repo->param_count++]);
 }
 
@@ -248,8 +276,8 @@ static void split_words(const char *text, struct strv *words)
     }
 }
 
-static void read_required_arg(const struct source *source, const char *path, const char *name, const json_t *json,
-                              void *repo)
+static void read_required_arg(const struct source *source, const char *path, const char *name,
+                              const json_t *json, void *repo)
 {
     struct repo *out = repo;
     const struct field row = {.key = name, .kind = FIELD_LIST};
@@ -264,7 +292,8 @@ static void read_required_arg(const struct source *source, const char *path, con
 }
 
 /* "named: loss, train_loss": each of letters, digits and what joins them. */
-static bool check_names(const struct source *source, const char *path, const char *name, const char *names)
+static bool check_names(const struct source *source, const char *path, const char *name,
+                        const char *names)
 {
     static const char digits[] = "0123456789", joiners[] = " _-./@";
     size_t count = 1;
@@ -278,23 +307,28 @@ static bool check_names(const struct source *source, const char *path, const cha
         }
         if (letters == 0 || length > PRINTED_NAME_LONGEST)
             return field_error(source, path,
-                               "'%s': expected names after '" PATTERN_NAMED "', as 'named: val_loss, eval_loss'", name);
+                               "'%s': expected names after '" PATTERN_NAMED
+                               "', as 'named: val_loss, eval_loss'",
+                               name);
         at += length;
         if (!*at)
             break;
     }
     return count <= PRINTED_NAMES_MOST ||
-           field_error(source, path, "'%s': more than %d names after '" PATTERN_NAMED "'", name, PRINTED_NAMES_MOST);
+           field_error(source, path, "'%s': more than %d names after '" PATTERN_NAMED "'", name,
+                       PRINTED_NAMES_MOST);
 }
 
-static bool check_metric(const struct source *source, const char *path, const char *name, const char *pattern)
+static bool check_metric(const struct source *source, const char *path, const char *name,
+                         const char *pattern)
 {
     if (strncmp(pattern, PATTERN_NAMED, strlen(PATTERN_NAMED)) == 0)
         return check_names(source, path, name, pattern + strlen(PATTERN_NAMED));
     return field_check_pattern(source, path, name, pattern);
 }
 
-static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json, void *repo)
+static void read_metric(const struct source *source, const char *path, const char *name,
+                        const json_t *json, void *repo)
 {
     struct repo *out = repo;
     struct metric_row row = {.goal = -1};
@@ -314,40 +348,48 @@ static void read_metric(const struct source *source, const char *path, const cha
         out->metrics[out->metric_count++] =
             (struct registry_metric){.name = mem_strdup(name), .pattern = steal_ptr(row.pattern)};
     free(row.pattern);
-    if (row.goal >= 0 && out->metric_count && strcmp(out->metrics[out->metric_count - 1].name, name) == 0)
+    if (row.goal >= 0 && out->metric_count &&
+        strcmp(out->metrics[out->metric_count - 1].name, name) == 0)
         goal_parse(goal_names[row.goal], &out->metrics[out->metric_count - 1].goal);
 }
 
-static void read_metrics(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_metrics(const struct source *source, const char *path, const json_t *json,
+                         struct repo *out)
 {
     AUTO_FREE char *metrics_path = NULL;
     const json_t *metrics = field_object(source, path, json, "performance_metrics", &metrics_path);
     if (!metrics)
         return;
-    fields_check_keys(source, metrics_path, metrics, &registry_metrics_table, UNKNOWN_ARE_WARNINGS, NULL);
-    out->metrics = mem_array(json_object_size(json_get(metrics, "log_patterns")), sizeof *out->metrics);
+    fields_check_keys(source, metrics_path, metrics, &registry_metrics_table, UNKNOWN_ARE_WARNINGS,
+                      NULL);
+    out->metrics =
+        mem_array(json_object_size(json_get(metrics, "log_patterns")), sizeof *out->metrics);
     fields_each(source, metrics_path, metrics, "log_patterns", read_metric, out);
 }
 
-static void check_interpreters(const struct source *source, const char *path, const struct repo *repo)
+static void check_interpreters(const struct source *source, const char *path,
+                               const struct repo *repo)
 {
     const char *first = repo->python ? "python" : repo->venv ? "venv" : NULL;
     const char *second = repo->conda_env ? "conda_env" : repo->python && repo->venv ? "venv" : NULL;
     if (!first || !second)
         return;
     AUTO_FREE char *place = json_path_key(path, second);
-    problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                        "'%s' and '%s' exclude each other: at most one of python, venv and conda_env", first, second);
+    problems_add_at_key(
+        source->problems, SEVERITY_ERROR, source->doc, place,
+        "'%s' and '%s' exclude each other: at most one of python, venv and conda_env", first,
+        second);
 }
 
-static void check_needed(const struct source *source, const char *path, const json_t *json, const char *key)
+static void check_needed(const struct source *source, const char *path, const json_t *json,
+                         const char *key)
 {
     if (!json_get(json, key))
         field_error(source, path, "'%s' is missing", key);
 }
 
-static void read_rows(const struct source *source, const char *path, const char *folder, const json_t *json,
-                      struct repo *out)
+static void read_rows(const struct source *source, const char *path, const char *folder,
+                      const json_t *json, struct repo *out)
 {
     struct row row = {0};
     fields_read(source, path, json, &registry_where_table, &row);
@@ -361,11 +403,12 @@ static void read_rows(const struct source *source, const char *path, const char 
         strv_add(&out->errors, DEFAULT_ERROR_PATTERN);
 }
 
-void registry_read_repo(const struct source *source, const char *path, const char *folder, const char *name,
-                        const json_t *json, struct repo *out)
+void registry_read_repo(const struct source *source, const char *path, const char *folder,
+                        const char *name, const json_t *json, struct repo *out)
 {
     size_t errors = source->problems->errors;
-    *out = (struct repo){.name = mem_strdup(name), .json_path = mem_strdup(path), .exit_code_required = true};
+    *out = (struct repo){
+        .name = mem_strdup(name), .json_path = mem_strdup(path), .exit_code_required = true};
     check_name(source, path, "repository", name);
     if (json_is_object(json)) {
         check_keys(source, path, json);
@@ -374,7 +417,8 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_rows(source, path, folder, json, out);
         check_interpreters(source, path, out);
         read_models(source, path, json, &out->models);
-        out->params = mem_array(json_object_size(json_get(json, "supported_hyperparams")), sizeof *out->params);
+        out->params = mem_array(json_object_size(json_get(json, "supported_hyperparams")),
+                                sizeof *out->params);
         fields_each(source, path, json, "supported_hyperparams", read_param, out);
         fields_each(source, path, json, "required_args", read_required_arg, out);
         read_metrics(source, path, json, out);
@@ -393,12 +437,14 @@ void registry_read_repo(const struct source *source, const char *path, const cha
 
 void registry_repo_fini(struct repo *repo)
 {
-    char *const texts[] = {repo->name,       repo->json_path, repo->path, repo->path_given, repo->train_script,
-                           repo->model_flag, repo->python,    repo->venv, repo->conda_env};
+    char *const texts[] = {repo->name,       repo->json_path,    repo->path,
+                           repo->path_given, repo->train_script, repo->model_flag,
+                           repo->python,     repo->venv,         repo->conda_env};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
-    struct strv *const lists[] = {&repo->models,         &repo->required_args, &repo->env,   &repo->path_prepend,
-                                  &repo->command_prefix, &repo->success,       &repo->errors};
+    struct strv *const lists[] = {&repo->models,       &repo->required_args,  &repo->env,
+                                  &repo->path_prepend, &repo->command_prefix, &repo->success,
+                                  &repo->errors};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         strv_fini(lists[i]);
     for (size_t i = 0; i < repo->param_count; i++)

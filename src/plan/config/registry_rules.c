@@ -10,13 +10,15 @@ static const struct field mark_rows[] = {
     {"start", FIELD_PATTERN, offsetof(struct registry_mark, start), .initial = "none",
      .help = "of the line that is printed when one begins; its first group is the label"},
     {"end", FIELD_PATTERN, offsetof(struct registry_mark, end), .initial = "none",
-     .help = "of the line that is printed when one has ended, such as the line with an epoch's results; its first "
+     .help = "of the line that is printed when one has ended, such as the line with an epoch's "
+             "results; its first "
              "group is the label"},
 };
 
 const struct field_table registry_mark_table = FIELD_TABLE("A row of `marks`", mark_rows);
 
-static void read_mark(const struct source *source, const char *path, const char *name, const json_t *json, void *out)
+static void read_mark(const struct source *source, const char *path, const char *name,
+                      const json_t *json, void *out)
 {
     struct repo *repo = out;
     struct registry_mark mark = {0};
@@ -31,9 +33,11 @@ static void read_mark(const struct source *source, const char *path, const char 
         fields_check_keys(source, path, json, &registry_mark_table, UNKNOWN_ARE_WARNINGS, NULL);
         fields_read(source, path, json, &registry_mark_table, &mark);
         if (!json_get(json, "start") && !json_get(json, "end"))
-            field_error(source, path, "'%s': neither 'start' nor 'end': at least one of them is needed", name);
+            field_error(source, path,
+                        "'%s': neither 'start' nor 'end': at least one of them is needed", name);
     } else {
-        field_refuse(source, path, name, "a regular expression or an object with 'start' and 'end'", json);
+        field_refuse(source, path, name, "a regular expression or an object with 'start' and 'end'",
+                     json);
     }
     if (!good_name || (!mark.start && !mark.end)) {
         free(mark.start);
@@ -44,7 +48,8 @@ static void read_mark(const struct source *source, const char *path, const char 
     repo->marks[repo->mark_count++] = mark;
 }
 
-void registry_read_marks(const struct source *source, const char *path, const json_t *json, struct repo *out)
+void registry_read_marks(const struct source *source, const char *path, const json_t *json,
+                         struct repo *out)
 {
     out->marks = mem_array(json_object_size(json_get(json, "marks")), sizeof *out->marks);
     fields_each(source, path, json, "marks", read_mark, out);
@@ -52,7 +57,8 @@ void registry_read_marks(const struct source *source, const char *path, const js
 
 struct registry_mark registry_mark_copy(const struct registry_mark *mark)
 {
-    return (struct registry_mark){mem_strdup(mark->name), mem_strdup(mark->start), mem_strdup(mark->end)};
+    return (struct registry_mark){mem_strdup(mark->name), mem_strdup(mark->start),
+                                  mem_strdup(mark->end)};
 }
 
 void registry_marks_fini(struct registry_mark *marks, size_t count)
@@ -71,43 +77,55 @@ static const char *const metrics_names[] = {
 static const struct {
     const char *name;
     unsigned flag;
-} causes[] = {
-    {"shell_message", FAIL_ON_SHELL_MESSAGE}, {"oom_kill", FAIL_ON_OOM_KILL}, {"member_signal", FAIL_ON_MEMBER_SIGNAL}};
+} causes[] = {{"shell_message", FAIL_ON_SHELL_MESSAGE},
+              {"oom_kill", FAIL_ON_OOM_KILL},
+              {"member_signal", FAIL_ON_MEMBER_SIGNAL}};
 
 #define CAUSES (sizeof causes / sizeof *causes)
 
 static const struct field rows[] = {
     {"metrics", FIELD_OTHER,
-     .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
-     .schema = "{'anyOf': [{'enum': ['any', 'required', 'optional']}, {'type': 'object', 'additionalProperties': "
+     .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to "
+                 "one of these",
+     .schema = "{'anyOf': [{'enum': ['any', 'required', 'optional']}, {'type': 'object', "
+               "'additionalProperties': "
                "{'enum': ['any', 'required', 'optional']}}]}",
      .initial = "any",
-     .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; "
+     .help = "which of `log_patterns` must have matched for a success: any: at least one, where "
+             "there are any; "
              "required: all; optional: none"},
-    {"fail_on", FIELD_OTHER, .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
-     .schema = "{'type': 'array', 'items': {'enum': ['shell_message', 'oom_kill', 'member_signal']}}",
+    {"fail_on", FIELD_OTHER,
+     .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
+     .schema =
+         "{'type': 'array', 'items': {'enum': ['shell_message', 'oom_kill', 'member_signal']}}",
      .initial = "all three",
-     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill "
+     .help = "what fails a training that exits with 0: a shell's line that a signal ended a "
+             "program of it; a kill "
              "for want of memory in its cgroup; an orphan of it that a signal ended"},
     {"cpu_models", FIELD_LIST, offsetof(struct repo, cpu_models), .initial = "none",
      .help = "models that use no GPU: that they did not is no evidence"},
     {"reads_checkpoints", FIELD_BOOL, offsetof(struct repo, reads_checkpoints), .initial = "false",
-     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are "
+     .help = "the training is meant to read checkpoints that are older than itself (pretrained "
+             "weights): they are "
              "not named"},
 };
 
-const struct field_table registry_rules_table = FIELD_TABLE("An entry of `models`: what else success is", rows);
+const struct field_table registry_rules_table =
+    FIELD_TABLE("An entry of `models`: what else success is", rows);
 
-void registry_check_model(const struct source *source, const char *path, const char *key, const char *model,
-                          const struct repo *repo)
+void registry_check_model(const struct source *source, const char *path, const char *key,
+                          const char *model, const struct repo *repo)
 {
     if (strv_has(&repo->models, model))
         return;
-    AUTO_FREE char *nearest = problem_nearest(model, (const char *const *)repo->models.items, repo->models.count);
-    field_error(source, path, "'%s': '%s' is none of the repository's models%s", key, model, nearest);
+    AUTO_FREE char *nearest =
+        problem_nearest(model, (const char *const *)repo->models.items, repo->models.count);
+    field_error(source, path, "'%s': '%s' is none of the repository's models%s", key, model,
+                nearest);
 }
 
-static void read_rule(const struct source *source, const char *path, const json_t *json, enum metrics_rule *out)
+static void read_rule(const struct source *source, const char *path, const json_t *json,
+                      enum metrics_rule *out)
 {
     const char *name = json_string_value(json);
     for (int i = 0; name && metrics_names[i]; i++)
@@ -118,8 +136,8 @@ static void read_rule(const struct source *source, const char *path, const json_
     field_refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
 }
 
-static void read_model_rule(const struct source *source, const char *path, const char *model, const json_t *json,
-                            void *out)
+static void read_model_rule(const struct source *source, const char *path, const char *model,
+                            const json_t *json, void *out)
 {
     struct repo *repo = out;
     struct registry_model_rule *to = &repo->model_rules[repo->model_rule_count++];
@@ -128,7 +146,8 @@ static void read_model_rule(const struct source *source, const char *path, const
     read_rule(source, path, json, &to->metrics);
 }
 
-static void read_metrics_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_metrics_rules(const struct source *source, const char *path, const json_t *json,
+                               struct repo *out)
 {
     const json_t *given = json_get(json, "metrics");
     AUTO_FREE char *place = json_path_key(path, "metrics");
@@ -139,7 +158,8 @@ static void read_metrics_rules(const struct source *source, const char *path, co
         read_rule(source, place, given, &out->metrics_rule);
 }
 
-static void read_fail_on(const struct source *source, const char *path, const json_t *json, struct repo *out)
+static void read_fail_on(const struct source *source, const char *path, const json_t *json,
+                         struct repo *out)
 {
     const json_t *given = json_get(json, "fail_on");
     AUTO_FREE char *place = json_path_key(path, "fail_on");
@@ -159,7 +179,8 @@ static void read_fail_on(const struct source *source, const char *path, const js
     }
 }
 
-void registry_read_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
+void registry_read_rules(const struct source *source, const char *path, const json_t *json,
+                         struct repo *out)
 {
     out->metrics_rule = METRICS_ANY;
     out->fail_on = FAIL_ON_ALL;
@@ -197,17 +218,17 @@ json_t *success_rules_to_json(const struct success_rules *rules)
     EACH (cause, causes, CAUSES)
         if (rules->fail_on & cause->flag)
             json_array_append_new(fail_on, json_string(cause->name));
-    return json_pack("{s:s, s:o, s:o*, s:o*}", "metrics", metrics_names[rules->metrics], "fail_on", fail_on, "cpu_only",
-                     rules->cpu_only ? json_true() : NULL, "reads_checkpoints",
+    return json_pack("{s:s, s:o, s:o*, s:o*}", "metrics", metrics_names[rules->metrics], "fail_on",
+                     fail_on, "cpu_only", rules->cpu_only ? json_true() : NULL, "reads_checkpoints",
                      rules->reads_checkpoints ? json_true() : NULL);
 }
 
 struct success_rules success_rules_from_json(const json_t *json)
 {
     /* Plans made before there were rules hold none, and keep to none. */
-    struct success_rules rules = {.cpu_only = !json || json_is_true(json_object_get(json, "cpu_only")),
-                                  .reads_checkpoints =
-                                      !json || json_is_true(json_object_get(json, "reads_checkpoints"))};
+    struct success_rules rules = {
+        .cpu_only = !json || json_is_true(json_object_get(json, "cpu_only")),
+        .reads_checkpoints = !json || json_is_true(json_object_get(json, "reads_checkpoints"))};
     const char *metrics = json_get_text(json, "metrics");
     const json_t *fail_on = json_object_get(json, "fail_on");
     for (int i = 0; metrics && metrics_names[i]; i++)

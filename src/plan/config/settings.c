@@ -34,7 +34,8 @@ static void enter_place(struct setting *set, char *place)
 
 static bool is_known_key(const char *key);
 
-/* A key that is not there, on the way to another: most likely misspelt when one that is there is near. */
+/* A key that is not there, on the way to another: most likely misspelt when one that is there is
+ * near. */
 static bool check_new_key(const struct setting *set, const json_t *object, const char *key)
 {
     AUTO_FREE const char **names = mem_array(json_object_size(object), sizeof *names);
@@ -53,7 +54,8 @@ static bool check_new_key(const struct setting *set, const json_t *object, const
 }
 
 /* The element of a list that a step of the path names; NULL: told. */
-static bool find_index(const struct setting *set, const json_t *list, const char *step, size_t *index)
+static bool find_index(const struct setting *set, const json_t *list, const char *step,
+                       size_t *index)
 {
     size_t count = json_array_size(list);
     char *end = NULL;
@@ -61,9 +63,10 @@ static bool find_index(const struct setting *set, const json_t *list, const char
     *index = given;
     if (given < count && end && !*end)
         return true;
-    AUTO_FREE char *why = count ? mem_printf("%s is a list of %zu: a place from 0 to %zu is needed, not '%s'",
-                                             set->place, count, count - 1, step)
-                                : mem_printf("%s is an empty list", set->place);
+    AUTO_FREE char *why =
+        count ? mem_printf("%s is a list of %zu: a place from 0 to %zu is needed, not '%s'",
+                           set->place, count, count - 1, step)
+              : mem_printf("%s is an empty list", set->place);
     return refuse(set, why);
 }
 
@@ -94,7 +97,8 @@ static bool put(struct setting *set, const struct strv *steps, json_t *value)
                 json_object_set_new(at, step, next = json_object());
         } else {
             AUTO_FREE char *shown = field_shown(at),
-                           *why = mem_printf("%s is %s, so there is no '%s' in it", set->place, shown, step);
+                           *why = mem_printf("%s is %s, so there is no '%s' in it", set->place,
+                                             shown, step);
             refuse(set, why);
             break;
         }
@@ -111,11 +115,13 @@ static json_t *read_value(const char *text)
     return value ? value : json_string(text);
 }
 
-/* One PATH=VALUE: keys and places in lists, from 0, with dots between; VALUE is JSON, else a string. False: told. */
+/* One PATH=VALUE: keys and places in lists, from 0, with dots between; VALUE is JSON, else a
+ * string. False: told. */
 static bool settings_set(struct json_doc *doc, const char *assignment, struct problems *problems)
 {
     const char *equals = strchr(assignment, '=');
-    AUTO_FREE char *path = mem_strndup(assignment, equals ? (size_t)(equals - assignment) : strlen(assignment));
+    AUTO_FREE char *path =
+        mem_strndup(assignment, equals ? (size_t)(equals - assignment) : strlen(assignment));
     AUTO_STRV struct strv steps = {0};
     bool empty = false;
     for (const char *from = path;; from += strcspn(from, ".") + 1) {
@@ -133,8 +139,9 @@ static bool settings_set(struct json_doc *doc, const char *assignment, struct pr
         if (good)
             json_doc_override(doc, set.place);
     } else {
-        refuse(&set, equals && !empty ? "the value is not UTF-8"
-                                      : "expected PATH=VALUE, such as experiments.0.hyperparameters.epochs=3");
+        refuse(&set, equals && !empty
+                         ? "the value is not UTF-8"
+                         : "expected PATH=VALUE, such as experiments.0.hyperparameters.epochs=3");
     }
     json_decref(value);
     free(set.place);
@@ -142,7 +149,8 @@ static bool settings_set(struct json_doc *doc, const char *assignment, struct pr
 }
 
 /* The settings of one object that an option goes over. */
-static void override_key(struct json_doc *doc, const char *path, json_t *object, const char *key, json_t *value)
+static void override_key(struct json_doc *doc, const char *path, json_t *object, const char *key,
+                         json_t *value)
 {
     AUTO_FREE char *place = json_path_key(path, key);
     json_object_set(object, key, value);
@@ -155,7 +163,8 @@ static bool is_zero(const json_t *value)
 }
 
 /* The foreground of a parallel entry may state how often the entry runs, none of the others. */
-static void override_entry(struct json_doc *doc, const char *path, json_t *entry, const char *key, json_t *value)
+static void override_entry(struct json_doc *doc, const char *path, json_t *entry, const char *key,
+                           json_t *value)
 {
     bool is_runs = strcmp(key, "runs_per_config") == 0;
     const json_t *given = json_is_object(entry) ? json_get(entry, key) : NULL;
@@ -179,7 +188,8 @@ static void override_everywhere(struct json_doc *doc, const char *key, json_t *v
 }
 
 /* False: told. */
-static bool apply_changes(const struct settings_changes *changes, struct json_doc *doc, struct problems *problems)
+static bool apply_changes(const struct settings_changes *changes, struct json_doc *doc,
+                          struct problems *problems)
 {
     bool good = true;
     if (!json_is_object(doc->root))
@@ -192,7 +202,8 @@ static bool apply_changes(const struct settings_changes *changes, struct json_do
         override_everywhere(doc, "max_retries", json_integer(changes->max_retries));
     if (changes->governor)
         override_everywhere(doc, "governor", json_string(changes->governor));
-    AUTO_FREE char *mode = changes->cooldown ? mem_printf("tare.cooldown.mode=%s", changes->cooldown) : NULL;
+    AUTO_FREE char *mode =
+        changes->cooldown ? mem_printf("tare.cooldown.mode=%s", changes->cooldown) : NULL;
     return (!mode || settings_set(doc, mode, problems)) && good;
 }
 
@@ -212,33 +223,42 @@ struct top {
 };
 
 static const struct field top_rows[] = {
-    {"experiment_name", FIELD_TEXT, offsetof(struct top, name), .initial = "none", .help = "a name for the run"},
-    {"mode", FIELD_NAME, offsetof(struct top, global.mode), .names = global_modes, .initial = "mutation",
+    {"experiment_name", FIELD_TEXT, offsetof(struct top, name), .initial = "none",
+     .help = "a name for the run"},
+    {"mode", FIELD_NAME, offsetof(struct top, global.mode), .names = global_modes,
+     .initial = "mutation",
      .help = "the mode of entries that say none; mixed: each entry says its own"},
-    {"runs_per_config", FIELD_INT, offsetof(struct top, global.runs), .high = 1000000, .initial = "1",
-     .help = "how many experiments an entry makes that says none; 0: none"},
+    {"runs_per_config", FIELD_INT, offsetof(struct top, global.runs), .high = 1000000,
+     .initial = "1", .help = "how many experiments an entry makes that says none; 0: none"},
     SETTINGS_SEEDS_ROW("none"),
-    {"max_retries", FIELD_INT, offsetof(struct top, global.max_retries), .high = 1000, .initial = "2",
-     .help = "how often a failed experiment is tried again"},
+    {"max_retries", FIELD_INT, offsetof(struct top, global.max_retries), .high = 1000,
+     .initial = "2", .help = "how often a failed experiment is tried again"},
     {"governor", FIELD_TEXT, offsetof(struct top, global.governor), .initial = "left alone",
      .help = "CPU frequency governor during an experiment, such as performance"},
     {"timeout", FIELD_DURATION, offsetof(struct top, global.timeout_s), .initial = "0",
      .help = "longest time of one attempt; 0: no limit"},
     {"gpu_memory_limit", FIELD_TEXT, offsetof(struct top, global.gpu_limit), .initial = "none",
-     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "
+     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the "
+             "CUDA driver "
              "refuses more, and shows a GPU of that size"},
-    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct top, global.track_gpu_memory), .initial = "where it can be",
-     .help = "count every byte that a training allocates on its GPUs: true demands it, false leaves the driver's "
+    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct top, global.track_gpu_memory),
+     .initial = "where it can be",
+     .help = "count every byte that a training allocates on its GPUs: true demands it, false "
+             "leaves the driver's "
              "samples; a limit counts in any case"},
-    {"seed", FIELD_INT, offsetof(struct top, seed), .high = 9007199254740991.0, .initial = "a fresh one, recorded",
+    {"seed", FIELD_INT, offsetof(struct top, seed), .high = 9007199254740991.0,
+     .initial = "a fresh one, recorded",
      .help = "the seed of all drawing: the same seed gives the same plan on every machine"},
     {"use_deduplication", FIELD_BOOL, offsetof(struct top, deduplicate), .initial = "false",
-     .help = "never draw what a row of historical_csvs has for the same repository, model and mode"},
+     .help =
+         "never draw what a row of historical_csvs has for the same repository, model and mode"},
     {"historical_csvs", FIELD_TEXTS, offsetof(struct top, historical_csvs), .initial = "none",
-     .help = "summary.csv files of earlier runs, relative to the settings file, then to the working folder"},
+     .help = "summary.csv files of earlier runs, relative to the settings file, then to the "
+             "working folder"},
     {"registry", FIELD_TEXT, offsetof(struct top, registry),
      .initial = "`models_config.json` or `registry.json`, where one is found",
-     .help = "the registry, relative to the settings file, then to the working folder; --config goes over it"},
+     .help = "the registry, relative to the settings file, then to the working folder; --config "
+             "goes over it"},
     {"experiments", FIELD_OTHER, .expected = "a list of objects", .initial = "needed",
      .schema = "{'type': 'array', 'minItems': 1, 'items': {'$ref': '#/$defs/entry'}}",
      .help = "what to run, in this order"},
@@ -270,8 +290,8 @@ static const struct misplaced not_at_top[] = {
     {NULL, NULL},
 };
 
-static void read_entries(const struct source *source, const json_t *root, const struct level *global,
-                         struct settings *settings)
+static void read_entries(const struct source *source, const json_t *root,
+                         const struct level *global, struct settings *settings)
 {
     const json_t *list = json_object_get(root, "experiments");
     if (!list) {
@@ -310,13 +330,14 @@ static void read_root(const struct source *source, const json_t *root, struct se
         return;
     }
     if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {
-        field_error(
-            source, "$",
-            "this is a registry, not settings: it says what can be run, by 'models', and nothing of what to run, "
-            "by 'experiments'");
+        field_error(source, "$",
+                    "this is a registry, not settings: it says what can be run, by 'models', and "
+                    "nothing of what to run, "
+                    "by 'experiments'");
         return;
     }
-    struct top top = {.global = {.mode = WRITTEN_NONE, .runs = 1, .max_retries = 2}, .seed = UNSAID};
+    struct top top = {.global = {.mode = WRITTEN_NONE, .runs = 1, .max_retries = 2},
+                      .seed = UNSAID};
     fields_read(source, "$", root, &top_table, &top);
     fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_FREE, not_at_top);
     if (top.global.governor)
@@ -345,14 +366,15 @@ static bool read_document(struct settings *settings, bool strict, struct problem
     return problems->errors == errors;
 }
 
-static bool read_changed(const struct settings_changes *changes, struct settings *settings, struct problems *problems)
+static bool read_changed(const struct settings_changes *changes, struct settings *settings,
+                         struct problems *problems)
 {
     bool good = apply_changes(changes, &settings->doc, problems);
     return read_document(settings, changes->strict, problems) && good;
 }
 
-bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
-                           struct problems *problems)
+bool settings_read_changed(const char *path, const struct settings_changes *changes,
+                           struct settings *out, struct problems *problems)
 {
     settings_set_defaults(out);
     out->file = mem_strdup(path);
@@ -369,8 +391,9 @@ bool settings_read(const char *path, struct settings *out, struct problems *prob
     return settings_read_changed(path, &(struct settings_changes){0}, out, problems);
 }
 
-bool settings_parse_changed(const char *file, const char *text, size_t length, const struct settings_changes *changes,
-                            struct settings *out, struct problems *problems)
+bool settings_parse_changed(const char *file, const char *text, size_t length,
+                            const struct settings_changes *changes, struct settings *out,
+                            struct problems *problems)
 {
     settings_set_defaults(out);
     out->file = mem_strdup(file);
@@ -382,7 +405,8 @@ bool settings_parse_changed(const char *file, const char *text, size_t length, c
     return read_changed(changes, out, problems);
 }
 
-bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out,
+                    struct problems *problems)
 {
     return settings_parse_changed(file, text, length, &(struct settings_changes){0}, out, problems);
 }
@@ -402,8 +426,11 @@ void settings_fini(struct settings *settings)
     *settings = (struct settings){0};
 }
 
-const char *const job_mode_names[] = {
-    [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_GRID] = "grid", [MODE_LIST] = "list", NULL};
+const char *const job_mode_names[] = {[MODE_MUTATION] = "mutation",
+                                      [MODE_DEFAULT] = "default",
+                                      [MODE_GRID] = "grid",
+                                      [MODE_LIST] = "list",
+                                      NULL};
 
 const char *mode_name(enum mode mode)
 {
@@ -420,7 +447,8 @@ bool mode_from_name(const char *name, enum mode *out)
     return false;
 }
 
-/* An entry may be a comment, and one of mode parallel names no model: none of its keys is needed always. */
+/* An entry may be a comment, and one of mode parallel names no model: none of its keys is needed
+ * always. */
 static const struct field_object objects[] = {
     {"settings", UNKNOWN_ARE_FREE, true, {&top_table}},
     {"entry", UNKNOWN_ARE_FREE, false, {&settings_entry_table}},
@@ -459,21 +487,22 @@ static json_t *cooldown_json(const char *mode)
     return mode ? json_pack("{s:{s:s}}", "cooldown", "mode", mode) : NULL;
 }
 
-/* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any
- * other. What is wrong in them is left to the planner, which knows the names; only then is there no file to point at.
- * */
+/* The flags become a settings file and go the way of one, so a run made of flags keeps its
+ * settings.json like any other. What is wrong in them is left to the planner, which knows the
+ * names; only then is there no file to point at. */
 void settings_from_flags(const char *repo, const char *model, const char *mutate,
                          const struct settings_changes *changes, struct settings *out)
 {
-    /* The settings file that says the same as the flags. A flag that is not UTF-8 cannot be in JSON:
-     * it is left out here. */
+    /* The settings file that says the same as the flags. A flag that is not UTF-8 cannot be in
+     * JSON: it is left out here. */
     int64_t runs = changes->has_runs ? changes->runs : 1;
-    json_t *root = json_pack("{s:o*, s:o*, s:o*, s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "governor",
-                             changes->governor ? json_string(changes->governor) : NULL, "max_retries",
-                             changes->has_max_retries ? json_integer(changes->max_retries) : NULL, "tare",
-                             cooldown_json(changes->cooldown), "experiments", "repo", json_string(repo), "model",
-                             json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
-                             mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
+    json_t *root = json_pack(
+        "{s:o*, s:o*, s:o*, s:[{s:o*, s:o*, s:s, s:o*, s:I}]}", "governor",
+        changes->governor ? json_string(changes->governor) : NULL, "max_retries",
+        changes->has_max_retries ? json_integer(changes->max_retries) : NULL, "tare",
+        cooldown_json(changes->cooldown), "experiments", "repo", json_string(repo), "model",
+        json_string(model), "mode", mode_name(mutate ? MODE_MUTATION : MODE_DEFAULT), "mutate",
+        mutate ? json_string(mutate) : NULL, "runs_per_config", (json_int_t)runs);
     AUTO_TEXT struct text text = {0};
     json_print_pretty(root, &text);
     json_decref(root);

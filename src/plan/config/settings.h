@@ -1,6 +1,6 @@
-/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's additions under one key
- * "tare". Names of repositories, models and hyperparameters are checked against the registry by the planner (plan/),
- * not here. */
+/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's
+ * additions under one key "tare". Names of repositories, models and hyperparameters are checked
+ * against the registry by the planner (plan/), not here. */
 #ifndef TARE_PLAN_CONFIG_SETTINGS_H
 #define TARE_PLAN_CONFIG_SETTINGS_H
 
@@ -8,9 +8,9 @@
 #include "base/strv.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "plan/config/problem.h"
 #include "machine/contain/contain.h"
 #include "machine/gpu/ledger.h"
+#include "plan/config/problem.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ struct setting_point {
 /* "seeds": each combination is run once with each of them. */
 struct setting_seeds {
     char *json_path; /* of what said it; NULL: nothing is said */
-    int64_t *items; /* NULL: from 1 to count */
+    int64_t *items;  /* NULL: from 1 to count */
     size_t count;
 };
 
@@ -47,14 +47,17 @@ struct job_settings {
     char *json_path; /* of the object that said it */
     char *repo;
     char *model;
-    enum mode mode;               /* not PARALLEL */
-    struct strv mutate;           /* names, or "all"; empty in mutation mode: all */
-    struct setting_param *params; /* "hyperparameters"; of mode list those of the first point, borrowed */
+    enum mode mode;     /* not PARALLEL */
+    struct strv mutate; /* names, or "all"; empty in mutation mode: all */
+    /* "hyperparameters"; of mode list those of the first point, borrowed */
+    struct setting_param *params;
     size_t param_count;
     struct setting_point *points; /* mode list */
     size_t point_count;
-    struct gpu_limit gpu_limit;           /* of each GPU's memory: its own over the entry's over the file's */
-    enum setting_switch track_gpu_memory; /* followed, also without a limit; unsaid: where it can be */
+    /* of each GPU's memory: its own over the entry's over the file's */
+    struct gpu_limit gpu_limit;
+    /* followed, also without a limit; unsaid: where it can be */
+    enum setting_switch track_gpu_memory;
 };
 
 /* One entry of "experiments" that runs something; entries that hold only comments are left out. */
@@ -64,20 +67,25 @@ struct entry_settings {
     bool parallel;
     struct job_settings foreground; /* the job itself when not parallel */
     struct job_settings background; /* parallel only */
-    int64_t runs;                 /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
-    struct setting_seeds seeds;   /* over those of the file; of the foreground */
-    int64_t max_retries;          /* entry over global; default 2 */
-    char *governor;               /* entry over global; NULL: left alone */
-    double timeout_s;             /* entry over global; 0: none */
-    double expected_s;            /* how long one of its experiments is expected to take; 0: nothing is said */
-    bool exclusive;               /* entry over global: no other experiment of the run goes on meanwhile */
-    struct reading start_after_s; /* parallel only: the foreground starts so long after the background, loaded or not */
+    /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
+    int64_t runs;
+    struct setting_seeds seeds; /* over those of the file; of the foreground */
+    int64_t max_retries;        /* entry over global; default 2 */
+    char *governor;             /* entry over global; NULL: left alone */
+    double timeout_s;           /* entry over global; 0: none */
+    /* how long one of its experiments is expected to take; 0: nothing is said */
+    double expected_s;
+    /* entry over global: no other experiment of the run goes on meanwhile */
+    bool exclusive;
+    /* parallel only: the foreground starts so long after the background, loaded or not */
+    struct reading start_after_s;
 };
 
 /* UNSAID: blocks where a grid has several settings, else file; a plan has one of the others. */
 enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST, ORDER_UNSAID };
 
-/* A pause that the settings do not state: the plan settles it, which knows whether there is a GPU. */
+/* A pause that the settings do not state: the plan settles it, which knows whether there is a
+ * GPU. */
 #define PAUSE_UNSAID (-1.0)
 
 struct timing {
@@ -98,14 +106,17 @@ struct parallel_timing {
 /* What the guard asks of a GPU before an attempt, and what it does when that is not so. */
 enum preflight_policy { PREFLIGHT_WAIT, PREFLIGHT_REFUSE, PREFLIGHT_GO_ON };
 struct preflight_settings {
-    int policy;                 /* enum preflight_policy */
-    double wait_s;              /* 600: so long for a GPU that is not free; then the attempt begins all the same */
-    double baseline_s;          /* 2: so long the idle GPU is measured before each attempt; 0: not */
+    int policy; /* enum preflight_policy */
+    /* 600: so long for a GPU that is not free; then the attempt begins all the same */
+    double wait_s;
+    /* 2: so long the idle GPU is measured before each attempt; 0: not */
+    double baseline_s;
     uint64_t memory_bytes;      /* 64 MiB: so much above the empty GPU's own use is empty still */
     double utilisation_percent; /* 5 */
-    double band_c;              /* 10: so far above the coolest start of the run an attempt may begin */
-    double temperature_c;       /* 0: no limit of its own */
-    double memory_wait_s;       /* 10: so long after a job for its memory to come back */
+    /* 10: so far above the coolest start of the run an attempt may begin */
+    double band_c;
+    double temperature_c; /* 0: no limit of its own */
+    double memory_wait_s; /* 10: so long after a job for its memory to come back */
 };
 
 /* The pause between trainings, on a GPU. */
@@ -122,7 +133,8 @@ enum calibrate_mode { CALIBRATE_AUTO, CALIBRATE_NEVER, CALIBRATE_SLURM };
 struct guard_settings {
     struct preflight_settings preflight;
     struct cooldown_settings cooldown;
-    double half_width_percent; /* 20: of an energy; above it the energy is evidence "energy_imprecise"; 0: never */
+    /* 20: of an energy; above it the energy is evidence "energy_imprecise"; 0: never */
+    double half_width_percent;
     int calibrate; /* enum calibrate_mode */
 };
 
@@ -130,7 +142,8 @@ struct guard_settings {
 enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
 enum cpu_sets_mode { CPU_SETS_NEAR, CPU_SETS_NONE };
 struct pool_settings {
-    char *gpus;             /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
+    /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
+    char *gpus;
     int64_t per_experiment; /* 1; 0: all of them */
     int isolation;          /* enum isolation, of entries that say nothing */
     int cpu_sets;           /* enum cpu_sets_mode: which processors the jobs of several lanes get */
@@ -139,9 +152,10 @@ struct pool_settings {
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
 struct limits {
     struct job_limits job;
-    double hang_s;          /* "hang_after": so long without a log line, GPU use and CPU use it counts as hung */
+    /* "hang_after": so long without a log line, GPU use and CPU use it counts as hung */
+    double hang_s;
     struct job_private own; /* "private" */
-    uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
+    uint64_t log_bytes;     /* "log_cap"; default 1 GiB: what is over is matched but not kept */
 };
 
 /* What a whole run may use; 0: no budget. */
@@ -156,19 +170,22 @@ struct settings {
     size_t entry_count;
     struct setting_seeds seeds; /* of entries that say none */
     bool deduplicate;
-    struct strv historical_csvs; /* as given: relative to the settings file, then to the working folder */
+    /* as given: relative to the settings file, then to the working folder */
+    struct strv historical_csvs;
     bool has_seed;
     int64_t seed;
     struct timing timing;
     struct parallel_timing parallel;
     enum plan_order order;
-    int64_t warmup_entries; /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
+    /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
+    int64_t warmup_entries;
     struct limits limits;
     struct run_budget budget;
     struct guard_settings guard;
     struct pool_settings pool;
     struct strv environment; /* NAME=VALUE for every job */
-    bool has_tare;           /* with the key "tare" unstated pauses are adaptive, else the study's */
+    /* with the key "tare" unstated pauses are adaptive, else the study's */
+    bool has_tare;
     struct json_doc doc;
 };
 
@@ -186,15 +203,17 @@ struct settings_changes {
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
 
 /* The same with changes, which doc.root then holds too. */
-bool settings_read_changed(const char *path, const struct settings_changes *changes, struct settings *out,
-                           struct problems *problems);
-bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
-bool settings_parse_changed(const char *file, const char *text, size_t length, const struct settings_changes *changes,
-                            struct settings *out, struct problems *problems);
+bool settings_read_changed(const char *path, const struct settings_changes *changes,
+                           struct settings *out, struct problems *problems);
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out,
+                    struct problems *problems);
+bool settings_parse_changed(const char *file, const char *text, size_t length,
+                            const struct settings_changes *changes, struct settings *out,
+                            struct problems *problems);
 
 /* Settings made of flags: -r REPO -m MODEL -mt PARAMS and those of changes, without sets: entry 0
- * only. mutate NULL: default mode. file is NULL, doc holds the settings file that says the same (its
- * file is NULL too: problems then name no place). */
+ * only. mutate NULL: default mode. file is NULL, doc holds the settings file that says the same
+ * (its file is NULL too: problems then name no place). */
 void settings_from_flags(const char *repo, const char *model, const char *mutate,
                          const struct settings_changes *changes, struct settings *out);
 void settings_fini(struct settings *settings);

@@ -20,7 +20,8 @@ static const char *key_meant(const json_t *object, const char *key)
     return NULL;
 }
 
-static char *read_needed_text(const struct source *source, const char *path, const json_t *object, const char *key)
+static char *read_needed_text(const struct source *source, const char *path, const json_t *object,
+                              const char *key)
 {
     const json_t *json = json_object_get(object, key);
     if (!json) {
@@ -35,20 +36,21 @@ static char *read_needed_text(const struct source *source, const char *path, con
     return field_read(source, place, json, &row, &text) ? text : mem_strdup("");
 }
 
-static void add_name(const struct source *source, const char *path, const char *key, const char *name,
-                     struct strv *names)
+static void add_name(const struct source *source, const char *path, const char *key,
+                     const char *name, struct strv *names)
 {
     if (!*name)
         field_error(source, path, "'%s': a name is empty", key);
     else if (strv_has(names, name))
-        problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'%s': '%s' is named twice", key, name);
+        problems_add(source->problems, SEVERITY_WARNING, source->doc, path,
+                     "'%s': '%s' is named twice", key, name);
     else
         strv_add(names, name);
 }
 
 /* "a, b" */
-static void add_names(const struct source *source, const char *path, const char *key, const char *text,
-                      struct strv *names)
+static void add_names(const struct source *source, const char *path, const char *key,
+                      const char *text, struct strv *names)
 {
     for (;;) {
         size_t length = strcspn(text, ",");
@@ -64,8 +66,8 @@ static void add_names(const struct source *source, const char *path, const char 
     }
 }
 
-static void read_mutate(const struct source *source, const char *path, const json_t *json, const char *key,
-                        struct strv *names)
+static void read_mutate(const struct source *source, const char *path, const json_t *json,
+                        const char *key, struct strv *names)
 {
     if (json_is_string(json)) {
         add_names(source, path, key, json_string_value(json), names);
@@ -87,8 +89,8 @@ static void read_mutate(const struct source *source, const char *path, const jso
 }
 
 /* "mutate", or "mutate_params", of a job whose mode is read. */
-static void settings_read_mutates(const struct source *source, const char *path, const json_t *object,
-                                  struct job_settings *job)
+static void settings_read_mutates(const struct source *source, const char *path,
+                                  const json_t *object, struct job_settings *job)
 {
     static const char *const keys[] = {"mutate", "mutate_params"};
     const char *read = NULL;
@@ -98,8 +100,8 @@ static void settings_read_mutates(const struct source *source, const char *path,
         if (job->mode == MODE_GRID || job->mode == MODE_LIST) {
             AUTO_FREE char *place = json_path_key(path, *key);
             problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                                "'%s' is for mode \"mutation\": nothing is drawn in mode \"%s\"", *key,
-                                mode_name(job->mode));
+                                "'%s' is for mode \"mutation\": nothing is drawn in mode \"%s\"",
+                                *key, mode_name(job->mode));
             continue;
         }
         if (job->mode != MODE_MUTATION) {
@@ -117,8 +119,8 @@ static void settings_read_mutates(const struct source *source, const char *path,
 }
 
 /* Everything but what is mutated. */
-static void settings_read_job(const struct source *source, const char *path, const json_t *object, enum mode mode,
-                              struct job_settings *job)
+static void settings_read_job(const struct source *source, const char *path, const json_t *object,
+                              enum mode mode, struct job_settings *job)
 {
     job->json_path = mem_strdup(path);
     job->mode = mode;
@@ -150,99 +152,111 @@ static void settings_job_fini(struct job_settings *job)
 /* Each begins as the one before it does: their places are those of enum written_mode. */
 static const char *const background_modes[] = {"mutation", "nonparallel", "default", NULL};
 static const char *const job_modes[] = {"mutation", "nonparallel", "default", "grid", "list", NULL};
-static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid", "list", "parallel", NULL};
+static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "grid",
+                                          "list",     "parallel",    NULL};
 
-#define JOB_ROWS                                                                                                       \
-    {"repo",                                                                                                           \
-     FIELD_OTHER,                                                                                                      \
-     .expected = "a string",                                                                                           \
-     .schema = FIELD_STRING,                                                                                           \
-     .initial = "needed",                                                                                              \
-     .help = "a repository of the registry"},                                                                          \
-    {                                                                                                                  \
-        "model", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed",                     \
-                              .help = "one of the repository's models"                                                 \
+#define JOB_ROWS                                                                                   \
+    {"repo",                                                                                       \
+     FIELD_OTHER,                                                                                  \
+     .expected = "a string",                                                                       \
+     .schema = FIELD_STRING,                                                                       \
+     .initial = "needed",                                                                          \
+     .help = "a repository of the registry"},                                                      \
+    {                                                                                              \
+        "model", FIELD_OTHER, .expected = "a string", .schema = FIELD_STRING, .initial = "needed", \
+                              .help = "one of the repository's models"                             \
     }
 
-#define FIXED_VALUES                                                                                                   \
-    "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated"
+#define FIXED_VALUES                                                                             \
+    "fixed values; a hyperparameter not named here keeps its default, one that is also mutated " \
+    "is mutated"
 
 /* A list of values is an axis, a list of objects the points. */
-#define SPACE_SCHEMA                                                                                                   \
-    "{'anyOf': [{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_SCALAR ", "                              \
-    "{'type': 'array', 'minItems': 1, 'items': " FIELD_SCALAR "}]}}, "                                                 \
+#define SPACE_SCHEMA                                                                      \
+    "{'anyOf': [{'type': 'object', 'additionalProperties': {'anyOf': [" FIELD_SCALAR ", " \
+    "{'type': 'array', 'minItems': 1, 'items': " FIELD_SCALAR "}]}}, "                    \
     "{'type': 'array', 'minItems': 1, 'items': " FIELD_SCALARS "}]}"
-#define NAMES_SCHEMA "{'anyOf': [" FIELD_STRING ", {'type': 'array', 'minItems': 1, 'items': " FIELD_STRING "}]}"
+#define NAMES_SCHEMA \
+    "{'anyOf': [" FIELD_STRING ", {'type': 'array', 'minItems': 1, 'items': " FIELD_STRING "}]}"
 
-#define HYPERPARAMETERS_ROW(form, meaning)                                                                             \
-    {                                                                                                                  \
-        "hyperparameters", FIELD_OTHER, .expected = "an object of numbers, strings, true, false or null",              \
-                                        .schema = form, .initial = "the registry's defaults", .help = meaning          \
+#define HYPERPARAMETERS_ROW(form, meaning)                                                    \
+    {                                                                                         \
+        "hyperparameters", FIELD_OTHER,                                                       \
+            .expected = "an object of numbers, strings, true, false or null", .schema = form, \
+            .initial = "the registry's defaults", .help = meaning                             \
     }
 
-#define SPACE_HYPERPARAMETERS_ROW                                                                                      \
-    HYPERPARAMETERS_ROW(SPACE_SCHEMA, FIXED_VALUES "; mode grid: a list of values is an axis; "                        \
-                                                   "mode list: a list of such objects, each a point")
+#define SPACE_HYPERPARAMETERS_ROW                                                 \
+    HYPERPARAMETERS_ROW(SPACE_SCHEMA,                                             \
+                        FIXED_VALUES "; mode grid: a list of values is an axis; " \
+                                     "mode list: a list of such objects, each a point")
 
-#define MUTATE_ROWS                                                                                                    \
-    {"mutate",                                                                                                         \
-     FIELD_OTHER,                                                                                                      \
-     .expected = "\"all\", a name, or a list of names",                                                                \
-     .schema = NAMES_SCHEMA,                                                                                           \
-     .initial = "all",                                                                                                 \
-     .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
-    {                                                                                                                  \
-        "mutate_params", FIELD_OTHER, .expected = "as mutate", .schema = NAMES_SCHEMA, .initial = "all",               \
-                                      .help = "another name for mutate"                                                \
+#define MUTATE_ROWS                                                                           \
+    {"mutate",                                                                                \
+     FIELD_OTHER,                                                                             \
+     .expected = "\"all\", a name, or a list of names",                                       \
+     .schema = NAMES_SCHEMA,                                                                  \
+     .initial = "all",                                                                        \
+     .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"}, \
+    {                                                                                         \
+        "mutate_params", FIELD_OTHER, .expected = "as mutate", .schema = NAMES_SCHEMA,        \
+                                      .initial = "all", .help = "another name for mutate"     \
     }
 
-#define RUNS_ROW(fallback)                                                                                             \
-    {                                                                                                                  \
-        "runs_per_config", FIELD_INT, offsetof(struct level, runs), .high = 1000000, .initial = fallback,              \
-                                                                    .help = "how many experiments this entry makes"    \
+#define RUNS_ROW(fallback)                                                                        \
+    {                                                                                             \
+        "runs_per_config", FIELD_INT, offsetof(struct level, runs),                               \
+            .high = 1000000, .initial = fallback, .help = "how many experiments this entry makes" \
     }
 
-#define GPU_LIMIT_ROW(fallback)                                                                                        \
-    {                                                                                                                  \
-        "gpu_memory_limit", FIELD_TEXT, offsetof(struct level, gpu_limit),                                             \
-            .initial = fallback,                                                                                       \
-            .help =                                                                                                    \
-                "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
-                "refuses more, and shows a GPU of that size"                                                           \
+#define GPU_LIMIT_ROW(fallback)                                                                 \
+    {                                                                                           \
+        "gpu_memory_limit", FIELD_TEXT, offsetof(struct level, gpu_limit),                      \
+            .initial = fallback,                                                                \
+            .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or " \
+                    "\"50%\": the CUDA driver "                                                 \
+                    "refuses more, and shows a GPU of that size"                                \
     }
 
-#define MODE_ROW(modes, fallback, meaning)                                                                             \
-    {                                                                                                                  \
-        "mode", FIELD_NAME, offsetof(struct level, mode), .names = modes, .initial = fallback, .help = meaning         \
+#define MODE_ROW(modes, fallback, meaning)                                                     \
+    {                                                                                          \
+        "mode", FIELD_NAME, offsetof(struct level, mode), .names = modes, .initial = fallback, \
+                                                          .help = meaning                      \
     }
 
 static const struct field entry_rows[] = {
     JOB_ROWS,
-    MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
+    MODE_ROW(entry_modes, "the file's mode",
+             "what the entry does; nonparallel is another name for mutation"),
     MUTATE_ROWS,
     SPACE_HYPERPARAMETERS_ROW,
     FIELD_OBJECT_ROW("foreground", "needed in mode parallel", "the training that is measured"),
-    FIELD_OBJECT_ROW("background", "needed in mode parallel",
-                     "the training that loads the GPU meanwhile, started again until the foreground is done"),
+    FIELD_OBJECT_ROW(
+        "background", "needed in mode parallel",
+        "the training that loads the GPU meanwhile, started again until the foreground is done"),
     RUNS_ROW("the foreground's, else the file's"),
     SETTINGS_SEEDS_ROW("the file's"),
-    {"max_retries", FIELD_INT, offsetof(struct level, max_retries), .high = 1000, .initial = "the file's",
-     .help = "how often a failed experiment is tried again"},
+    {"max_retries", FIELD_INT, offsetof(struct level, max_retries), .high = 1000,
+     .initial = "the file's", .help = "how often a failed experiment is tried again"},
     {"governor", FIELD_TEXT, offsetof(struct level, governor), .initial = "the file's",
      .help = "CPU frequency governor during the experiment"},
     {"timeout", FIELD_DURATION, offsetof(struct level, timeout_s), .initial = "the file's",
      .help = "longest time of one attempt; 0: no limit"},
-    {"expected_duration", FIELD_DURATION, offsetof(struct level, expected_s), .initial = "from `historical_csvs`",
-     .help = "how long one of its experiments will take, for order longest-first and the estimate of feasibility"},
+    {"expected_duration", FIELD_DURATION, offsetof(struct level, expected_s),
+     .initial = "from `historical_csvs`",
+     .help = "how long one of its experiments will take, for order longest-first and the estimate "
+             "of feasibility"},
     {"start_after", FIELD_DURATION, offsetof(struct level, start_after_s),
      .initial = "when the background's load has held",
-     .help = "mode parallel: the foreground starts so long after the background, whether that loads the GPU or not; "
+     .help = "mode parallel: the foreground starts so long after the background, whether that "
+             "loads the GPU or not; "
              "`wait`, `hold` and `limit` of `tare.parallel` are ignored"},
-    {"isolation", FIELD_NAME, offsetof(struct level, isolation), .names = isolations, .initial = "that of `tare`",
+    {"isolation", FIELD_NAME, offsetof(struct level, isolation), .names = isolations,
+     .initial = "that of `tare`",
      .help = "exclusive: while one of its experiments runs, no other of the run does"},
     GPU_LIMIT_ROW("the file's"),
-    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct level, track_gpu_memory), .initial = "the file's",
-     .help = "count every byte that the training allocates on its GPUs"},
+    {"track_gpu_memory", FIELD_SWITCH, offsetof(struct level, track_gpu_memory),
+     .initial = "the file's", .help = "count every byte that the training allocates on its GPUs"},
 };
 
 static const struct field foreground_rows[] = {
@@ -262,32 +276,35 @@ static const struct field background_rows[] = {
     GPU_LIMIT_ROW("the entry's"),
 };
 
-const struct field_table settings_entry_table = FIELD_TABLE("An entry of `experiments`", entry_rows);
+const struct field_table settings_entry_table =
+    FIELD_TABLE("An entry of `experiments`", entry_rows);
 const struct field_table settings_foreground_table = FIELD_TABLE("`foreground`", foreground_rows);
 const struct field_table settings_background_table = FIELD_TABLE("`background`", background_rows);
 
 #define AT_THE_TOP   "it belongs at the top of the file"
 #define IN_THE_ENTRY "it belongs beside 'foreground', in the entry itself"
 
-const struct misplaced settings_not_in_entry[] = {{"use_deduplication", AT_THE_TOP},
-                                                  {"historical_csvs", AT_THE_TOP},
-                                                  {"tare", AT_THE_TOP},
-                                                  {"experiments", AT_THE_TOP},
-                                                  {"seed", "the seed of the plan is at the top of the file, the "
-                                                           "seed of a training under 'hyperparameters'"},
-                                                  {NULL, NULL}};
+const struct misplaced settings_not_in_entry[] = {
+    {"use_deduplication", AT_THE_TOP},
+    {"historical_csvs", AT_THE_TOP},
+    {"tare", AT_THE_TOP},
+    {"experiments", AT_THE_TOP},
+    {"seed", "the seed of the plan is at the top of the file, the "
+             "seed of a training under 'hyperparameters'"},
+    {NULL, NULL}};
 const struct misplaced settings_not_in_foreground[] = {{"seeds", IN_THE_ENTRY},
                                                        {"max_retries", IN_THE_ENTRY},
                                                        {"governor", IN_THE_ENTRY},
                                                        {"timeout", IN_THE_ENTRY},
                                                        {NULL, NULL}};
-const struct misplaced settings_not_in_background[] = {{"mutate", "a background is never mutated"},
-                                                       {"mutate_params", "a background is never mutated"},
-                                                       {"runs_per_config", IN_THE_ENTRY},
-                                                       {"max_retries", IN_THE_ENTRY},
-                                                       {"governor", IN_THE_ENTRY},
-                                                       {"timeout", IN_THE_ENTRY},
-                                                       {NULL, NULL}};
+const struct misplaced settings_not_in_background[] = {
+    {"mutate", "a background is never mutated"},
+    {"mutate_params", "a background is never mutated"},
+    {"runs_per_config", IN_THE_ENTRY},
+    {"max_retries", IN_THE_ENTRY},
+    {"governor", IN_THE_ENTRY},
+    {"timeout", IN_THE_ENTRY},
+    {NULL, NULL}};
 
 void settings_check_governor(const struct source *source, const char *path, const char *governor)
 {
@@ -303,17 +320,21 @@ void settings_check_governor(const struct source *source, const char *path, cons
                      "'governor': '%s' is no governor of Linux%s", governor, nearest);
 }
 
-void settings_read_gpu_limit(const struct source *source, const char *path, const char *written, struct gpu_limit *out)
+void settings_read_gpu_limit(const struct source *source, const char *path, const char *written,
+                             struct gpu_limit *out)
 {
     struct err err = {0};
     if (!written || gpu_limit_parse(written, out, &err))
         return;
     AUTO_FREE char *place = json_path_key(path, "gpu_memory_limit");
-    field_error(source, place,
-                "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"", err.text);
+    field_error(
+        source, place,
+        "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"",
+        err.text);
 }
 
-/* An entry that says nothing of its own is a comment; one whose keys look like misspelt ones is not. */
+/* An entry that says nothing of its own is a comment; one whose keys look like misspelt ones is
+ * not. */
 static bool is_comment(const json_t *entry, size_t misspelt)
 {
     const char *key;
@@ -326,7 +347,8 @@ static bool is_comment(const json_t *entry, size_t misspelt)
     return misspelt == 0;
 }
 
-/* What is not plainly a comment, by a key that says so, may have been meant as an experiment, which would be missed in the morning. */
+/* What is not plainly a comment, by a key that says so, may have been meant as an experiment, which
+ * would be missed in the morning. */
 static void warn_of_comment(const struct source *source, const char *path, const json_t *entry)
 {
     AUTO_STRV struct strv keys = {0};
@@ -345,14 +367,17 @@ static void warn_of_comment(const struct source *source, const char *path, const
                  "left out as a comment: none of its keys (%s) is known", shown);
 }
 
-static int entry_mode(const struct source *source, const char *path, const json_t *entry, int said, int global)
+static int entry_mode(const struct source *source, const char *path, const json_t *entry, int said,
+                      int global)
 {
     if (said != WRITTEN_NONE)
         return said;
     if (json_get(entry, "foreground") || json_get(entry, "background"))
         return WRITTEN_PARALLEL;
     if (global == WRITTEN_MIXED && !json_get(entry, "mode"))
-        field_error(source, path, "'mode' is missing: the file's mode is \"mixed\", so each experiment says its own");
+        field_error(
+            source, path,
+            "'mode' is missing: the file's mode is \"mixed\", so each experiment says its own");
     return global == WRITTEN_NONE || global == WRITTEN_MIXED ? WRITTEN_MUTATION : global;
 }
 
@@ -365,7 +390,8 @@ static enum mode job_mode(int written)
 }
 
 /* What a side of a parallel entry says of its own. */
-static void take_gpu_limit(const struct source *source, const char *path, struct level *said, struct job_settings *job)
+static void take_gpu_limit(const struct source *source, const char *path, struct level *said,
+                           struct job_settings *job)
 {
     settings_read_gpu_limit(source, path, said->gpu_limit, &job->gpu_limit);
     free(said->gpu_limit);
@@ -376,7 +402,8 @@ static void read_foreground(const struct source *source, const char *path, const
 {
     struct level said = {.mode = WRITTEN_MUTATION, .runs = UNSAID};
     fields_read(source, path, object, &settings_foreground_table, &said);
-    fields_check_keys(source, path, object, &settings_foreground_table, UNKNOWN_ARE_FREE, settings_not_in_foreground);
+    fields_check_keys(source, path, object, &settings_foreground_table, UNKNOWN_ARE_FREE,
+                      settings_not_in_foreground);
     settings_read_job(source, path, object, job_mode(said.mode), job);
     settings_read_mutates(source, path, object, job);
     take_gpu_limit(source, path, &said, job);
@@ -388,7 +415,8 @@ static void read_background(const struct source *source, const char *path, const
 {
     struct level said = {.mode = WRITTEN_DEFAULT};
     fields_read(source, path, object, &settings_background_table, &said);
-    fields_check_keys(source, path, object, &settings_background_table, UNKNOWN_ARE_FREE, settings_not_in_background);
+    fields_check_keys(source, path, object, &settings_background_table, UNKNOWN_ARE_FREE,
+                      settings_not_in_background);
     if (said.mode != WRITTEN_DEFAULT)
         fields_warn_unused(source, path, object, "mode", "a background is never mutated");
     settings_read_job(source, path, object, MODE_DEFAULT, job);
@@ -396,11 +424,13 @@ static void read_background(const struct source *source, const char *path, const
 }
 
 /* One side of a parallel entry, or NULL with a problem. */
-static const json_t *read_side(const struct source *source, const char *path, const json_t *entry, const char *key,
-                               char **side_path)
+static const json_t *read_side(const struct source *source, const char *path, const json_t *entry,
+                               const char *key, char **side_path)
 {
     if (!json_get(entry, key))
-        field_error(source, path, "'%s' is missing: a parallel experiment has a foreground and a background", key);
+        field_error(source, path,
+                    "'%s' is missing: a parallel experiment has a foreground and a background",
+                    key);
     return field_object(source, path, entry, key, side_path);
 }
 
@@ -409,7 +439,8 @@ static void read_parallel(const struct source *source, const char *path, const j
 {
     static const char *const job_keys[] = {"mutate", "mutate_params", "hyperparameters"};
     EACH_OF (job_key, job_keys)
-        fields_warn_unused(source, path, json, *job_key, "a parallel experiment says it under 'foreground'");
+        fields_warn_unused(source, path, json, *job_key,
+                           "a parallel experiment says it under 'foreground'");
     AUTO_FREE char *foreground_path = NULL;
     const json_t *foreground = read_side(source, path, json, "foreground", &foreground_path);
     if (foreground)
@@ -430,7 +461,8 @@ static void read_single(const struct source *source, const char *path, const jso
     settings_read_mutates(source, path, json, job);
 }
 
-static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit, enum setting_switch track)
+static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit,
+                               enum setting_switch track)
 {
     if (!gpu_limit_is_set(&job->gpu_limit))
         job->gpu_limit = *limit;
@@ -445,26 +477,28 @@ static void take_levels(const struct source *source, const char *path, const str
     entry->governor = said->governor ? said->governor : mem_strdup(global->governor);
     entry->timeout_s = said->timeout_s >= 0 ? said->timeout_s : global->timeout_s;
     entry->expected_s = said->expected_s;
-    entry->start_after_s = (struct reading){said->start_after_s, entry->parallel && said->start_after_s >= 0};
-    entry->exclusive = (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
+    entry->start_after_s =
+        (struct reading){said->start_after_s, entry->parallel && said->start_after_s >= 0};
+    entry->exclusive =
+        (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
     struct gpu_limit limit = {0};
     enum setting_switch track =
         said->track_gpu_memory != SWITCH_UNSAID ? said->track_gpu_memory : global->track_gpu_memory;
-    settings_read_gpu_limit(source, said->gpu_limit ? path : "$", said->gpu_limit ? said->gpu_limit : global->gpu_limit,
-                            &limit);
+    settings_read_gpu_limit(source, said->gpu_limit ? path : "$",
+                            said->gpu_limit ? said->gpu_limit : global->gpu_limit, &limit);
     inherit_gpu_memory(&entry->foreground, &limit, track);
     inherit_gpu_memory(&entry->background, &limit, track);
 }
 
-void settings_read_entry(const struct source *source, const char *path, const json_t *json, size_t index,
-                         const struct level *global, struct settings *settings)
+void settings_read_entry(const struct source *source, const char *path, const json_t *json,
+                         size_t index, const struct level *global, struct settings *settings)
 {
     if (!json_is_object(json)) {
         field_refuse(source, path, NULL, "an object (an experiment)", json);
         return;
     }
-    size_t misspelt =
-        fields_check_keys(source, path, json, &settings_entry_table, UNKNOWN_ARE_FREE, settings_not_in_entry);
+    size_t misspelt = fields_check_keys(source, path, json, &settings_entry_table, UNKNOWN_ARE_FREE,
+                                        settings_not_in_entry);
     if (is_comment(json, misspelt)) {
         warn_of_comment(source, path, json);
         return;
@@ -494,7 +528,9 @@ void settings_read_entry(const struct source *source, const char *path, const js
     }
     settings_fill_job(&entry->foreground, path);
     take_levels(source, path, &said, global, settings->pool.isolation, entry);
-    entry->runs = said.runs != UNSAID ? said.runs : foreground_runs != UNSAID ? foreground_runs : global->runs;
+    entry->runs = said.runs != UNSAID         ? said.runs
+                  : foreground_runs != UNSAID ? foreground_runs
+                                              : global->runs;
     settings_read_seeds(source, path, json, &entry->seeds);
     free(said.gpu_limit);
 }

@@ -17,8 +17,8 @@ enum written_mode {
     WRITTEN_NONE
 };
 
-/* What an entry inherits from the top of the file, and what one level of an entry says itself (UNSAID where it says
- * nothing). */
+/* What an entry inherits from the top of the file, and what one level of an entry says itself
+ * (UNSAID where it says nothing). */
 struct level {
     int mode; /* enum written_mode */
     int64_t runs;
@@ -34,35 +34,44 @@ struct level {
 
 enum { UNSAID = -1 };
 
-#define SETTINGS_SEEDS_ROW(fallback)                                                                                   \
-    {"seeds", FIELD_OTHER, .expected = "an integer from 1 to 1000000, or a list of integers", .initial = fallback,     \
-     .schema = "{'anyOf': [{'type': 'integer', 'minimum': 1, 'maximum': 1000000}, "                                    \
-               "{'type': 'array', 'items': {'type': 'integer'}, 'minItems': 1, 'maxItems': 10000}]}",                  \
-     .help = "replicates: each combination is run with each of these values of the model's `seed` "                    \
-             "(or `random_seed`, `manual_seed`); 5: 1 to 5"}
+#define SETTINGS_SEEDS_ROW(fallback)                                                        \
+    {                                                                                       \
+        "seeds", FIELD_OTHER,                                                               \
+            .expected = "an integer from 1 to 1000000, or a list of integers",              \
+            .initial = fallback,                                                            \
+            .schema = "{'anyOf': [{'type': 'integer', 'minimum': 1, 'maximum': 1000000}, "  \
+                      "{'type': 'array', 'items': {'type': 'integer'}, 'minItems': 1, "     \
+                      "'maxItems': 10000}]}",                                               \
+            .help = "replicates: each combination is run with each of these values of the " \
+                    "model's `seed` "                                                       \
+                    "(or `random_seed`, `manual_seed`); 5: 1 to 5"                          \
+    }
 
-extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
+extern const struct field_table settings_entry_table, settings_foreground_table,
+    settings_background_table;
 
 /* Keys that people put there, and where they belong; a NULL key ends each. */
-extern const struct misplaced settings_not_in_entry[], settings_not_in_foreground[], settings_not_in_background[];
+extern const struct misplaced settings_not_in_entry[], settings_not_in_foreground[],
+    settings_not_in_background[];
 
 /* Adds the entry to settings unless it holds nothing but comments. */
-void settings_read_entry(const struct source *source, const char *path, const json_t *json, size_t index,
-                         const struct level *global, struct settings *settings);
+void settings_read_entry(const struct source *source, const char *path, const json_t *json,
+                         size_t index, const struct level *global, struct settings *settings);
 
 /* Warns of a misspelt governor; a kernel may have others, so an unknown one is let through. */
 void settings_check_governor(const struct source *source, const char *path, const char *governor);
 
 /* An amount of GPU memory as written (NULL: nothing is said); a wrong one is reported. */
-void settings_read_gpu_limit(const struct source *source, const char *path, const char *written, struct gpu_limit *out);
+void settings_read_gpu_limit(const struct source *source, const char *path, const char *written,
+                             struct gpu_limit *out);
 
 void settings_entry_fini(struct entry_settings *entry);
 
 /* What spans its experiments: "hyperparameters" and "seeds". (settings_space.c) */
 
 /* Of a job whose path and mode are read. */
-void settings_read_hyperparameters(const struct source *source, const char *path, const json_t *object,
-                                   struct job_settings *job);
+void settings_read_hyperparameters(const struct source *source, const char *path,
+                                   const json_t *object, struct job_settings *job);
 void settings_hyperparameters_fini(struct job_settings *job);
 
 /* "seeds" of an object; out keeps its zeros when it is not there or wrong. */
@@ -78,10 +87,12 @@ void settings_set_defaults(struct settings *settings);
 /* root: the settings' object, with the key "tare" or without. */
 void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
 
-extern const struct field_table settings_tare_table, settings_timing_table, settings_parallel_table, settings_preflight_table,
-    settings_cooldown_table, settings_limits_table, settings_private_table;
+extern const struct field_table settings_tare_table, settings_timing_table, settings_parallel_table,
+    settings_preflight_table, settings_cooldown_table, settings_limits_table,
+    settings_private_table;
 
-/* Reports mistakes in the key "on_event", which a run reads later (on_event.h). (settings_on_event.c) */
+/* Reports mistakes in the key "on_event", which a run reads later (on_event.h).
+ * (settings_on_event.c) */
 void settings_check_on_event(const struct source *source, const json_t *tare);
 
 #endif

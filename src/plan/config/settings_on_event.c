@@ -20,8 +20,9 @@ const char *on_event_name(enum on_event_kind kind)
     return names[kind];
 }
 
-static const char *const secret_names[] = {"token",   "password", "passwd", "secret",        "api_key",
-                                           "api-key", "apikey",   "bearer", "authorization", NULL};
+static const char *const secret_names[] = {"token",         "password", "passwd", "secret",
+                                           "api_key",       "api-key",  "apikey", "bearer",
+                                           "authorization", NULL};
 
 /* A shell, or the program itself, gets it from elsewhere: "$(cat FILE)", "@FILE". */
 static bool is_reference(const char *value)
@@ -96,7 +97,8 @@ static const char *find_secret(const char *word, const char *before)
     return secret_url(word);
 }
 
-static void read_key(const struct source *source, const char *path, const json_t *object, struct strv *argv)
+static void read_key(const struct source *source, const char *path, const json_t *object,
+                     struct strv *argv)
 {
     const struct field row = {.key = "on_event", .kind = FIELD_LIST};
     const json_t *list = json_get(object, row.key);
@@ -104,13 +106,14 @@ static void read_key(const struct source *source, const char *path, const json_t
     if (!list || !field_read(source, place, list, &row, argv))
         return;
     if (argv->count == 0 || !*argv->items[0])
-        field_refuse(source, place, row.key, fields_find(&settings_tare_table, row.key)->expected, list);
+        field_refuse(source, place, row.key, fields_find(&settings_tare_table, row.key)->expected,
+                     list);
     for (size_t i = 0; i < argv->count; i++) {
         const char *reason = find_secret(argv->items[i], i ? argv->items[i - 1] : "");
         AUTO_FREE char *item = json_path_index(place, i);
         if (reason)
-            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item, "'on_event': %s: %s", reason,
-                                READ_IT);
+            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item,
+                                "'on_event': %s: %s", reason, READ_IT);
     }
 }
 
@@ -131,7 +134,8 @@ static void check_configuration(const struct source *source, const json_t *root)
         field_refuse(source, "$", NULL, "an object (the configuration)", root);
 }
 
-bool on_event_read(const struct json_doc *doc, enum on_event_file file, struct strv *argv, struct err *err)
+bool on_event_read(const struct json_doc *doc, enum on_event_file file, struct strv *argv,
+                   struct err *err)
 {
     AUTO(problems_fini) struct problems problems = {0};
     const struct source source = {doc, &problems, true};

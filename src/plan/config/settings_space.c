@@ -1,5 +1,5 @@
-/* What spans the experiments of one entry besides draws: "hyperparameters" with the axes of a grid or the points of a
- * list, and "seeds". */
+/* What spans the experiments of one entry besides draws: "hyperparameters" with the axes of a grid
+ * or the points of a list, and "seeds". */
 #include "plan/config/settings_entry.h"
 
 #include "base/mem.h"
@@ -8,17 +8,19 @@
 
 enum { MOST_SEEDS = 1000000, MOST_SEEDS_LISTED = 10000 };
 
-static bool read_scalar(const struct source *source, const char *path, const char *name, const json_t *json,
-                        const char *hint, struct value *out)
+static bool read_scalar(const struct source *source, const char *path, const char *name,
+                        const json_t *json, const char *hint, struct value *out)
 {
     if (value_from_json(json, out))
         return true;
     AUTO_FREE char *shown = field_shown(json);
-    return field_error(source, path, "'%s': expected a number, a string, true, false or null, not %s%s", name, shown,
-                       hint);
+    return field_error(source, path,
+                       "'%s': expected a number, a string, true, false or null, not %s%s", name,
+                       shown, hint);
 }
 
-static bool read_axis(const struct source *source, const char *path, const json_t *list, struct setting_param *param)
+static bool read_axis(const struct source *source, const char *path, const json_t *list,
+                      struct setting_param *param)
 {
     size_t count = json_array_size(list);
     if (count == 0)
@@ -44,8 +46,8 @@ static const char *axis_hint(const json_t *json, enum mode mode)
                              : "; several values are an axis of \"mode\": \"grid\"";
 }
 
-static bool read_param(const struct source *source, const char *path, const json_t *json, enum mode mode,
-                       struct setting_param *param)
+static bool read_param(const struct source *source, const char *path, const json_t *json,
+                       enum mode mode, struct setting_param *param)
 {
     if (mode != MODE_GRID || !json_is_array(json))
         return read_scalar(source, path, param->name, json, axis_hint(json, mode), &param->value);
@@ -64,8 +66,8 @@ static void param_free(struct setting_param *param)
     free(param->axis);
 }
 
-static void read_params(const struct source *source, const char *path, const json_t *values, enum mode mode,
-                        struct setting_param **params, size_t *count)
+static void read_params(const struct source *source, const char *path, const json_t *values,
+                        enum mode mode, struct setting_param **params, size_t *count)
 {
     *params = mem_array(json_object_size(values), sizeof **params);
     fields_check_repeats(source, path, values);
@@ -82,13 +84,16 @@ static void read_params(const struct source *source, const char *path, const jso
     }
 }
 
-static void read_points(const struct source *source, const char *path, const json_t *list, struct job_settings *job)
+static void read_points(const struct source *source, const char *path, const json_t *list,
+                        struct job_settings *job)
 {
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0) {
         AUTO_FREE char *shown = list ? field_shown(list) : mem_strdup("nothing");
-        field_error(source, list ? path : job->json_path,
-                    "'hyperparameters': mode \"list\" needs a list of objects, each a point, not %s", shown);
+        field_error(
+            source, list ? path : job->json_path,
+            "'hyperparameters': mode \"list\" needs a list of objects, each a point, not %s",
+            shown);
         return;
     }
     job->points = mem_array(count, sizeof *job->points);
@@ -109,8 +114,8 @@ static void read_points(const struct source *source, const char *path, const jso
     job->param_count = job->points[0].param_count;
 }
 
-void settings_read_hyperparameters(const struct source *source, const char *path, const json_t *object,
-                                   struct job_settings *job)
+void settings_read_hyperparameters(const struct source *source, const char *path,
+                                   const json_t *object, struct job_settings *job)
 {
     const json_t *values = json_get(object, "hyperparameters");
     AUTO_FREE char *place = json_path_key(path, "hyperparameters");
@@ -119,7 +124,9 @@ void settings_read_hyperparameters(const struct source *source, const char *path
     } else if (json_is_array(values)) {
         AUTO_FREE char *shown = field_shown(values);
         field_error(source, place,
-                    "'hyperparameters': expected an object, not %s; a list of points is for \"mode\": \"list\"", shown);
+                    "'hyperparameters': expected an object, not %s; a list of points is for "
+                    "\"mode\": \"list\"",
+                    shown);
     } else {
         AUTO_FREE char *same = NULL;
         if (field_object(source, path, object, "hyperparameters", &same))
@@ -145,34 +152,38 @@ void settings_hyperparameters_fini(struct job_settings *job)
     free(job->points);
 }
 
-static bool add_seed(const struct source *source, const char *path, const json_t *json, struct setting_seeds *out)
+static bool add_seed(const struct source *source, const char *path, const json_t *json,
+                     struct setting_seeds *out)
 {
     if (!json_is_integer(json))
         return field_refuse(source, path, "seeds", "an integer", json);
     for (size_t i = 0; i < out->count; i++) {
         if (out->items[i] != json_integer_value(json))
             continue;
-        problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'seeds': duplicate value %lld is left out",
-                     (long long)out->items[i]);
+        problems_add(source->problems, SEVERITY_WARNING, source->doc, path,
+                     "'seeds': duplicate value %lld is left out", (long long)out->items[i]);
         return true;
     }
     out->items[out->count++] = json_integer_value(json);
     return true;
 }
 
-void settings_read_seeds(const struct source *source, const char *path, const json_t *object, struct setting_seeds *out)
+void settings_read_seeds(const struct source *source, const char *path, const json_t *object,
+                         struct setting_seeds *out)
 {
     const json_t *json = json_get(object, "seeds");
     if (!json)
         return;
     AUTO_FREE char *place = json_path_key(path, "seeds");
     size_t listed = json_array_size(json);
-    bool counted = json_is_integer(json) && json_integer_value(json) >= 1 && json_integer_value(json) <= MOST_SEEDS;
+    bool counted = json_is_integer(json) && json_integer_value(json) >= 1 &&
+                   json_integer_value(json) <= MOST_SEEDS;
     if (!counted && (listed == 0 || listed > MOST_SEEDS_LISTED)) {
         AUTO_FREE char *shown = field_shown(json);
-        field_error(source, place,
-                    "'seeds': expected an integer from 1 to %d, or a list of at most %d integers, not %s", MOST_SEEDS,
-                    MOST_SEEDS_LISTED, shown);
+        field_error(
+            source, place,
+            "'seeds': expected an integer from 1 to %d, or a list of at most %d integers, not %s",
+            MOST_SEEDS, MOST_SEEDS_LISTED, shown);
         return;
     }
     struct setting_seeds seeds = {0};

@@ -25,7 +25,8 @@ static const struct {
     {"TiB", UINT64_C(1) << 40},
 };
 
-/* Digits and at most one point, read by hand: strtod would follow the locale and take "inf" and "0x10". */
+/* Digits and at most one point, read by hand: strtod would follow the locale and take "inf" and
+ * "0x10". */
 static const char *read_decimal(const char *at, double *number)
 {
     double whole = 0;
@@ -97,7 +98,8 @@ bool gpu_limit_parse(const char *text, struct gpu_limit *out, struct err *err)
         while (length > 0 && text[length - 1] == ' ')
             length--;
         return share_parse(text, length, out) ||
-               err_set(err, "'%s' is no share of a GPU's memory (more than 0%%, up to 100%%)", text);
+               err_set(err, "'%s' is no share of a GPU's memory (more than 0%%, up to 100%%)",
+                       text);
     }
     if (!size_parse(text, &bytes, err))
         return false;
@@ -111,7 +113,8 @@ bool gpu_limit_parse(const char *text, struct gpu_limit *out, struct err *err)
 static const struct unit {
     const char *name;
     double j;
-} energy_units[] = {{"J", 1}, {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9}, {"kJ", 1e3}, {"MJ", 1e6}, {"GJ", 1e9}};
+} energy_units[] = {{"J", 1},    {"Wh", 3600}, {"kWh", 3.6e6}, {"MWh", 3.6e9},
+                    {"kJ", 1e3}, {"MJ", 1e6},  {"GJ", 1e9}};
 enum { ENERGY_UNITS = sizeof energy_units / sizeof *energy_units, ENERGY_UNITS_PRINTED = 4 };
 
 #define MOST_J 1e15
@@ -121,7 +124,8 @@ bool size_energy_parse(const char *text, double *j, struct err *err)
     double number = 0;
     const char *unit = read_decimal(text, &number);
     if (!unit)
-        return err_set(err, "'%s' does not begin with a number; expected an energy such as \"20 kWh\"", text);
+        return err_set(
+            err, "'%s' does not begin with a number; expected an energy such as \"20 kWh\"", text);
     while (*unit == ' ')
         unit++;
     EACH (energy_unit, energy_units, ENERGY_UNITS) {
@@ -134,7 +138,8 @@ bool size_energy_parse(const char *text, double *j, struct err *err)
         return true;
     }
     return err_set(err,
-                   *unit ? "'%s' has another unit than %s (upper and lower case as here)" : "'%s' has no unit (%s)",
+                   *unit ? "'%s' has another unit than %s (upper and lower case as here)"
+                         : "'%s' has no unit (%s)",
                    text, "J, kJ, MJ, GJ, Wh, kWh, MWh");
 }
 

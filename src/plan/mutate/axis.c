@@ -1,5 +1,6 @@
-/* Floats are drawn with six significant digits. Here each such number has a rank: neighbours differ by one, so that
- * values can be counted and numbered without going through them. An integer is its own rank. */
+/* Floats are drawn with six significant digits. Here each such number has a rank: neighbours differ
+ * by one, so that values can be counted and numbered without going through them. An integer is its
+ * own rank. */
 #include "plan/mutate/axis.h"
 
 #include "base/mem.h"
@@ -51,7 +52,8 @@ static double float_at(int64_t rank)
     if (rank == 0)
         return 0;
     int64_t place = (rank < 0 ? -rank : rank) - 1;
-    double magnitude = join_decimal(place % MANTISSAS + MANTISSA_LOW, (int)(place / MANTISSAS) + EXPONENT_LOW);
+    double magnitude =
+        join_decimal(place % MANTISSAS + MANTISSA_LOW, (int)(place / MANTISSAS) + EXPONENT_LOW);
     return rank < 0 ? -magnitude : magnitude;
 }
 
@@ -61,8 +63,8 @@ void axis_int_bounds(const struct param *param, int64_t *low, int64_t *high)
     *high = (int64_t)floor(fmin(param->high, INT_MOST));
 }
 
-/* The value at a place among all: what a float's rank stands for may lie a last digit outside of the range, and the end
- * of the range then takes its place. */
+/* The value at a place among all: what a float's rank stands for may lie a last digit outside of
+ * the range, and the end of the range then takes its place. */
 static struct value value_at(const struct axis *axis, uint64_t place)
 {
     const struct param *param = axis->param;
@@ -113,7 +115,8 @@ static void find_numbers(struct axis *axis)
             axis->in_range = (uint64_t)(last - axis->first_rank) + 1;
     }
     bool holds_zero = axis->in_range && axis->first_rank <= 0 && last >= 0;
-    axis->all = axis->in_range + (param->has_range && param->zero_probability > 0 && !holds_zero ? 1 : 0);
+    axis->all =
+        axis->in_range + (param->has_range && param->zero_probability > 0 && !holds_zero ? 1 : 0);
     axis->endless = !is_int && axis->in_range > FLOAT_COUNTED;
 }
 
@@ -137,7 +140,8 @@ static void find_default(struct axis *axis)
     int64_t rank = axis->param->type != PARAM_INT ? rank_float(number)
                    : value->kind == VALUE_INT     ? value->integer
                                                   : (int64_t)number;
-    uint64_t place = (uint64_t)rank - (uint64_t)axis->first_rank; /* wraps far beyond in_range when it stands before */
+    /* wraps far beyond in_range when it stands before */
+    uint64_t place = (uint64_t)rank - (uint64_t)axis->first_rank;
     if (place >= axis->in_range)
         place = axis->in_range; /* perhaps the 0 behind the range */
     axis->has_skipped = place < axis->all && place_has_key(axis, place, key);

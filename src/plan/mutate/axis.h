@@ -1,5 +1,5 @@
-/* axis: the different values (by value_key) that one hyperparameter can be given, its default left out, numbered from
- * 0. */
+/* axis: the different values (by value_key) that one hyperparameter can be given, its default left
+ * out, numbered from 0. */
 #ifndef TARE_PLAN_MUTATE_AXIS_H
 #define TARE_PLAN_MUTATE_AXIS_H
 
@@ -7,10 +7,11 @@
 
 struct axis {
     const struct param *param; /* borrowed */
-    bool endless;              /* a float with more values than are worth counting: size is UINT64_MAX */
+    /* a float with more values than are worth counting: size is UINT64_MAX */
+    bool endless;
     uint64_t size;
-    /* All values with the default: first those of the range (or the choices), then 0 when it stands outside of the
-     * range. */
+    /* All values with the default: first those of the range (or the choices), then 0 when it stands
+     * outside of the range. */
     uint64_t all;
     int64_t first_rank;
     uint64_t in_range;
@@ -22,7 +23,8 @@ struct axis {
 void axis_init(struct axis *axis, const struct param *param);
 void axis_fini(struct axis *axis);
 
-/* Value number index (below size) of an axis that is not endless. The caller frees it with value_fini. */
+/* Value number index (below size) of an axis that is not endless. The caller frees it with
+ * value_fini. */
 struct value axis_value(const struct axis *axis, uint64_t index);
 
 /* The whole numbers of an int's range. */

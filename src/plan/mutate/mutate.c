@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define SIGNIFICANT_DIGITS 6
-#define NORMAL_TRIES       1000 /* a normal distribution that lies outside of its range must not hang the planner */
+/* a normal distribution that lies outside of its range must not hang the planner */
+#define NORMAL_TRIES 1000
 
 /* log-uniform over [low, high) */
 static double log_uniform(double low, double high, struct rng *rng)
@@ -47,7 +48,8 @@ static int64_t draw_int(const struct param *param, struct rng *rng)
 /* The end of the range has the key that the rounded number would have. */
 static struct value round_into_range(const struct param *param, double drawn)
 {
-    return value_float(fmin(fmax(number_round(drawn, SIGNIFICANT_DIGITS), param->low), param->high));
+    return value_float(
+        fmin(fmax(number_round(drawn, SIGNIFICANT_DIGITS), param->low), param->high));
 }
 
 /* A float of the range, uniform whatever the distribution. */
@@ -95,7 +97,8 @@ struct mutation {
     struct value *values;
     char **keys;     /* value_key of each */
     struct text key; /* of all, made by at_hand_is_new */
-    /* Once the space was searched: the numbers of the combinations that were new then, less those drawn since. */
+    /* Once the space was searched: the numbers of the combinations that were new then, less those
+     * drawn since. */
     bool searched;
     uint64_t *left;
     size_t left_count;
@@ -279,8 +282,8 @@ static bool at_hand_is_new(struct mutation *mutation, const struct seen *seen)
     return !seen_has(seen, text_get(&mutation->key));
 }
 
-static bool try_often(struct mutation *mutation, const struct seen *seen, struct rng *rng, int tries,
-                      void (*set)(struct mutation *mutation, size_t i, struct rng *rng))
+static bool try_often(struct mutation *mutation, const struct seen *seen, struct rng *rng,
+                      int tries, void (*set)(struct mutation *mutation, size_t i, struct rng *rng))
 {
     for (int try = 0; try < tries; try++) {
         for (size_t i = 0; i < mutation->count; i++)
@@ -316,7 +319,8 @@ static bool draw_from_left(struct mutation *mutation, const struct seen *seen, s
     return false;
 }
 
-static bool find_new(struct mutation *mutation, const struct seen *seen, struct rng *rng, struct err *err)
+static bool find_new(struct mutation *mutation, const struct seen *seen, struct rng *rng,
+                     struct err *err)
 {
     if (mutation->size == 0)
         return err_set(err, "0 combinations exist: only defaults");
@@ -332,7 +336,8 @@ static bool find_new(struct mutation *mutation, const struct seen *seen, struct 
            err_set(err, "all %" PRIu64 " combinations that exist are taken", mutation->size);
 }
 
-bool mutation_draw(struct mutation *mutation, struct seen *seen, struct rng *rng, struct value *values, struct err *err)
+bool mutation_draw(struct mutation *mutation, struct seen *seen, struct rng *rng,
+                   struct value *values, struct err *err)
 {
     if (!find_new(mutation, seen, rng, err))
         return false;

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The standard deviation, as a share, that is assumed of durations before they tell, and counts as one of them: of the same model, which
- * hyperparameters make faster or slower; of one whose duration earlier runs tell; of another model. */
+/* The standard deviation, as a share, that is assumed of durations before they tell, and counts as
+ * one of them: of the same model, which hyperparameters make faster or slower; of one whose
+ * duration earlier runs tell; of another model. */
 static const double SAME_MODEL = 0.4, FROM_HISTORY = 0.3, OTHER_MODEL = 0.6;
 
 /* Of a pause that ends when the GPUs are cool, before one was seen. */
@@ -101,8 +102,9 @@ double estimate_pauses(const struct plan *plan, const bool *done)
         if (done && done[i])
             continue;
         if (before)
-            sum += before->configuration == experiment->configuration ? plan->timing.between_runs_s
-                                                                      : plan->timing.between_configurations_s;
+            sum += before->configuration == experiment->configuration
+                       ? plan->timing.between_runs_s
+                       : plan->timing.between_configurations_s;
         before = experiment;
     }
     return sum;
@@ -111,13 +113,15 @@ double estimate_pauses(const struct plan *plan, const bool *done)
 double estimate_adaptive_saves(const struct plan *plan)
 {
     struct plan longer = *plan; /* by so much each pause is longer than the shortest adaptive one */
-    longer.timing.between_runs_s = fmax(0, plan->timing.between_runs_s - plan->guard.cooldown.min_s);
+    longer.timing.between_runs_s =
+        fmax(0, plan->timing.between_runs_s - plan->guard.cooldown.min_s);
     longer.timing.between_configurations_s =
         fmax(0, plan->timing.between_configurations_s - plan->guard.cooldown.min_s);
     return estimate_pauses(&longer, NULL);
 }
 
-static const struct estimate_running *find_running(const struct estimate_running *running, size_t lanes, size_t number)
+static const struct estimate_running *find_running(const struct estimate_running *running,
+                                                   size_t lanes, size_t number)
 {
     EACH (item, running, lanes)
         if (item->number == number)
@@ -134,7 +138,8 @@ static struct duration duration_of_group(const struct estimate_group *group, dou
 {
     double count = (double)group->ended, rate = group->sum_s / group->sum_work;
     double squares = group->sum_squares - group->sum_rate * group->sum_rate / count;
-    double deviation = sqrt(((squares > 0 ? squares : 0) + SAME_MODEL * SAME_MODEL * rate * rate) / count) * work;
+    double deviation =
+        sqrt(((squares > 0 ? squares : 0) + SAME_MODEL * SAME_MODEL * rate * rate) / count) * work;
     return (struct duration){rate * work, deviation, deviation / sqrt(count)};
 }
 
@@ -154,9 +159,11 @@ static bool duration_of_all(const struct estimate_group *groups, size_t count, s
     return true;
 }
 
-/* Where nothing of its kind has ended, one that runs tells by its marks or bar. The caller frees them. */
+/* Where nothing of its kind has ended, one that runs tells by its marks or bar. The caller frees
+ * them. */
 static struct estimate_group *groups_with_running(const struct estimate *estimate,
-                                                  const struct estimate_running *running, size_t lanes)
+                                                  const struct estimate_running *running,
+                                                  size_t lanes)
 {
     struct estimate_group *groups = mem_array(estimate->group_count + 1, sizeof *groups);
     memcpy(groups, estimate->groups, estimate->group_count * sizeof *groups);
@@ -189,19 +196,21 @@ static struct duration left_of_one(struct duration whole, const struct estimate_
 static double pauses_left(const struct estimate *estimate, double *deviation_s)
 {
     double planned_s = estimate_pauses(estimate->plan, estimate->done);
-    bool seen = estimate->pauses_planned_s > 0, adaptive = estimate->plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE;
+    bool seen = estimate->pauses_planned_s > 0,
+         adaptive = estimate->plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE;
     *deviation_s = !seen && adaptive ? ADAPTIVE_PAUSE * planned_s : 0;
     return seen ? planned_s * estimate->pauses_took_s / estimate->pauses_planned_s : planned_s;
 }
 
-bool estimate_left(const struct estimate *estimate, const struct estimate_running *running, size_t lanes,
-                   struct estimate_left *out)
+bool estimate_left(const struct estimate *estimate, const struct estimate_running *running,
+                   size_t lanes, struct estimate_left *out)
 {
     AUTO_FREE struct estimate_group *groups = groups_with_running(estimate, running, lanes);
     AUTO_FREE double *of_mean = mem_array(estimate->group_count + 1, sizeof *of_mean);
     struct duration all = {0}, longest = {0};
     bool any = duration_of_all(groups, estimate->group_count, &all);
-    double deviation_s, sum = pauses_left(estimate, &deviation_s), variance = deviation_s * deviation_s;
+    double deviation_s, sum = pauses_left(estimate, &deviation_s),
+                        variance = deviation_s * deviation_s;
     EACH (item, running, lanes)
         sum += item->pause_s;
     for (size_t i = 0; i < estimate->plan->count; i++) {
@@ -212,11 +221,11 @@ bool estimate_left(const struct estimate *estimate, const struct estimate_runnin
             continue;
         if (!group->ended && !experiment->expected_s.valid && !any)
             return false;
-        struct duration whole =
-            group->ended ? duration_of_group(group, work_of(experiment))
-            : experiment->expected_s.valid
-                ? (struct duration){expected_s, FROM_HISTORY * expected_s, FROM_HISTORY * expected_s}
-                : all;
+        struct duration whole = group->ended ? duration_of_group(group, work_of(experiment))
+                                : experiment->expected_s.valid
+                                    ? (struct duration){expected_s, FROM_HISTORY * expected_s,
+                                                        FROM_HISTORY * expected_s}
+                                    : all;
         struct duration left = left_of_one(whole, find_running(running, lanes, i + 1));
         of_mean[estimate->group_of[i]] += left.of_mean_s;
         variance += left.deviation_s * left.deviation_s;

@@ -40,7 +40,8 @@ struct rows {
 /* As many whole words as fit, and the sign of more. */
 static void cut(const char *words, size_t columns, const char *more, struct text *out)
 {
-    size_t fits = 0, used = 0, sign = utf8_columns(more), room = columns > sign ? columns - sign : 0;
+    size_t fits = 0, used = 0, sign = utf8_columns(more),
+           room = columns > sign ? columns - sign : 0;
     for (size_t at = 0; words[at];) {
         size_t end = at + strcspn(words + at, " ");
         AUTO_FREE char *word = mem_strndup(words + at, end - at);
@@ -69,7 +70,8 @@ static void next_row(struct rows *rows)
     rows->count++;
 }
 
-/* On the last row: the sign stands for all that is left out, if need be for the part before it too. */
+/* On the last row: the sign stands for all that is left out, if need be for the part before it
+ * too. */
 static void leave_out(struct rows *rows)
 {
     rows->full = true;
@@ -127,7 +129,8 @@ static size_t group_columns(const char *group)
 
 void layout_rows(const char *words, size_t width, size_t most, bool ascii, struct text *out)
 {
-    struct rows rows = {.out = out, .width = width, .most = most ? most : 1, .more = ascii ? "..." : "…"};
+    struct rows rows = {
+        .out = out, .width = width, .most = most ? most : 1, .more = ascii ? "..." : "…"};
     AUTO_FREE char *copy = mem_strdup(words);
     char *group_rest, *part_rest;
     next_row(&rows);
@@ -135,7 +138,8 @@ void layout_rows(const char *words, size_t width, size_t most, bool ascii, struc
          group = strtok_r(NULL, LAYOUT_GROUP, &group_rest)) {
         size_t columns = group_columns(group);
         bool whole = rows.used + strlen(GAP) + columns <= width;
-        if (!whole && rows.used > rows.empty && columns + strlen(INDENT) <= width && rows.count < rows.most)
+        if (!whole && rows.used > rows.empty && columns + strlen(INDENT) <= width &&
+            rows.count < rows.most)
             next_row(&rows);
         for (char *part = strtok_r(group, LAYOUT_PART, &part_rest); part;
              part = strtok_r(NULL, LAYOUT_PART, &part_rest))

@@ -7,14 +7,17 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* A pipe that polls writable takes PIPE_BUF bytes without blocking (pipe(7)); a terminal takes what it has room for. */
+/* A pipe that polls writable takes PIPE_BUF bytes without blocking (pipe(7)); a terminal takes what
+ * it has room for. */
 static bool push_some(struct output *output, int timeout_ms)
 {
     struct pollfd poll_fd = {.fd = output->fd, .events = POLLOUT};
-    if (poll(&poll_fd, 1, timeout_ms) <= 0 || !(poll_fd.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
+    if (poll(&poll_fd, 1, timeout_ms) <= 0 ||
+        !(poll_fd.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)))
         return false;
     size_t left = output->waiting.length - output->sent;
-    ssize_t written = write(output->fd, output->waiting.data + output->sent, left < PIPE_BUF ? left : PIPE_BUF);
+    ssize_t written =
+        write(output->fd, output->waiting.data + output->sent, left < PIPE_BUF ? left : PIPE_BUF);
     if (written < 0) {
         output->broken = errno != EINTR && errno != EAGAIN ? errno : 0;
         return !output->broken && errno == EINTR;

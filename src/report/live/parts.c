@@ -1,4 +1,5 @@
-/* Parts of a line: the energy that an attempt used, and the hyperparameters by which an experiment differs from the others of its run. */
+/* Parts of a line: the energy that an attempt used, and the hyperparameters by which an experiment
+ * differs from the others of its run. */
 #include "report/live/progress_private.h"
 
 #include "base/amount.h"
@@ -26,7 +27,8 @@ struct drawn drawn_read(const json_t *energy)
     };
 }
 
-static void add_energy(const char *name, struct reading energy_j, struct reading half_width_j, struct text *out)
+static void add_energy(const char *name, struct reading energy_j, struct reading half_width_j,
+                       struct text *out)
 {
     if (!energy_j.valid)
         return;
@@ -42,13 +44,15 @@ void drawn_add(const struct drawn *drawn, struct text *out)
 
 enum { VALUE_DIGITS = 4 };
 
-static bool differs(const struct plan *plan, const struct plan_job *job, const struct plan_param *param)
+static bool differs(const struct plan *plan, const struct plan_job *job,
+                    const struct plan_param *param)
 {
     AUTO_FREE char *key = value_key(&param->value);
     EACH (experiment, plan->experiments, plan->count) {
         const struct plan_job *other = &experiment->foreground;
         const struct plan_param *same = NULL;
-        if (other != job && strcmp(other->repo, job->repo) == 0 && strcmp(other->model, job->model) == 0)
+        if (other != job && strcmp(other->repo, job->repo) == 0 &&
+            strcmp(other->model, job->model) == 0)
             same = plan_job_param(other, param->name);
         AUTO_FREE char *other_key = same ? value_key(&same->value) : NULL;
         if (other_key && strcmp(key, other_key) != 0)
@@ -72,7 +76,8 @@ void params_add(const struct plan *plan, const struct plan_experiment *experimen
     EACH (param, job->params, job->param_count) {
         if (!param->mutated && !differs(plan, job, param))
             continue;
-        AUTO_FREE char *value = format(&param->value), *plain = mem_printf("%s=%s", param->name, value);
+        AUTO_FREE char *value = format(&param->value),
+                       *plain = mem_printf("%s=%s", param->name, value);
         text_add(out, out->length ? LAYOUT_PART : "");
         utf8_add_printable(plain, strlen(plain), "", out);
     }

@@ -1,5 +1,5 @@
-/* parts: what the display of a run (live/) and tare watch (watch/) both show of an experiment: how far its training is, a bar, and its
- * hyperparameters. Pure. */
+/* parts: what the display of a run (live/) and tare watch (watch/) both show of an experiment: how
+ * far its training is, a bar, and its hyperparameters. Pure. */
 #ifndef TARE_REPORT_LIVE_PARTS_H
 #define TARE_REPORT_LIVE_PARTS_H
 
@@ -24,7 +24,8 @@ struct training_bar {
 
 struct training_state {
     double epoch, epochs; /* from 1; 0: not known */
-    size_t bar;           /* where nothing tells epochs, place of the bar from 1; 0: there is none */
+    /* where nothing tells epochs, place of the bar from 1; 0: there is none */
+    size_t bar;
     struct reading inner; /* share of the epoch, or of that bar */
     struct reading share; /* of the whole training */
     int source;
@@ -45,7 +46,8 @@ struct training {
 
 void training_begin(struct training *training, struct reading epochs); /* an attempt does */
 void training_mark(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_MARK */
-void training_bars(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_METRIC of the sensor "bars" */
+/* EVENT_METRIC of the sensor "bars" */
+void training_bars(struct training *training, const json_t *data, int64_t now_ns);
 void training_look(struct training *training, int64_t now_ns);
 
 /* Seconds until it ends, if it goes on as it did. False: nothing tells. */
@@ -54,14 +56,17 @@ bool training_left(const struct training *training, int64_t now_ns, double *out)
 /* "epoch 3/20 ━━━╸────── 17 %", with a bar of width columns; nothing where nothing is known. */
 void training_add(const struct training *training, size_t width, bool ascii, struct text *out);
 
-/* {"name", "at", "of", "share"}: epoch at (from 1) of so many, or what a bar that tells no epochs counts; share, from 0 to 1: of the whole
- * training, else of that bar. What is not known is null. A new reference; NULL: nothing is known. */
+/* {"name", "at", "of", "share"}: epoch at (from 1) of so many, or what a bar that tells no epochs
+ * counts; share, from 0 to 1: of the whole training, else of that bar. What is not known is null. A
+ * new reference; NULL: nothing is known. */
 json_t *training_json(const struct training *training);
 
 /* width columns, of which share is filled; ascii: in brackets. (layout.c) */
 void bar_draw(double share, size_t width, bool ascii, struct text *out);
 
-/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository and model differ. (parts.c) */
-void params_add(const struct plan *plan, const struct plan_experiment *experiment, struct text *out);
+/* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository
+ * and model differ. (parts.c) */
+void params_add(const struct plan *plan, const struct plan_experiment *experiment,
+                struct text *out);
 
 #endif

@@ -76,9 +76,11 @@ static double number_of(const struct event *event, const char *key, double absen
 /* What is so at this moment, of an attempt alone. */
 static void forget_now(struct progress *progress)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, (int64_t)progress->lane->current);
     progress->lane->power_w = progress->lane->use_percent = (struct reading){0};
-    training_begin(&progress->lane->training, experiment ? estimate_epochs(experiment) : (struct reading){0});
+    training_begin(&progress->lane->training,
+                   experiment ? estimate_epochs(experiment) : (struct reading){0});
 }
 
 /* Pauses that end when the GPUs are cool take as long as others did. */
@@ -132,13 +134,15 @@ static void begin_attempt(struct progress *progress, const struct event *event)
     progress->lane->alone = false;
 }
 
-/* The first loop of a background: until the foreground starts, nothing else shows that something happens. */
+/* The first loop of a background: until the foreground starts, nothing else shows that something
+ * happens. */
 static void begin_background(struct progress *progress, const struct event *event)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
     const char *role = json_get_text(event->data, "role");
     json_int_t number;
-    bool first = role && strcmp(role, "background") == 0 && json_get_int(event->data, "number", &number) && number == 1;
+    bool first = role && strcmp(role, "background") == 0 &&
+                 json_get_int(event->data, "number", &number) && number == 1;
     if (!experiment || !first)
         return;
     progress->lane->alone = true;
@@ -147,12 +151,13 @@ static void begin_background(struct progress *progress, const struct event *even
         return;
     AUTO_TEXT struct text line = {0};
     progress_add_head(progress, experiment, &line);
-    text_addf(&line, " background started (%s %s); the foreground follows ", experiment->background->repo,
-              experiment->background->model);
+    text_addf(&line, " background started (%s %s); the foreground follows ",
+              experiment->background->repo, experiment->background->model);
     if (experiment->start_after_s.valid)
         text_addf(&line, "after %g s", experiment->start_after_s.value);
     else
-        text_addf(&line, "after %g s at the earliest, when its load has held", progress->options.plan->parallel.wait_s);
+        text_addf(&line, "after %g s at the earliest, when its load has held",
+                  progress->options.plan->parallel.wait_s);
     progress_say(progress, &line, NULL, line.length);
 }
 
@@ -185,7 +190,8 @@ static bool is_interrupted(const struct event *event)
 static void begin_pause(struct progress *progress, const struct event *event, bool retry)
 {
     double seconds = number_of(event, "seconds", 0);
-    progress->lane->pause_end_ns = progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
+    progress->lane->pause_end_ns =
+        progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
     progress->lane->pause_is_retry = retry;
     progress->lane->planned_s = seconds;
     progress->lane->paused_ns = retry ? 0 : progress_now_ns(progress);
@@ -207,20 +213,23 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
 /* What makes a person look at a row twice. */
 static void add_verdict(const struct progress *progress, struct text *out)
 {
-    enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment ? progress->lane->of_attempt
-                                                                                      : progress->lane->of_experiment;
+    enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment
+                               ? progress->lane->of_attempt
+                               : progress->lane->of_experiment;
     if (verdict > VERDICT_CLEAN)
         text_addf(out, ", %s", verdict_name(verdict));
 }
 
 /* Optional ones that were not found are left out beside those that were. */
-static void add_metrics(const struct plan_experiment *experiment, struct text *out, const json_t *metrics)
+static void add_metrics(const struct plan_experiment *experiment, struct text *out,
+                        const json_t *metrics)
 {
     const char *name;
     json_t *metric;
     double value;
     bool optional = experiment->foreground.rules.metrics == METRICS_OPTIONAL, none = true;
-    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric) none &= !json_to_reading(metric, &value);
+    json_object_foreach((json_t *)(uintptr_t)metrics, name, metric) none &=
+        !json_to_reading(metric, &value);
     json_object_foreach((json_t *)(uintptr_t)metrics, name, metric)
     {
         bool found = json_to_reading(metric, &value);
@@ -259,7 +268,8 @@ static void end_experiment(struct progress *progress, const struct event *event)
     if (json_is_false(json_object_get(event->data, "begun")))
         text_add(&line, " not begun");
     else
-        text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
+        text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after",
+                  duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
     drawn_add(&progress->lane->drawn_by, &line);
@@ -288,8 +298,8 @@ static const char *without_id(const char *text, const char *id)
 static void say_text(struct progress *progress, const struct event *event, const char *kind)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
-    const char *text =
-        says_detached(event) ? "the terminal is gone; the run goes on" : json_get_text(event->data, "text");
+    const char *text = says_detached(event) ? "the terminal is gone; the run goes on"
+                                            : json_get_text(event->data, "text");
     AUTO_TEXT struct text line = {0};
     if (experiment) {
         progress_add_head(progress, experiment, &line);
@@ -301,10 +311,12 @@ static void say_text(struct progress *progress, const struct event *event, const
     progress_say(progress, &line, *kind ? PROGRESS_YELLOW : NULL, coloured_from);
 }
 
-/* What a busy machine does to one experiment it does to the next: a kind is shown once, the end counts them. */
+/* What a busy machine does to one experiment it does to the next: a kind is shown once, the end
+ * counts them. */
 static bool is_told_of_machine(struct progress *progress, const char *kind)
 {
-    static const char *const kinds[MACHINE_KINDS] = {"cpu_shared", "cpu_unchecked", "host_pressure"};
+    static const char *const kinds[MACHINE_KINDS] = {"cpu_shared", "cpu_unchecked",
+                                                     "host_pressure"};
     for (size_t i = 0; kind && i < MACHINE_KINDS; i++)
         if (strcmp(kind, kinds[i]) == 0) {
             bool told = progress->told_of_machine[i];
@@ -318,12 +330,15 @@ static bool is_told_of_machine(struct progress *progress, const char *kind)
 static void take_evidence(struct progress *progress, const struct event *event)
 {
     const char *kind = json_get_text(event->data, "kind");
-    enum verdict *verdict = event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
-    AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
+    enum verdict *verdict =
+        event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
+    AUTO_FREE char *head =
+        mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
     if (is_told_of_machine(progress, kind))
         return;
-    /* That the machine has none is so for every experiment: the note before the first says it once. */
+    /* That the machine has none is so for every experiment: the note before the first says it
+     * once. */
     if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
         say_text(progress, event, head);
 }
@@ -333,7 +348,8 @@ static void begin_session(struct progress *progress, const struct event *event)
     if (!json_is_false(json_object_get(event->data, "kernel_backed")))
         return;
     AUTO_TEXT struct text line = {0};
-    text_add(&line, "containment: best effort on this machine: a process that hides may outlive its experiment, "
+    text_add(&line, "containment: best effort on this machine: a process that hides may outlive "
+                    "its experiment, "
                     "and one experiment may write to the results of another");
     progress_say(progress, &line, PROGRESS_YELLOW, 0);
 }
@@ -355,7 +371,8 @@ static char *gpus_of(const struct event *event)
     size_t at;
     json_t *label;
     json_array_foreach(json_object_get(event->data, "gpus"), at, label)
-        text_addf(&text, "%s%s", text.length ? ", " : "", json_string_value(label) ? json_string_value(label) : "");
+        text_addf(&text, "%s%s", text.length ? ", " : "",
+                  json_string_value(label) ? json_string_value(label) : "");
     return text_take(&text);
 }
 
@@ -379,7 +396,8 @@ static struct shown *lane_of(struct progress *progress, const struct event *even
     if (progress->lane_count == 1)
         return progress->lanes;
     for (size_t i = 0; i < progress->lane_count; i++)
-        if (progress->lanes[i].current > 0 && (int64_t)progress->lanes[i].current == event->experiment)
+        if (progress->lanes[i].current > 0 &&
+            (int64_t)progress->lanes[i].current == event->experiment)
             return &progress->lanes[i];
     return &progress->other;
 }

@@ -45,7 +45,8 @@ static size_t rows_on_screen(const struct progress *progress, size_t width)
 
 static size_t width_now(const struct progress *progress)
 {
-    return progress->options.width ? progress->options.width : width_of_terminal(progress->options.fd);
+    return progress->options.width ? progress->options.width
+                                   : width_of_terminal(progress->options.fd);
 }
 
 static void add_erasure(struct progress *progress, size_t width, struct text *out)
@@ -63,15 +64,18 @@ void progress_erase(struct progress *progress)
     output_add(&progress->output, text_get(&erasure), erasure.length);
 }
 
-const struct plan_experiment *progress_experiment_at(const struct progress *progress, int64_t number)
+const struct plan_experiment *progress_experiment_at(const struct progress *progress,
+                                                     int64_t number)
 {
     const struct plan *plan = progress->options.plan;
     return number >= 1 && (uint64_t)number <= plan->count ? &plan->experiments[number - 1] : NULL;
 }
 
-void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment, struct text *out)
+void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment,
+                       struct text *out)
 {
-    text_addf(out, "[%zu/%zu] %s", experiment->number, progress->options.plan->count, experiment->id);
+    text_addf(out, "[%zu/%zu] %s", experiment->number, progress->options.plan->count,
+              experiment->id);
 }
 
 void progress_add_number(struct text *out, double number)
@@ -99,7 +103,8 @@ static void add_pause(const struct progress *progress, struct text *out)
 {
     begin_part(out, LAYOUT_PART);
     text_addf(out, "%s in ", progress->lane->pause_is_retry ? "retry" : "next");
-    progress_add_seconds(out, ceil(-progress_seconds_since(progress, progress->lane->pause_end_ns)));
+    progress_add_seconds(out,
+                         ceil(-progress_seconds_since(progress, progress->lane->pause_end_ns)));
     struct reading use = progress->lane->use_percent;
     if (progress->lane_count == 1 && (!use.valid || use.value <= IDLE_PERCENT)) {
         begin_part(out, LAYOUT_PART);
@@ -120,8 +125,10 @@ static void add_stopping(const struct progress *progress, struct text *out)
         text_add(out, "; Ctrl-C again: at once");
 }
 
-/* How many attempts there may be is known only of an experiment that no earlier session interrupted. */
-static void add_attempt(const struct progress *progress, const struct plan_experiment *experiment, struct text *out)
+/* How many attempts there may be is known only of an experiment that no earlier session
+ * interrupted. */
+static void add_attempt(const struct progress *progress, const struct plan_experiment *experiment,
+                        struct text *out)
 {
     if (progress->lane->attempt <= 1)
         return;
@@ -169,10 +176,11 @@ static struct estimate_running running_of(const struct progress *progress, const
     if (pauses)
         running.pause_s = fmax(0, -progress_seconds_since(progress, lane->pause_end_ns));
     else
-        running.elapsed_s =
-            progress_seconds_since(progress, lane->attempt > 1 ? lane->attempt_ns : lane->experiment_ns);
-    running.left_s.valid = runs && !pauses && lane->stop_end_ns == 0 &&
-                           training_left(&lane->training, progress_now_ns(progress), &running.left_s.value);
+        running.elapsed_s = progress_seconds_since(
+            progress, lane->attempt > 1 ? lane->attempt_ns : lane->experiment_ns);
+    running.left_s.valid =
+        runs && !pauses && lane->stop_end_ns == 0 &&
+        training_left(&lane->training, progress_now_ns(progress), &running.left_s.value);
     running.share = lane->training.state.share.value;
     return running;
 }
@@ -210,7 +218,8 @@ static size_t order_of(const struct plan_job *job, const char *name)
     return i;
 }
 
-static void add_metrics(const struct progress *progress, const struct plan_job *job, struct text *out)
+static void add_metrics(const struct progress *progress, const struct plan_job *job,
+                        struct text *out)
 {
     const struct shown_metric *metrics[METRICS_SHOWN];
     size_t count = 0;
@@ -234,7 +243,8 @@ static void add_metrics(const struct progress *progress, const struct plan_job *
 
 void progress_line(const struct progress *progress, size_t width, struct text *out)
 {
-    const struct plan_experiment *experiment = progress_experiment_at(progress, (int64_t)progress->lane->current);
+    const struct plan_experiment *experiment =
+        progress_experiment_at(progress, (int64_t)progress->lane->current);
     const struct shown *lane = progress->lane;
     if (!experiment)
         return;
@@ -248,7 +258,8 @@ void progress_line(const struct progress *progress, size_t width, struct text *o
         add_pause(progress, out);
     } else {
         AUTO_TEXT struct text training = {0};
-        training_add(&lane->training, width >= WIDTH_OF_LONG_BARS ? 20 : 10, progress->options.ascii, &training);
+        training_add(&lane->training, width >= WIDTH_OF_LONG_BARS ? 20 : 10,
+                     progress->options.ascii, &training);
         if (training.length) {
             begin_part(out, LAYOUT_PART);
             text_add(out, text_get(&training));
@@ -285,7 +296,8 @@ void progress_line_of(struct progress *progress, size_t number, size_t width, st
     progress->lane = &progress->lanes[number - 1];
     text_add(out, progress->lane->gpus ? progress->lane->gpus : "");
     AUTO_TEXT struct text parts = {0};
-    if (progress->lane->current == 0 || (progress->lane->ended && progress->lane->pause_end_ns == 0))
+    if (progress->lane->current == 0 ||
+        (progress->lane->ended && progress->lane->pause_end_ns == 0))
         text_add(&parts, "idle");
     else
         progress_line(progress, width, &parts);
@@ -325,7 +337,8 @@ static void add_one_lane(struct progress *progress, size_t width, size_t height,
     size_t most = width < WIDTH_OF_ROWS ? 1 : ROWS_OF_ONE;
     progress_line(progress, width, &parts);
     make_safe(&parts, progress->options.ascii);
-    layout_rows(text_get(&parts), width - 1, most < height - 1 ? most : height - 1, progress->options.ascii, &rows);
+    layout_rows(text_get(&parts), width - 1, most < height - 1 ? most : height - 1,
+                progress->options.ascii, &rows);
     add_rows(progress, rows.length ? text_get(&rows) : " ", out);
 }
 
@@ -333,7 +346,9 @@ static void add_one_lane(struct progress *progress, size_t width, size_t height,
 static void add_lanes(struct progress *progress, size_t width, size_t height, struct text *out)
 {
     size_t room = height - 1 < ROWS_MAX ? height - 1 : ROWS_MAX;
-    size_t shown = progress->lane_count + 1 <= room ? progress->lane_count : room > 2 ? room - 2 : 0;
+    size_t shown = progress->lane_count + 1 <= room ? progress->lane_count
+                   : room > 2                       ? room - 2
+                                                    : 0;
     for (size_t i = 0; i <= shown; i++) {
         AUTO_TEXT struct text parts = {0};
         AUTO_TEXT struct text row = {0};
@@ -350,10 +365,12 @@ static void add_lanes(struct progress *progress, size_t width, size_t height, st
 
 void progress_draw(struct progress *progress)
 {
-    if (progress->options.style != PROGRESS_LIVE || progress->detached || !output_push(&progress->output))
+    if (progress->options.style != PROGRESS_LIVE || progress->detached ||
+        !output_push(&progress->output))
         return;
-    size_t width = width_now(progress),
-           height = progress->options.height ? progress->options.height : height_of_terminal(progress->options.fd);
+    size_t width = width_now(progress), height = progress->options.height
+                                                     ? progress->options.height
+                                                     : height_of_terminal(progress->options.fd);
     AUTO_TEXT struct text frame = {0};
     width = width < 2 ? 2 : width;
     height = height < 2 ? 2 : height;
@@ -384,7 +401,8 @@ static void add_wrapped(const char *words, size_t width, size_t *used, struct te
 }
 
 /* A line that stays. colour: of its last part, from byte coloured_from on. */
-void progress_say(struct progress *progress, const struct text *line, const char *colour, size_t coloured_from)
+void progress_say(struct progress *progress, const struct text *line, const char *colour,
+                  size_t coloured_from)
 {
     if (progress->options.style == PROGRESS_JSON || progress->options.style == PROGRESS_QUIET)
         return;
@@ -425,7 +443,8 @@ static void take_sensor(struct progress *progress, const char *sensor, const jso
         training_bars(&lane->training, data, progress_now_ns(progress));
 }
 
-/* The place of a metric: its own, else an empty one, else that of the one that was seen least lately. */
+/* The place of a metric: its own, else an empty one, else that of the one that was seen least
+ * lately. */
 static struct shown_metric *metric_at(struct shown *lane, const char *name)
 {
     struct shown_metric *oldest = lane->metrics;
@@ -460,7 +479,8 @@ void progress_take_metric(struct progress *progress, const struct event *event)
 /* A check takes a moment; more is a GPU that was not free. */
 static const double WAITED_S = 1;
 
-/* That a GPU was free, or came back as it was: the first time shows that it is looked for. A terminal is spared the rest. */
+/* That a GPU was free, or came back as it was: the first time shows that it is looked for. A
+ * terminal is spared the rest. */
 bool progress_told_already(struct progress *progress, const struct event *event)
 {
     const char *phase = json_get_text(event->data, "phase");
@@ -471,7 +491,9 @@ bool progress_told_already(struct progress *progress, const struct event *event)
         return false;
     enum normal kind = NORMAL_KINDS;
     if (strcmp(phase, "preflight") == 0)
-        kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s >= WAITED_S ? NORMAL_KINDS : NORMAL_FREE;
+        kind = json_get_number(event->data, "waited_s", &waited_s) && waited_s >= WAITED_S
+                   ? NORMAL_KINDS
+                   : NORMAL_FREE;
     else if (strcmp(phase, "cooldown") == 0)
         kind = json_is_false(json_object_get(event->data, "settled")) ? NORMAL_KINDS : NORMAL_COOL;
     else if (strcmp(phase, "postflight") == 0)

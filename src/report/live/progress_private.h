@@ -13,14 +13,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Lines for a person or a program that never hold up the run: a stopped terminal or a slow reader is waited
- * for at the end only. (output.c) */
+/* Lines for a person or a program that never hold up the run: a stopped terminal or a slow reader
+ * is waited for at the end only. (output.c) */
 
 struct output {
     int fd; /* stays the caller's */
     struct text waiting;
     size_t sent; /* of what waits */
-    int broken;  /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
+    /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
+    int broken;
 };
 
 /* What cannot be written now is kept. */
@@ -48,13 +49,15 @@ void drawn_add(const struct drawn *drawn, struct text *out);
 #define PROGRESS_RED    "\033[31m"
 #define PROGRESS_YELLOW "\033[33m"
 
-/* Rows of the live display: parts are kept whole, groups together where they fit. Pure. (layout.c) */
+/* Rows of the live display: parts are kept whole, groups together where they fit. Pure.
+ * (layout.c) */
 
 #define LAYOUT_PART  "\x1e" /* between two parts */
 #define LAYOUT_GROUP "\x1d" /* between two groups of parts */
 
-/* Rows with '\n' between them, each of at most width columns; those behind the first are indented. What has no place on most rows is left
- * out, which "…" (ascii: "...") says; only a word that is wider than a row is broken. */
+/* Rows with '\n' between them, each of at most width columns; those behind the first are indented.
+ * What has no place on most rows is left out, which "…" (ascii: "...") says; only a word that is
+ * wider than a row is broken. */
 void layout_rows(const char *words, size_t width, size_t most, bool ascii, struct text *out);
 
 /* In ASCII alone: "+-" for "±", "?" for what has no like. */
@@ -76,14 +79,16 @@ struct shown {
     int64_t experiment_ns, attempt_ns; /* when it began */
     int64_t pause_end_ns;              /* 0: no pause */
     bool pause_is_retry;
-    int64_t stop_end_ns; /* when the grace of the attempt that is being stopped is over; 0: none is */
-    bool interrupted;    /* it is stopped because a person said so */
-    bool alone;          /* the background of a parallel experiment runs, its foreground not yet */
-    bool from_first;     /* the attempts of this experiment all belong to this session */
+    /* when the grace of the attempt that is being stopped is over; 0: none is */
+    int64_t stop_end_ns;
+    bool interrupted; /* it is stopped because a person said so */
+    bool alone;       /* the background of a parallel experiment runs, its foreground not yet */
+    bool from_first;  /* the attempts of this experiment all belong to this session */
     struct shown_metric metrics[METRICS_SHOWN]; /* the last ones seen, each at its place */
     uint64_t metrics_seen;
     struct training training;
-    char *params;                           /* hyperparameters by which it differs from others; NULL: none */
+    /* hyperparameters by which it differs from others; NULL: none */
+    char *params;
     int64_t paused_ns;                      /* when the pause began; 0: none */
     double planned_s;                       /* how long it was to be */
     char *attempt_error;                    /* of the attempt that ended last */
@@ -117,8 +122,8 @@ struct progress {
     bool detached;
 };
 
-/* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else. Whether an EVENT_GUARD says what is normal,
- * and was said before. (progress_line.c) */
+/* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else.
+ * Whether an EVENT_GUARD says what is normal, and was said before. (progress_line.c) */
 const char *progress_sensor(const struct event *event);
 void progress_take_metric(struct progress *progress, const struct event *event);
 bool progress_told_already(struct progress *progress, const struct event *event);
@@ -127,18 +132,20 @@ int64_t progress_now_ns(const struct progress *progress);
 double progress_seconds_since(const struct progress *progress, int64_t start_ns);
 
 /* NULL: the plan has no such experiment. */
-const struct plan_experiment *progress_experiment_at(const struct progress *progress, int64_t number);
+const struct plan_experiment *progress_experiment_at(const struct progress *progress,
+                                                     int64_t number);
 
 /* "about 20 to 50 min left", or "about 35 min left" where that is one. (progress_line.c) */
 void progress_add_left(struct text *out, const struct estimate_left *left);
 
 /* "[3/14] mnist_cnn_003", a metric's value, and whole seconds. */
-void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment, struct text *out);
+void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment,
+                       struct text *out);
 void progress_add_number(struct text *out, double number);
 void progress_add_seconds(struct text *out, double seconds);
 
-/* What the display says now, as parts for layout_rows; width: of the terminal. Where there are several lanes, of one (from 1), or (0) of all
- * together. */
+/* What the display says now, as parts for layout_rows; width: of the terminal. Where there are
+ * several lanes, of one (from 1), or (0) of all together. */
 void progress_line(const struct progress *progress, size_t width, struct text *out);
 void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out);
 
@@ -147,6 +154,7 @@ void progress_erase(struct progress *progress);
 void progress_draw(struct progress *progress);
 
 /* A line that stays. colour: of its last part, from byte coloured_from on; NULL: none. */
-void progress_say(struct progress *progress, const struct text *line, const char *colour, size_t coloured_from);
+void progress_say(struct progress *progress, const struct text *line, const char *colour,
+                  size_t coloured_from);
 
 #endif

@@ -15,7 +15,14 @@
 static const double RATE_MIN_S = 2;
 
 /* What the share of the whole is taken from; where that changes, the rate is measured anew. */
-enum source { SOURCE_NONE, SOURCE_MARKS, SOURCE_EPOCHS_BAR, SOURCE_EPOCH_BAR, SOURCE_RESTARTS, SOURCE_WHOLE_BAR };
+enum source {
+    SOURCE_NONE,
+    SOURCE_MARKS,
+    SOURCE_EPOCHS_BAR,
+    SOURCE_EPOCH_BAR,
+    SOURCE_RESTARTS,
+    SOURCE_WHOLE_BAR
+};
 
 void training_begin(struct training *training, struct reading epochs)
 {
@@ -31,7 +38,8 @@ static const char *behind_epoch(const char *name)
     return NULL;
 }
 
-/* "3", "3/10" or "3 of 10", behind at most a few other characters. False: no number. of: 0: not said. */
+/* "3", "3/10" or "3 of 10", behind at most a few other characters. False: no number. of: 0: not
+ * said. */
 static bool read_number_of(const char *text, double *number, double *of)
 {
     char *end;
@@ -63,8 +71,8 @@ void training_mark(struct training *training, const json_t *data, int64_t now_ns
     if (!name || !at)
         return;
     /* Epochs, else what is marked first. */
-    if (!*training->mark ||
-        (strcmp(training->mark, name) != 0 && behind_epoch(name) && !behind_epoch(training->mark))) {
+    if (!*training->mark || (strcmp(training->mark, name) != 0 && behind_epoch(name) &&
+                             !behind_epoch(training->mark))) {
         struct reading epochs = training->epochs;
         training_begin(training, epochs);
         snprintf(training->mark, sizeof training->mark, "%s", name);
@@ -101,11 +109,13 @@ void training_bars(struct training *training, const json_t *data, int64_t now_ns
         const char *name = json_get_text(item, "name");
         struct training_bar *bar = &training->bars[training->bar_count];
         double restarts = 0;
-        if (!name || training->bar_count == TRAINING_BARS || !json_get_number(item, "done", &bar->done))
+        if (!name || training->bar_count == TRAINING_BARS ||
+            !json_get_number(item, "done", &bar->done))
             continue;
         snprintf(bar->name, sizeof bar->name, "%s", name);
         note_first(training, json_get_text(item, "first"));
-        bar->total.valid = json_get_number(item, "total", &bar->total.value) && bar->total.value > 0;
+        bar->total.valid =
+            json_get_number(item, "total", &bar->total.value) && bar->total.value > 0;
         json_get_number(item, "restarts", &restarts);
         bar->restarts = restarts;
         if (json_is_true(json_object_get(item, "latest")))
@@ -121,37 +131,44 @@ static double share_of(const struct training_bar *bar)
 }
 
 /* The latest bar but this one that has a total; NULL: none. */
-static const struct training_bar *other_bar(const struct training *training, const struct training_bar *but)
+static const struct training_bar *other_bar(const struct training *training,
+                                            const struct training_bar *but)
 {
-    const struct training_bar *latest = training->bar_count ? &training->bars[training->latest] : NULL;
+    const struct training_bar *latest =
+        training->bar_count ? &training->bars[training->latest] : NULL;
     return latest && latest != but && latest->total.valid ? latest : NULL;
 }
 
-static void in_epochs(struct training_state *state, double epoch, double epochs, struct reading inner)
+static void in_epochs(struct training_state *state, double epoch, double epochs,
+                      struct reading inner)
 {
     double known = fmax(epochs, epochs > 0 ? epoch : 0);
     state->epoch = epoch;
     state->epochs = known;
     state->inner = inner;
     if (known > 0)
-        state->share = (struct reading){fmin((epoch - 1 + (inner.valid ? inner.value : 0)) / known, 1), true};
+        state->share =
+            (struct reading){fmin((epoch - 1 + (inner.valid ? inner.value : 0)) / known, 1), true};
 }
 
 /* "Epoch 3/10:  45%": a bar of one epoch. */
-static bool of_epoch_bar(struct training *training, const struct training_bar *bar, struct training_state *state)
+static bool of_epoch_bar(struct training *training, const struct training_bar *bar,
+                         struct training_state *state)
 {
     double number, of;
     const char *behind = behind_epoch(bar->name);
     if (!behind || !read_number_of(behind, &number, &of))
         return false;
     double epochs = training->epochs.valid ? training->epochs.value : of;
-    in_epochs(state, from_one(training, number), epochs, (struct reading){share_of(bar), bar->total.valid});
+    in_epochs(state, from_one(training, number), epochs,
+              (struct reading){share_of(bar), bar->total.valid});
     state->source = SOURCE_EPOCH_BAR;
     return true;
 }
 
 /* "Epochs:  30%": a bar of all epochs, with or without one of each within. */
-static bool of_epochs_bar(const struct training *training, const struct training_bar *bar, struct training_state *state)
+static bool of_epochs_bar(const struct training *training, const struct training_bar *bar,
+                          struct training_state *state)
 {
     if (!behind_epoch(bar->name) || !bar->total.valid)
         return false;
@@ -171,7 +188,8 @@ static void of_marks(const struct training *training, struct training_state *sta
     bool named = behind_epoch(training->mark) != NULL;
     double epochs = training->epochs.valid && named ? training->epochs.value : training->marked_of;
     const struct training_bar *bar = other_bar(training, NULL);
-    /* Whether a bar that never began again is of the epoch or of all, the first epoch does not tell. */
+    /* Whether a bar that never began again is of the epoch or of all, the first epoch does not
+     * tell. */
     bool inner = bar && bar->restarts > 0 && !training->marked_ended;
     double epoch = fmax(training->marked, 1);
     in_epochs(state, epoch, epochs,
@@ -205,7 +223,8 @@ static struct training_state find_state(struct training *training)
 {
     struct training_state state = {0};
     for (size_t i = 0; i < training->bar_count; i++)
-        if (of_epoch_bar(training, &training->bars[i], &state) || of_epochs_bar(training, &training->bars[i], &state))
+        if (of_epoch_bar(training, &training->bars[i], &state) ||
+            of_epochs_bar(training, &training->bars[i], &state))
             return state;
     if (*training->mark)
         of_marks(training, &state);
@@ -221,7 +240,8 @@ void training_look(struct training *training, int64_t now_ns)
     const char *of = state.bar ? training->bars[state.bar - 1].name : "";
     bool same = state.source == before->source && strcmp(of, training->of) == 0;
     /* A validation's bar begins again: what was reached stays. */
-    if (same && state.share.valid && before->share.valid && state.share.value < before->share.value) {
+    if (same && state.share.valid && before->share.valid &&
+        state.share.value < before->share.value) {
         if (state.epoch == before->epoch)
             return;
         same = false;
@@ -238,10 +258,13 @@ void training_look(struct training *training, int64_t now_ns)
 
 bool training_left(const struct training *training, int64_t now_ns, double *out)
 {
-    double share = training->state.share.value, took_s = (double)(training->last_ns - training->first_ns) / 1e9;
-    if (!training->state.share.valid || share >= 1 || share <= training->first || took_s < RATE_MIN_S)
+    double share = training->state.share.value,
+           took_s = (double)(training->last_ns - training->first_ns) / 1e9;
+    if (!training->state.share.valid || share >= 1 || share <= training->first ||
+        took_s < RATE_MIN_S)
         return false;
-    *out = fmax(0, (1 - share) * took_s / (share - training->first) - (double)(now_ns - training->last_ns) / 1e9);
+    *out = fmax(0, (1 - share) * took_s / (share - training->first) -
+                       (double)(now_ns - training->last_ns) / 1e9);
     return true;
 }
 
@@ -251,10 +274,14 @@ json_t *training_json(const struct training *training)
     const struct training_bar *bar = state->bar ? &training->bars[state->bar - 1] : NULL;
     if (state->epoch <= 0 && !bar)
         return NULL;
-    const char *name = state->epoch <= 0 ? bar->name : state->source == SOURCE_MARKS ? training->mark : "epoch";
-    struct reading of = state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
+    const char *name = state->epoch <= 0               ? bar->name
+                       : state->source == SOURCE_MARKS ? training->mark
+                                                       : "epoch";
+    struct reading of =
+        state->epoch <= 0 ? bar->total : (struct reading){state->epochs, state->epochs > 0};
     return json_pack("{s:o, s:o, s:o, s:o}", "name", json_text_or_null(name), "at",
-                     json_finite(state->epoch > 0 ? state->epoch : bar->done), "of", json_reading_or_null(of), "share",
+                     json_finite(state->epoch > 0 ? state->epoch : bar->done), "of",
+                     json_reading_or_null(of), "share",
                      json_reading_or_null(state->share.valid ? state->share : state->inner));
 }
 
@@ -263,7 +290,8 @@ void training_add(const struct training *training, size_t width, bool ascii, str
 {
     const struct training_state *state = &training->state;
     if (state->epoch > 0) {
-        text_addf(out, "%s %.0f", state->source == SOURCE_MARKS ? training->mark : "epoch", state->epoch);
+        text_addf(out, "%s %.0f", state->source == SOURCE_MARKS ? training->mark : "epoch",
+                  state->epoch);
         if (state->epochs > 0)
             text_addf(out, "/%.0f", state->epochs);
     } else if (state->bar) {

@@ -29,7 +29,8 @@ void grid_fini(struct grid *grid)
 static struct grid_cell *cell_at(const struct grid_area *area, size_t row, size_t column)
 {
     size_t x = area->column + column, y = area->row + row;
-    bool inside = row < area->rows && column < area->columns && y < area->grid->rows && x < area->grid->columns;
+    bool inside = row < area->rows && column < area->columns && y < area->grid->rows &&
+                  x < area->grid->columns;
     return inside ? &area->grid->cells[y * area->grid->columns + x] : NULL;
 }
 
@@ -37,8 +38,9 @@ static struct grid_cell *cell_at(const struct grid_area *area, size_t row, size_
 static const char *like(const char *character)
 {
     static const char *const likes[][2] = {
-        {"─", "-"}, {"│", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"}, {"━", "="}, {"╸", "-"},
-        {"✓", "+"}, {"✗", "x"}, {"▶", ">"}, {"·", "."}, {"…", "."}, {"–", "-"}, {"±", "~"}, {"↻", "o"},
+        {"─", "-"}, {"│", "|"}, {"┌", "+"}, {"┐", "+"}, {"└", "+"}, {"┘", "+"},
+        {"━", "="}, {"╸", "-"}, {"✓", "+"}, {"✗", "x"}, {"▶", ">"}, {"·", "."},
+        {"…", "."}, {"–", "-"}, {"±", "~"}, {"↻", "o"},
     };
     EACH_OF (item, likes)
         if (strcmp(character, (*item)[0]) == 0)
@@ -56,7 +58,8 @@ static void set_cell(struct grid_cell *cell, const char *text, size_t length, en
 /* Where a wide character loses one of its halves the other becomes blank. */
 static void free_cell(const struct grid_area *area, size_t row, size_t column)
 {
-    struct grid_cell *cell = cell_at(area, row, column), *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
+    struct grid_cell *cell = cell_at(area, row, column),
+                     *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
     struct grid_cell *behind = cell_at(area, row, column + 1);
     if (cell && !*cell->text && before)
         set_cell(before, " ", 1, before->style);
@@ -64,14 +67,16 @@ static void free_cell(const struct grid_area *area, size_t row, size_t column)
         set_cell(behind, " ", 1, behind->style);
 }
 
-/* One character; gives the columns that it took: 0 for one that combines with the one before, or of which there is no room. */
-static size_t put_character(const struct grid_area *area, size_t row, size_t column, enum grid_style style,
-                            const char *text)
+/* One character; gives the columns that it took: 0 for one that combines with the one before, or of
+ * which there is no room. */
+static size_t put_character(const struct grid_area *area, size_t row, size_t column,
+                            enum grid_style style, const char *text)
 {
     const char *shown = area->grid->ascii && (unsigned char)*text >= 0x80 ? like(text) : text;
     shown = shown ? shown : "?";
     size_t columns = utf8_columns(shown), length = strlen(shown);
-    struct grid_cell *cell = cell_at(area, row, column), *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
+    struct grid_cell *cell = cell_at(area, row, column),
+                     *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
     if (columns == 0 && before && *before->text && strlen(before->text) + length < GRID_BYTES)
         memcpy(before->text + strlen(before->text), shown, length + 1);
     if (columns == 0 || !cell || (columns == 2 && !cell_at(area, row, column + 1)))
@@ -98,7 +103,8 @@ static bool next_character(const char **at, char out[GRID_BYTES])
     return true;
 }
 
-size_t grid_put(const struct grid_area *area, size_t row, size_t column, enum grid_style style, const char *text)
+size_t grid_put(const struct grid_area *area, size_t row, size_t column, enum grid_style style,
+                const char *text)
 {
     char character[GRID_BYTES];
     if (row >= area->rows)
@@ -116,8 +122,8 @@ size_t grid_put(const struct grid_area *area, size_t row, size_t column, enum gr
     return column;
 }
 
-size_t grid_putf(const struct grid_area *area, size_t row, size_t column, enum grid_style style, const char *format,
-                 ...)
+size_t grid_putf(const struct grid_area *area, size_t row, size_t column, enum grid_style style,
+                 const char *format, ...)
 {
     char *text = NULL;
     va_list args;
@@ -139,7 +145,8 @@ size_t grid_field(const struct grid_area *area, size_t row, size_t column, size_
     field.column += column;
     field.columns = width < area->columns - column ? width : area->columns - column;
     size_t columns = right ? utf8_columns(text) : 0;
-    grid_put(&field, row, right && columns < field.columns ? field.columns - columns : 0, style, text);
+    grid_put(&field, row, right && columns < field.columns ? field.columns - columns : 0, style,
+             text);
     return column + width;
 }
 
@@ -170,10 +177,12 @@ struct grid_area grid_frame(struct grid_area area, const char *title, bool stron
     put_character(&area, 0, last, style, "┐");
     put_character(&area, last_row, 0, style, "└");
     put_character(&area, last_row, last, style, "┘");
-    struct grid_area top = {area.grid, area.row, area.column + 2, 1, area.columns > 6 ? area.columns - 4 : 0};
+    struct grid_area top = {area.grid, area.row, area.column + 2, 1,
+                            area.columns > 6 ? area.columns - 4 : 0};
     size_t behind = grid_putf(&top, 0, 0, strong ? GRID_STRONG : GRID_PLAIN, " %s", title);
     grid_put(&top, 0, behind, style, behind < top.columns ? " " : "");
-    return (struct grid_area){area.grid, area.row + 1, area.column + 1, area.rows - 2, area.columns - 2};
+    return (struct grid_area){area.grid, area.row + 1, area.column + 1, area.rows - 2,
+                              area.columns - 2};
 }
 
 void grid_print(const struct grid *grid, struct text *out)

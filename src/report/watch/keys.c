@@ -35,7 +35,8 @@ static size_t moved(size_t at, size_t count, size_t page, int key)
 
 static bool is_move(int key)
 {
-    return key == 'k' || key == 'j' || key == 'g' || key == 'G' || (key >= KEY_OF_UP && key <= KEY_OF_LAST);
+    return key == 'k' || key == 'j' || key == 'g' || key == 'G' ||
+           (key >= KEY_OF_UP && key <= KEY_OF_LAST);
 }
 
 static void move(struct watch_view *view, const struct watch_scene *scene, int key)
@@ -57,7 +58,8 @@ static void move(struct watch_view *view, const struct watch_scene *scene, int k
 
 static bool matches(const struct live_experiment *experiment, const char *find)
 {
-    return strcasestr(experiment->plan->id, find) || strcasestr(live_verdict_text(experiment), find) ||
+    return strcasestr(experiment->plan->id, find) ||
+           strcasestr(live_verdict_text(experiment), find) ||
            strcasestr(experiment->state == STATE_DONE ? outcome_name(experiment->outcome)
                                                       : state_name(experiment->state),
                       find) ||
@@ -133,7 +135,10 @@ static void confirm(struct watch_view *view, const struct live_run *run, int key
 {
     const struct live_experiment *chosen = watch_chosen(view, run);
     bool runs = chosen && watch_slot_of(run, chosen->plan->number);
-    view->request = key == 's' ? LIVE_SKIP : key == 'S' ? LIVE_STOP : run->paused ? LIVE_CONTINUE : LIVE_PAUSE;
+    view->request = key == 's'    ? LIVE_SKIP
+                    : key == 'S'  ? LIVE_STOP
+                    : run->paused ? LIVE_CONTINUE
+                                  : LIVE_PAUSE;
     view->request_experiment = key == 's' && chosen ? chosen->plan->number : 0;
     view->confirming = run->state != LIVE_ENDED && run->state != LIVE_DIED && (key != 's' || runs);
     if (view->confirming)
@@ -144,7 +149,8 @@ static void confirm(struct watch_view *view, const struct live_run *run, int key
     view->said_bad = true;
 }
 
-static enum watch_action key_of_list(struct watch_view *view, const struct watch_scene *scene, int key)
+static enum watch_action key_of_list(struct watch_view *view, const struct watch_scene *scene,
+                                     int key)
 {
     if (is_move(key))
         view->run = moved(view->run, scene->run_count, 10, key);

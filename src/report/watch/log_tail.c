@@ -33,7 +33,9 @@ static const char *behind_escape(const char *at, const char *end)
     if (c < end && strchr("]P^_X", *c)) {
         while (c < end && *c != '\a' && *c != '\033')
             c++;
-        return c < end && *c == '\033' && c + 1 < end && c[1] == '\\' ? c + 2 : c < end && *c == '\a' ? c + 1 : c;
+        return c < end && *c == '\033' && c + 1 < end && c[1] == '\\' ? c + 2
+               : c < end && *c == '\a'                                ? c + 1
+                                                                      : c;
     }
     return c < end && (unsigned char)*c >= 0x40 && (unsigned char)*c < 0x7f ? c + 1 : c;
 }

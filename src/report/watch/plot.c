@@ -21,8 +21,8 @@ struct plot_point *plot_points_read(const json_t *json, size_t *count)
         const json_t *time = json_array_get(pair, 0), *value = json_array_get(pair, 1);
         struct plot_point point = {json_number_value(time), json_number_value(value)};
         bool later = *count == 0 || point.t_s >= out[*count - 1].t_s;
-        if (json_is_number(time) && json_is_number(value) && later && isfinite(point.t_s) && isfinite(point.value) &&
-            *count < POINTS_MAX)
+        if (json_is_number(time) && json_is_number(value) && later && isfinite(point.t_s) &&
+            isfinite(point.value) && *count < POINTS_MAX)
             out[(*count)++] = point;
     }
     return out;
@@ -87,7 +87,8 @@ static void set_line(struct dots *dots, const struct plot *plot, double low, dou
         double at = (point->t_s - plot->from_s) / span_s;
         if (at < 0 || at > 1)
             continue;
-        size_t x = (size_t)lround(at * (double)(dots->across - 1)), y = height_of(dots, point->value, low, high);
+        size_t x = (size_t)lround(at * (double)(dots->across - 1)),
+               y = height_of(dots, point->value, low, high);
         join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
         last_x = x;
         last_y = y;
@@ -96,7 +97,8 @@ static void set_line(struct dots *dots, const struct plot *plot, double low, dou
 }
 
 /* U+2800 and a bit for each dot (Unicode 15, chapter 21.1). */
-static void put_braille(const struct grid_area *area, const struct dots *dots, enum grid_style style)
+static void put_braille(const struct grid_area *area, const struct dots *dots,
+                        enum grid_style style)
 {
     static const unsigned bits[ACROSS][HIGH] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
     for (size_t row = 0; row < area->rows; row++)
@@ -106,16 +108,19 @@ static void put_braille(const struct grid_area *area, const struct dots *dots, e
                 for (size_t y = 0; y < HIGH; y++)
                     if (dots->set[(column * ACROSS + x) * dots->high + row * HIGH + y])
                         pattern |= bits[x][y];
-            char text[4] = {(char)0xe2, (char)(0xa0 | (pattern >> 6)), (char)(0x80 | (pattern & 0x3f)), '\0'};
+            char text[4] = {(char)0xe2, (char)(0xa0 | (pattern >> 6)),
+                            (char)(0x80 | (pattern & 0x3f)), '\0'};
             if (pattern)
                 grid_put(area, row, column, style, text);
         }
 }
 
 /* The highest dot of a cell says which character it is. */
-static void put_ascii(const struct grid_area *area, const struct dots *dots, bool filled, enum grid_style style)
+static void put_ascii(const struct grid_area *area, const struct dots *dots, bool filled,
+                      enum grid_style style)
 {
-    static const char *const line[HIGH] = {"'", "-", ".", "_"}, *const fill[HIGH] = {"#", "*", ":", "."};
+    static const char *const line[HIGH] = {"'", "-", ".", "_"}, *const fill[HIGH] = {"#", "*", ":",
+                                                                                     "."};
     for (size_t row = 0; row < area->rows; row++)
         for (size_t column = 0; column < area->columns; column++)
             for (size_t y = 0; y < HIGH; y++)
@@ -168,12 +173,14 @@ void plot_draw(const struct grid_area *area, const struct plot *plot)
 
 enum { CURVE_ROWS_MIN = 4 };
 
-/* Names of metrics as they are chosen one after the other: those of the registry first. at: place from 0; NULL: no more. */
+/* Names of metrics as they are chosen one after the other: those of the registry first. at: place
+ * from 0; NULL: no more. */
 static const char *metric_at(const struct live_run *run, const struct watch_view *view, size_t at)
 {
     const struct live_experiment *experiment = watch_chosen(view, run);
-    return experiment && at < experiment->plan->foreground.metric_count ? experiment->plan->foreground.metrics[at].name
-                                                                        : NULL;
+    return experiment && at < experiment->plan->foreground.metric_count
+               ? experiment->plan->foreground.metrics[at].name
+               : NULL;
 }
 
 const char *watch_metric(const struct watch_view *view, const struct live_run *run, bool next)
@@ -195,8 +202,8 @@ static const struct live_slot *slot_shown(const struct watch_view *view, const s
     return slot || !view->follows || view->slot >= run->slot_count ? slot : &run->slots[view->slot];
 }
 
-static void draw_curve(struct grid_area area, const char *title, const json_t *json, const char *unit,
-                       const struct plot *how)
+static void draw_curve(struct grid_area area, const char *title, const json_t *json,
+                       const char *unit, const struct plot *how)
 {
     char value[32], span[WATCH_TIME_BYTES];
     struct plot plot = *how;
@@ -216,8 +223,8 @@ static void draw_curve(struct grid_area area, const char *title, const json_t *j
     free(plot.points);
 }
 
-void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene, struct grid_area area,
-                       bool beside)
+void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene,
+                       struct grid_area area, bool beside)
 {
     const struct live_slot *slot = slot_shown(view, scene->run);
     const char *metric = watch_metric(view, scene->run, false);
@@ -227,7 +234,8 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
         bool ended = experiment && experiment->state == STATE_DONE;
         struct grid_area inside = grid_frame(area, "Curves", false);
         grid_put(&inside, 0, 1, GRID_DIM,
-                 ended ? "it has ended: tare report draws its curves" : "nothing of it is under way here");
+                 ended ? "it has ended: tare report draws its curves"
+                       : "nothing of it is under way here");
         return;
     }
     bool both = metric && (beside || area.rows >= 2 * CURVE_ROWS_MIN);
@@ -246,6 +254,6 @@ void watch_draw_curves(const struct watch_view *view, const struct watch_scene *
         draw_curve(power, title, json_object_get(slot->points, "power_w"), " W",
                    &(struct plot){.from_zero = true, .style = GRID_POWER});
     if (both || (metric && *view->metric))
-        draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric), "",
-                   &(struct plot){.style = GRID_METRIC});
+        draw_curve(other, metric, json_object_get(json_object_get(slot->points, "metrics"), metric),
+                   "", &(struct plot){.style = GRID_METRIC});
 }

@@ -1,4 +1,5 @@
-/* plot: values in time as dots of braille characters, two across and four high in a cell; where the terminal has no UTF-8, in ASCII. Pure. */
+/* plot: values in time as dots of braille characters, two across and four high in a cell; where the
+ * terminal has no UTF-8, in ASCII. Pure. */
 #ifndef TARE_REPORT_WATCH_PLOT_H
 #define TARE_REPORT_WATCH_PLOT_H
 
@@ -20,7 +21,8 @@ struct plot {
     enum grid_style style;
 };
 
-/* [[s since 1970, value or null], ...] as live_slot.points has them: those that are numbers. Fresh. */
+/* [[s since 1970, value or null], ...] as live_slot.points has them: those that are numbers.
+ * Fresh. */
 struct plot_point *plot_points_read(const json_t *json, size_t *count);
 
 /* The line, with its highest and lowest value at the left. Without a point: a word that says so. */

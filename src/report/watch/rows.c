@@ -23,7 +23,7 @@ static const char *mark_of(const struct live_experiment *experiment, enum grid_s
 {
     bool done = experiment->state == STATE_DONE;
     *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD
-             : done                               ? (experiment->outcome == OUTCOME_FAILED ? GRID_BAD : GRID_WARN)
+             : done ? (experiment->outcome == OUTCOME_FAILED ? GRID_BAD : GRID_WARN)
              : experiment->state == STATE_PLANNED ? GRID_DIM
                                                   : GRID_STRONG;
     if (experiment->again && (done || experiment->state == STATE_PLANNED))
@@ -54,11 +54,14 @@ static char *time_cell(const struct row *row, enum grid_style *style)
 {
     char time[WATCH_TIME_BYTES];
     const struct live_experiment *experiment = row->experiment;
-    bool runs = experiment->state != STATE_DONE && experiment->state != STATE_PLANNED && experiment->started_ns;
+    bool runs = experiment->state != STATE_DONE && experiment->state != STATE_PLANNED &&
+                experiment->started_ns;
     *style = runs ? GRID_STRONG : GRID_PLAIN;
     if (!runs && !(experiment->duration_s > 0))
         return mem_strdup(experiment->state == STATE_PLANNED ? "" : WATCH_ABSENT);
-    watch_time(runs ? (double)(row->now_ns - experiment->started_ns) / (double)NS_PER_S : experiment->duration_s, time);
+    watch_time(runs ? (double)(row->now_ns - experiment->started_ns) / (double)NS_PER_S
+                    : experiment->duration_s,
+               time);
     return mem_strdup(time);
 }
 
@@ -68,7 +71,8 @@ static char *energy_cell(const struct row *row, enum grid_style *style)
     *style = GRID_POWER;
     if (row->experiment->state == STATE_DONE && !energy->gpu_j.valid)
         return mem_strdup(WATCH_ABSENT);
-    return row->experiment->state == STATE_DONE ? amount_format(energy->gpu_j, "J") : mem_strdup("");
+    return row->experiment->state == STATE_DONE ? amount_format(energy->gpu_j, "J")
+                                                : mem_strdup("");
 }
 
 static char *metric_cell(const struct row *row, enum grid_style *style)
@@ -121,27 +125,30 @@ static struct table_of_plan table_for(const struct live_run *run, size_t width)
     return out;
 }
 
-static void draw_titles(const struct grid_area *area, const struct table_of_plan *table, const char *metric)
+static void draw_titles(const struct grid_area *area, const struct table_of_plan *table,
+                        const char *metric)
 {
     size_t column = 2 + table->number + GAP;
     column = grid_field(area, 0, column, table->id, false, GRID_DIM, "EXPERIMENT") + GAP;
     EACH (item, table->shown, table->count) {
         const struct column *of = &columns[*item];
         bool is_metric = of->cell == metric_cell && metric;
-        column = grid_field(area, 0, column, of->width, of->right, GRID_DIM, is_metric ? metric : of->title) + GAP;
+        column = grid_field(area, 0, column, of->width, of->right, GRID_DIM,
+                            is_metric ? metric : of->title) +
+                 GAP;
     }
 }
 
-static void draw_experiment(const struct grid_area *area, size_t at, const struct table_of_plan *table,
-                            const struct row *row)
+static void draw_experiment(const struct grid_area *area, size_t at,
+                            const struct table_of_plan *table, const struct row *row)
 {
     enum grid_style style;
     const char *mark = mark_of(row->experiment, &style);
     grid_put(area, at, 0, style, mark);
     grid_putf(area, at, 2, GRID_DIM, "%*zu", (int)table->number, row->experiment->plan->number);
     size_t column = 2 + table->number + GAP;
-    column = grid_field(area, at, column, table->id, false, style == GRID_DIM ? GRID_DIM : GRID_PLAIN,
-                        row->experiment->plan->id) +
+    column = grid_field(area, at, column, table->id, false,
+                        style == GRID_DIM ? GRID_DIM : GRID_PLAIN, row->experiment->plan->id) +
              GAP;
     EACH (item, table->shown, table->count) {
         const struct column *of = &columns[*item];
@@ -150,7 +157,8 @@ static void draw_experiment(const struct grid_area *area, size_t at, const struc
     }
 }
 
-void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
+void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene,
+                     const struct grid_area *area)
 {
     const struct live_run *run = scene->run;
     if (area->rows == 0)
@@ -158,11 +166,13 @@ void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene, c
     struct table_of_plan table = table_for(run, area->columns);
     const char *metric = watch_metric(view, run, false);
     bool titles = area->rows > 3;
-    struct grid_area rows = {area->grid, area->row + titles, area->column, area->rows - titles, area->columns};
+    struct grid_area rows = {area->grid, area->row + titles, area->column, area->rows - titles,
+                             area->columns};
     if (titles)
         draw_titles(area, &table, metric);
     view->page[PANE_PLAN] = rows.rows;
-    view->top[PANE_PLAN] = watch_scroll(view->top[PANE_PLAN], view->experiment, rows.rows, run->plan.count);
+    view->top[PANE_PLAN] =
+        watch_scroll(view->top[PANE_PLAN], view->experiment, rows.rows, run->plan.count);
     for (size_t i = 0; i < rows.rows && view->top[PANE_PLAN] + i < run->plan.count; i++) {
         size_t place = view->top[PANE_PLAN] + i;
         struct row row = {&run->experiments[place], metric, scene->now_ns};
@@ -172,8 +182,10 @@ void watch_draw_plan(struct watch_view *view, const struct watch_scene *scene, c
     }
 }
 
-/* What there is to say of the chosen experiment, above its log: its rows are taken from the area. */
-static void draw_details(const struct watch_view *view, const struct live_run *run, struct grid_area *area)
+/* What there is to say of the chosen experiment, above its log: its rows are taken from the
+ * area. */
+static void draw_details(const struct watch_view *view, const struct live_run *run,
+                         struct grid_area *area)
 {
     const struct live_experiment *experiment = watch_chosen(view, run);
     AUTO_TEXT struct text params = {0};
@@ -194,7 +206,8 @@ static void draw_details(const struct watch_view *view, const struct live_run *r
         }
 }
 
-void watch_draw_log(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
+void watch_draw_log(struct watch_view *view, const struct watch_scene *scene,
+                    const struct grid_area *area)
 {
     const struct watch_log *log = scene->log;
     struct grid_area below = *area;

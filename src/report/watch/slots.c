@@ -1,5 +1,5 @@
-/* The slots: experiment, epoch, power, memory, temperature, verdict so far. Each has as many rows as its fields need at this width, fewer
- * where there are many slots. */
+/* The slots: experiment, epoch, power, memory, temperature, verdict so far. Each has as many rows
+ * as its fields need at this width, fewer where there are many slots. */
 #include "base/mem.h"
 #include "report/watch/view_private.h"
 
@@ -61,8 +61,8 @@ static void add_gpus(const struct live_slot *slot, struct text *out)
 {
     const json_t *item;
     size_t i;
-    json_array_foreach(slot->gpus, i, item)
-        text_addf(out, "%s%s", i ? "," : "", json_string_value(item) ? json_string_value(item) : "?");
+    json_array_foreach(slot->gpus, i, item) text_addf(
+        out, "%s%s", i ? "," : "", json_string_value(item) ? json_string_value(item) : "?");
 }
 
 /* None where there is one slot. */
@@ -89,7 +89,8 @@ static struct columns columns_of(const struct live_run *run, size_t whole)
                           .wide = whole >= WIDE};
     EACH (slot, run->slots, run->slot_count) {
         size_t number = slot->experiment;
-        size_t id = number && number <= run->plan.count ? strlen(run->plan.experiments[number - 1].id) : 0;
+        size_t id =
+            number && number <= run->plan.count ? strlen(run->plan.experiments[number - 1].id) : 0;
         out.id = id > out.id ? id : out.id;
     }
     out.fields = out.narrow ? narrow_fields : out.wide ? wide_fields : medium_fields;
@@ -104,7 +105,8 @@ static struct columns columns_of(const struct live_run *run, size_t whole)
     return out;
 }
 
-static void put_reading(struct field *field, const char *before, struct reading reading, const char *unit)
+static void put_reading(struct field *field, const char *before, struct reading reading,
+                        const char *unit)
 {
     if (reading.valid)
         snprintf(field->text, sizeof field->text, "%s%.0f %s", before, reading.value, unit);
@@ -114,7 +116,8 @@ static void put_reading(struct field *field, const char *before, struct reading 
 }
 
 /* live.json stays as it was when its program died. */
-static void put_phase(struct field *field, const struct live_run *run, const struct live_slot *slot, int64_t now_ns)
+static void put_phase(struct field *field, const struct live_run *run, const struct live_slot *slot,
+                      int64_t now_ns)
 {
     if (run->state == LIVE_DIED) {
         snprintf(field->text, sizeof field->text, "died");
@@ -122,7 +125,8 @@ static void put_phase(struct field *field, const struct live_run *run, const str
         return;
     }
     char time[WATCH_TIME_BYTES];
-    int64_t since_ns = strcmp(slot->phase, "running") == 0 && slot->started_ns ? slot->started_ns : slot->since_ns;
+    int64_t since_ns =
+        strcmp(slot->phase, "running") == 0 && slot->started_ns ? slot->started_ns : slot->since_ns;
     double seconds = (double)(now_ns - since_ns) / (double)NS_PER_S;
     bool pause = strcmp(slot->phase, "pause") == 0 && slot->pause_s > 0;
     watch_time(pause ? fmax(slot->pause_s - seconds, 0) : seconds, time);
@@ -131,8 +135,10 @@ static void put_phase(struct field *field, const struct live_run *run, const str
     field->style = GRID_PLAIN;
 }
 
-/* "epoch 3/20 ━━━╸──── 17 %": label and bar have places of their own, so that those of all slots are below each other. */
-static void put_progress(struct field *field, const struct live_slot *slot, const struct columns *columns, bool ascii)
+/* "epoch 3/20 ━━━╸──── 17 %": label and bar have places of their own, so that those of all slots
+ * are below each other. */
+static void put_progress(struct field *field, const struct live_slot *slot,
+                         const struct columns *columns, bool ascii)
 {
     double at, of, share;
     AUTO_TEXT struct text label = {0};
@@ -145,7 +151,8 @@ static void put_progress(struct field *field, const struct live_slot *slot, cons
                    : columns->wide ? 9
                                    : 7;
     if (json_get_number(slot->training, "at", &at))
-        text_addf(&label, "%s%.10g", name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "", at);
+        text_addf(&label, "%s%.10g",
+                  name && strcmp(name, "epoch") == 0 && !columns->narrow ? "epoch " : "", at);
     else
         text_add(&label, WATCH_ABSENT);
     if (label.length && json_get_number(slot->training, "of", &of))
@@ -167,10 +174,12 @@ static void put_memory(struct field *field, const struct live_slot *slot)
         snprintf(field->text, sizeof field->text, "%.1f GiB", slot->memory_bytes.value / GIB);
     else if (slot->memory_bytes.valid)
         snprintf(field->text, sizeof field->text, "%.1f/%.*f GiB", slot->memory_bytes.value / GIB,
-                 slot->memory_total_bytes.value >= 100 * GIB ? 0 : 1, slot->memory_total_bytes.value / GIB);
+                 slot->memory_total_bytes.value >= 100 * GIB ? 0 : 1,
+                 slot->memory_total_bytes.value / GIB);
 }
 
-static void put_metrics(struct field *field, const struct live_run *run, const struct live_slot *slot)
+static void put_metrics(struct field *field, const struct live_run *run,
+                        const struct live_slot *slot)
 {
     const struct plan_job *job = &run->plan.experiments[slot->experiment - 1].foreground;
     AUTO_TEXT struct text text = {0};
@@ -182,8 +191,8 @@ static void put_metrics(struct field *field, const struct live_run *run, const s
         number_shortest(number_round(value, 4), digits);
         text_addf(&text, "%s%s %s", text.length ? "  " : "", metric->name, digits);
     }
-    snprintf(field->text, sizeof field->text, "%.*s", (int)utf8_cut(text_get(&text), text.length, FIELD_BYTES - 1),
-             text_get(&text));
+    snprintf(field->text, sizeof field->text, "%.*s",
+             (int)utf8_cut(text_get(&text), text.length, FIELD_BYTES - 1), text_get(&text));
     field->style = GRID_METRIC;
 }
 
@@ -192,8 +201,8 @@ static bool has_experiment(const struct live_run *run, const struct live_slot *s
     return slot->experiment > 0 && slot->experiment <= run->plan.count;
 }
 
-static size_t fields_of(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns,
-                        bool ascii, struct field *out)
+static size_t fields_of(const struct watch_scene *scene, const struct live_slot *slot,
+                        const struct columns *columns, bool ascii, struct field *out)
 {
     memset(out, 0, FIELDS_MAX * sizeof *out);
     for (size_t i = 0; i < FIELDS_MAX; i++)
@@ -218,7 +227,8 @@ static size_t put_field(const struct grid_area *area, size_t row, size_t column,
 }
 
 /* Fields in rows below the first, as far as there are rows. */
-static void flow(const struct grid_area *area, size_t begin, const struct field *fields, size_t count)
+static void flow(const struct grid_area *area, size_t begin, const struct field *fields,
+                 size_t count)
 {
     size_t row = 1, column = begin;
     for (size_t i = 0; i < count; i++) {
@@ -227,14 +237,15 @@ static void flow(const struct grid_area *area, size_t begin, const struct field 
             column = begin;
         }
         column = put_field(area, row, column,
-                           i == FIELDS_MAX - 1 && column < area->columns ? area->columns - column : fields[i].width,
+                           i == FIELDS_MAX - 1 && column < area->columns ? area->columns - column
+                                                                         : fields[i].width,
                            &fields[i]);
     }
 }
 
 /* In one row: those for which there is room, the more telling ones first, but in their order. */
-static void put_in_row(const struct grid_area *area, size_t column, size_t end, const struct field *fields,
-                       size_t count)
+static void put_in_row(const struct grid_area *area, size_t column, size_t end,
+                       const struct field *fields, size_t count)
 {
     static const size_t telling[FIELDS_MAX] = {1, 2, 5, 3, 0, 4, 6};
     bool shown[FIELDS_MAX] = {0};
@@ -246,10 +257,12 @@ static void put_in_row(const struct grid_area *area, size_t column, size_t end, 
         }
     for (size_t i = 0; i < count; i++)
         if (shown[i])
-            column = put_field(area, 0, column, i == FIELDS_MAX - 1 ? end - column : fields[i].width, &fields[i]);
+            column = put_field(area, 0, column,
+                               i == FIELDS_MAX - 1 ? end - column : fields[i].width, &fields[i]);
 }
 
-static void put_gpus(const struct grid_area *area, size_t column, size_t width, const struct live_slot *slot)
+static void put_gpus(const struct grid_area *area, size_t column, size_t width,
+                     const struct live_slot *slot)
 {
     AUTO_TEXT struct text text = {0};
     add_gpus(slot, &text);
@@ -257,8 +270,8 @@ static void put_gpus(const struct grid_area *area, size_t column, size_t width, 
 }
 
 /* area: of this slot alone. */
-static void draw_slot(const struct watch_scene *scene, const struct live_slot *slot, const struct columns *columns,
-                      const struct grid_area *area)
+static void draw_slot(const struct watch_scene *scene, const struct live_slot *slot,
+                      const struct columns *columns, const struct grid_area *area)
 {
     struct field fields[FIELDS_MAX];
     const struct live_experiment *experiment =
@@ -307,7 +320,8 @@ size_t watch_slots_rows(const struct live_run *run, size_t columns)
     return run->slot_count ? run->slot_count * rows_of_one(&of) : 1;
 }
 
-void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
+void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene,
+                      const struct grid_area *area)
 {
     const struct live_run *run = scene->run;
     struct columns columns = columns_of(run, area->columns);
@@ -325,7 +339,8 @@ void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene, 
     view->top[PANE_SLOTS] = watch_scroll(view->top[PANE_SLOTS], view->slot, room, run->slot_count);
     for (size_t i = 0; i < room && view->top[PANE_SLOTS] + i < run->slot_count; i++) {
         size_t place = view->top[PANE_SLOTS] + i;
-        struct grid_area one = {area->grid, area->row + i * each, area->column, each, area->columns};
+        struct grid_area one = {area->grid, area->row + i * each, area->column, each,
+                                area->columns};
         draw_slot(scene, &run->slots[place], &columns, &one);
         if (place == view->slot && run->slot_count > 1 && !scene->plain)
             grid_choose(&(struct grid_area){area->grid, one.row, one.column, 1, columns.number}, 0);

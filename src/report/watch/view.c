@@ -30,7 +30,8 @@ static const char *const help[][2] = {
 enum { HELP_ROWS = sizeof help / sizeof *help, HELP_KEYS = 14, HELP_COLUMNS = 76 };
 
 /* A blank box in the middle with a frame; gives what is inside. */
-static struct grid_area box(const struct grid_area *area, size_t rows, size_t columns, const char *title)
+static struct grid_area box(const struct grid_area *area, size_t rows, size_t columns,
+                            const char *title)
 {
     struct grid_area out = *area;
     out.rows = rows + 2 < area->rows ? rows + 2 : area->rows;
@@ -53,15 +54,18 @@ static void watch_draw_help(const struct grid_area *area)
 }
 
 /* Help, and the list of runs, over the rest. */
-static void watch_draw_list(struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
+static void watch_draw_list(struct watch_view *view, const struct watch_scene *scene,
+                            const struct grid_area *area)
 {
     struct grid_area inside =
-        box(area, scene->run_count, area->columns > 100 ? 96 : area->columns - 2, "Runs: Enter shows one");
+        box(area, scene->run_count, area->columns > 100 ? 96 : area->columns - 2,
+            "Runs: Enter shows one");
     view->list_top = watch_scroll(view->list_top, view->run, inside.rows, scene->run_count);
     for (size_t i = 0; i < inside.rows && view->list_top + i < scene->run_count; i++) {
         size_t place = view->list_top + i;
         const struct watch_item *item = &scene->runs[place];
-        size_t state = utf8_columns(item->state), room = inside.columns > state + 4 ? inside.columns - state - 4 : 0;
+        size_t state = utf8_columns(item->state),
+               room = inside.columns > state + 4 ? inside.columns - state - 4 : 0;
         grid_put(&inside, i, 0, GRID_STRONG, place == scene->run_at ? "▶" : " ");
         grid_field(&inside, i, 2, room, false, GRID_PLAIN, item->dir);
         grid_field(&inside, i, room + 3, state, false, GRID_DIM, item->state);
@@ -119,7 +123,8 @@ size_t watch_scroll(size_t top, size_t chosen, size_t rows, size_t count)
     return count <= rows ? 0 : top + rows > count ? count - rows : top;
 }
 
-const struct live_experiment *watch_chosen(const struct watch_view *view, const struct live_run *run)
+const struct live_experiment *watch_chosen(const struct watch_view *view,
+                                           const struct live_run *run)
 {
     return view->experiment < run->plan.count ? &run->experiments[view->experiment] : NULL;
 }
@@ -163,7 +168,9 @@ void watch_view_settle(struct watch_view *view, const struct live_run *run)
 
 static const char *state_text(const struct live_run *run, enum grid_style *style)
 {
-    *style = run->state == LIVE_DIED ? GRID_BAD : run->state == LIVE_ELSEWHERE || run->paused ? GRID_WARN : GRID_GOOD;
+    *style = run->state == LIVE_DIED                       ? GRID_BAD
+             : run->state == LIVE_ELSEWHERE || run->paused ? GRID_WARN
+                                                           : GRID_GOOD;
     switch (run->state) {
     case LIVE_UNDER_WAY:
         return run->paused ? "paused" : "under way";
@@ -187,14 +194,16 @@ static void add_hint(const struct watch_scene *scene, struct text *out)
     if (scene->fault)
         text_addf(out, "not read: %s", scene->fault);
     else if (run->state == LIVE_DIED)
-        text_addf(out, "its program has died: %s run --resume %s goes on with it", TARE_NAME, run->dir);
+        text_addf(out, "its program has died: %s run --resume %s goes on with it", TARE_NAME,
+                  run->dir);
     else if (run->state == LIVE_ENDED && run->outcome && strcmp(run->outcome, "finished") != 0)
-        text_addf(out, "final state (%s): %s run --resume %s goes on with it", run->outcome, TARE_NAME, run->dir);
+        text_addf(out, "final state (%s): %s run --resume %s goes on with it", run->outcome,
+                  TARE_NAME, run->dir);
     else if (run->state == LIVE_ENDED)
         text_addf(out, "final state (%s)", run->outcome ? run->outcome : "no session has begun");
     else if (run->state == LIVE_ELSEWHERE)
-        text_addf(out, "whether its program lives is not known here%s%s", run->live_ns ? "; last readings before " : "",
-                  run->live_ns ? age : "");
+        text_addf(out, "whether its program lives is not known here%s%s",
+                  run->live_ns ? "; last readings before " : "", run->live_ns ? age : "");
     else if (run->paused)
         text_add(out, "paused on request: nothing more begins; p goes on");
     else if (run->live_ns && age_s > STALE_S)
@@ -213,19 +222,23 @@ static void draw_name(const struct watch_scene *scene, const struct grid_area *a
         text_addf(&right, "%s", elapsed);
     }
     if (scene->run_count > 1)
-        text_addf(&right, "%srun %zu/%zu", right.length ? "  " : "", scene->run_at + 1, scene->run_count);
-    size_t taken = right.length + utf8_columns(state) + 3, room = area->columns > taken ? area->columns - taken : 0;
-    size_t column =
-        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, room}, 0, 0, GRID_STRONG, run->name);
+        text_addf(&right, "%srun %zu/%zu", right.length ? "  " : "", scene->run_at + 1,
+                  scene->run_count);
+    size_t taken = right.length + utf8_columns(state) + 3,
+           room = area->columns > taken ? area->columns - taken : 0;
+    size_t column = grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, room}, 0,
+                             0, GRID_STRONG, run->name);
     column = grid_put(area, 0, column + 2, style, state);
     if (run->plan.name && column + right.length + 6 < area->columns)
-        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1, area->columns - right.length - 2}, 0,
-                 column + 2, GRID_DIM, run->plan.name);
-    grid_field(area, 0, area->columns > right.length ? area->columns - right.length : 0, right.length, true, GRID_PLAIN,
-               text_get(&right));
+        grid_put(&(struct grid_area){area->grid, area->row, area->column, 1,
+                                     area->columns - right.length - 2},
+                 0, column + 2, GRID_DIM, run->plan.name);
+    grid_field(area, 0, area->columns > right.length ? area->columns - right.length : 0,
+               right.length, true, GRID_PLAIN, text_get(&right));
 }
 
-/* How much of the plan is done, and what the results are worth. What has no part in it is left out. */
+/* How much of the plan is done, and what the results are worth. What has no part in it is left
+ * out. */
 static void draw_counts(const struct live_run *run, const struct grid_area *area)
 {
     const struct live_counts counts = live_run_counts(run);
@@ -233,25 +246,28 @@ static void draw_counts(const struct live_run *run, const struct grid_area *area
         size_t count;
         const char *name;
         enum grid_style style;
-    } parts[] = {{counts.running, "under way", GRID_STRONG},     {counts.failed, "failed", GRID_BAD},
-                 {counts.interrupted, "interrupted", GRID_WARN}, {counts.clean, "clean", GRID_GOOD},
-                 {counts.unverified, "unverified", GRID_WARN},   {counts.suspect, "suspect", GRID_WARN},
-                 {counts.contaminated, "contaminated", GRID_BAD}};
+    } parts[] = {
+        {counts.running, "under way", GRID_STRONG},     {counts.failed, "failed", GRID_BAD},
+        {counts.interrupted, "interrupted", GRID_WARN}, {counts.clean, "clean", GRID_GOOD},
+        {counts.unverified, "unverified", GRID_WARN},   {counts.suspect, "suspect", GRID_WARN},
+        {counts.contaminated, "contaminated", GRID_BAD}};
     size_t done = counts.succeeded + counts.failed, width = area->columns >= WIDE     ? 20
                                                             : area->columns >= BESIDE ? 10
                                                                                       : 5;
     AUTO_TEXT struct text bar = {0};
-    bar_draw(run->plan.count ? (double)done / (double)run->plan.count : 0, width, area->grid->ascii, &bar);
+    bar_draw(run->plan.count ? (double)done / (double)run->plan.count : 0, width, area->grid->ascii,
+             &bar);
     size_t column = grid_put(area, 1, 0, GRID_GOOD, text_get(&bar)) + 1;
-    column = grid_putf(area, 1, column, GRID_PLAIN, area->columns < 60 ? "%zu/%zu" : "%zu of %zu done", done,
-                       run->plan.count);
+    column = grid_putf(area, 1, column, GRID_PLAIN,
+                       area->columns < 60 ? "%zu/%zu" : "%zu of %zu done", done, run->plan.count);
     EACH_OF (part, parts)
         if (part->count)
-            column = grid_putf(area, 1, column, part->style, "%s%zu %s", area->columns < 60 ? " " : "  ", part->count,
-                               part->name);
+            column = grid_putf(area, 1, column, part->style, "%s%zu %s",
+                               area->columns < 60 ? " " : "  ", part->count, part->name);
 }
 
-static void draw_footer(const struct watch_view *view, const struct watch_scene *scene, const struct grid_area *area)
+static void draw_footer(const struct watch_view *view, const struct watch_scene *scene,
+                        const struct grid_area *area)
 {
     AUTO_TEXT struct text text = {0};
     enum grid_style style = view->said_bad ? GRID_BAD : GRID_STRONG;
@@ -265,8 +281,10 @@ static void draw_footer(const struct watch_view *view, const struct watch_scene 
         text_add(&text, view->said);
     } else {
         style = GRID_DIM;
-        text_add(&text, area->columns < 60 ? "? help  q quit  Tab  p s S"
-                                           : "? help  q quit  Tab pane  m metric  / find  p pause  s skip  S stop");
+        text_add(&text,
+                 area->columns < 60
+                     ? "? help  q quit  Tab  p s S"
+                     : "? help  q quit  Tab pane  m metric  / find  p pause  s skip  S stop");
         if (scene->run_count > 1)
             text_add(&text, "  [ ] run  r runs");
     }
@@ -278,20 +296,24 @@ static void draw_footer(const struct watch_view *view, const struct watch_scene 
     grid_put(area, 0, 0, style, text_get(&text));
 }
 
-static void draw_pane(struct watch_view *view, const struct watch_scene *scene, enum watch_pane pane,
-                      struct grid_area area)
+static void draw_pane(struct watch_view *view, const struct watch_scene *scene,
+                      enum watch_pane pane, struct grid_area area)
 {
     static void (*const draw[PANES])(struct watch_view *, const struct watch_scene *,
-                                     const struct grid_area *) = {watch_draw_slots, watch_draw_plan, watch_draw_log};
+                                     const struct grid_area *) = {watch_draw_slots, watch_draw_plan,
+                                                                  watch_draw_log};
     AUTO_TEXT struct text title = {0};
     if (pane == PANE_SLOTS)
-        text_addf(&title, "%zu slot%s", scene->run->slot_count, scene->run->slot_count == 1 ? "" : "s");
+        text_addf(&title, "%zu slot%s", scene->run->slot_count,
+                  scene->run->slot_count == 1 ? "" : "s");
     else if (pane == PANE_PLAN)
-        text_addf(&title, "Plan %zu/%zu", scene->run->plan.count ? view->experiment + 1 : 0, scene->run->plan.count);
+        text_addf(&title, "Plan %zu/%zu", scene->run->plan.count ? view->experiment + 1 : 0,
+                  scene->run->plan.count);
     else
         text_addf(&title, "%s%s", scene->log && scene->log->name ? scene->log->name : "Log",
                   view->log_back ? " (scrolled)" : "");
-    struct grid_area inside = grid_frame(area, text_get(&title), pane == view->focus && !scene->plain);
+    struct grid_area inside =
+        grid_frame(area, text_get(&title), pane == view->focus && !scene->plain);
     if (inside.rows && inside.columns)
         draw[pane](view, scene, &inside);
 }
@@ -306,8 +328,10 @@ static struct grid_area take_rows(struct grid_area *left, size_t rows)
     return out;
 }
 
-/* Slots above; below them the plan, and beside it curves and log; on narrow terminals one below the other, as far as there are rows. */
-static void draw_panes(struct watch_view *view, const struct watch_scene *scene, struct grid_area body)
+/* Slots above; below them the plan, and beside it curves and log; on narrow terminals one below the
+ * other, as far as there are rows. */
+static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
+                       struct grid_area body)
 {
     bool wide = body.columns >= WIDE, beside = body.columns >= BESIDE;
     size_t needed = watch_slots_rows(scene->run, body.columns > 2 ? body.columns - 2 : 0) + 2;
@@ -315,7 +339,10 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
     /* A slot of one run may have its rows where the plan still has some. */
     if (scene->run->slot_count <= 1 && needed + PLAN_ROWS_MIN <= body.rows)
         most = needed;
-    draw_pane(view, scene, PANE_SLOTS, take_rows(&body, needed < most ? needed : most < 3 ? 3 : most));
+    draw_pane(view, scene, PANE_SLOTS,
+              take_rows(&body, needed < most ? needed
+                               : most < 3    ? 3
+                                             : most));
     if (wide && body.rows >= 10) {
         struct grid_area right = body;
         size_t left = body.columns * 3 / 5;
@@ -329,13 +356,15 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         return;
     }
     size_t plan = body.rows / 2 < PLAN_ROWS_MIN ? PLAN_ROWS_MIN : body.rows / 2;
-    struct grid_area of_plan = body.rows < PLAN_ROWS_MIN + LOG_ROWS / 2 ? body : (struct grid_area){0};
+    struct grid_area of_plan =
+        body.rows < PLAN_ROWS_MIN + LOG_ROWS / 2 ? body : (struct grid_area){0};
     if (!of_plan.rows) {
         struct grid_area rest = body;
         struct grid_area curves = {0};
         if (body.rows >= PLAN_ROWS_MIN + CURVE_ROWS + LOG_ROWS || scene->plain)
-            curves = take_rows(&rest,
-                               beside || (body.rows < ROWS_FOR_TWO && !scene->plain) ? CURVE_ROWS : 2 * CURVE_ROWS - 2);
+            curves = take_rows(&rest, beside || (body.rows < ROWS_FOR_TWO && !scene->plain)
+                                          ? CURVE_ROWS
+                                          : 2 * CURVE_ROWS - 2);
         plan = rest.rows * 3 / 5 < PLAN_ROWS_MIN ? PLAN_ROWS_MIN : rest.rows * 3 / 5;
         of_plan = take_rows(&rest, plan);
         if (curves.rows)

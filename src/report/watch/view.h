@@ -1,5 +1,6 @@
-/* view: a run as tare watch shows it: what is chosen and scrolled, what a key does, and how it is drawn into a grid. Knows neither a terminal
- * nor files but the tail of a log; session/watch.c reads the run, asks its runner, and shows the grid. */
+/* view: a run as tare watch shows it: what is chosen and scrolled, what a key does, and how it is
+ * drawn into a grid. Knows neither a terminal nor files but the tail of a log; session/watch.c
+ * reads the run, asks its runner, and shows the grid. */
 #ifndef TARE_REPORT_WATCH_VIEW_H
 #define TARE_REPORT_WATCH_VIEW_H
 
@@ -30,41 +31,41 @@ enum watch_key {
 
 /* What the view's owner is to do about a key. */
 enum watch_action {
-    WATCH_DRAW,     /* only that */
+    WATCH_DRAW, /* only that */
     WATCH_QUIT,
     WATCH_ASK,      /* view.request, view.request_experiment */
     WATCH_PREVIOUS, /* the run before this one, and the one behind it */
     WATCH_NEXT,
-    WATCH_LIST,     /* the list of runs is open now: read it */
-    WATCH_OPEN,     /* run number view.run */
+    WATCH_LIST, /* the list of runs is open now: read it */
+    WATCH_OPEN, /* run number view.run */
 };
 
 enum { WATCH_FIND_MAX = 64, WATCH_NAME_MAX = 96, WATCH_SAID_MAX = 1000 };
 
 struct watch_view {
     enum watch_pane focus;
-    bool follows;               /* the chosen experiment is the one in the chosen slot */
-    size_t slot;                /* chosen, place from 0 */
-    size_t experiment;          /* chosen, place in the plan from 0 */
-    size_t top[PANES];          /* the first row that is shown */
-    size_t page[PANES];         /* rows of a pane when it was drawn last */
-    size_t log_back;            /* lines from the log's end */
+    bool follows;                /* the chosen experiment is the one in the chosen slot */
+    size_t slot;                 /* chosen, place from 0 */
+    size_t experiment;           /* chosen, place in the plan from 0 */
+    size_t top[PANES];           /* the first row that is shown */
+    size_t page[PANES];          /* rows of a pane when it was drawn last */
+    size_t log_back;             /* lines from the log's end */
     char metric[WATCH_NAME_MAX]; /* "": the first there is */
     bool finding, helping, listing;
     char find[WATCH_FIND_MAX];
     bool confirming;
     enum live_request request;
-    size_t request_experiment;  /* its number */
-    size_t run, list_top;       /* chosen in the list of runs, place from 0 */
-    char said[WATCH_SAID_MAX];  /* what a request gave, or another message; "": nothing */
+    size_t request_experiment; /* its number */
+    size_t run, list_top;      /* chosen in the list of runs, place from 0 */
+    char said[WATCH_SAID_MAX]; /* what a request gave, or another message; "": nothing */
     bool said_bad;
 };
 
 /* The end of an experiment's log: lines that may be shown. */
 struct watch_log {
     struct strv lines;
-    char *name;  /* "repo_net_003/training.log" */
-    char *fault; /* why there are none; NULL: there are, or it is empty */
+    char *name;               /* "repo_net_003/training.log" */
+    char *fault;              /* why there are none; NULL: there are, or it is empty */
     int64_t size, changed_ns; /* of the file when it was read */
 };
 
@@ -87,7 +88,8 @@ struct watch_scene {
 
 void watch_view_begin(struct watch_view *view);
 
-/* What is chosen is in the run's bounds, and follows what runs. Before watch_draw, and when the run has changed. */
+/* What is chosen is in the run's bounds, and follows what runs. Before watch_draw, and when the run
+ * has changed. */
 void watch_view_settle(struct watch_view *view, const struct live_run *run);
 
 /* The whole grid anew. */
@@ -99,13 +101,15 @@ size_t watch_rows_needed(const struct watch_scene *scene, size_t columns);
 enum watch_action watch_key(struct watch_view *view, const struct watch_scene *scene, int key);
 
 /* The experiment, from its place in the plan; NULL: the plan is empty. */
-const struct live_experiment *watch_chosen(const struct watch_view *view, const struct live_run *run);
+const struct live_experiment *watch_chosen(const struct watch_view *view,
+                                           const struct live_run *run);
 
 /* The slot that has this experiment (its number); NULL: none. */
 const struct live_slot *watch_slot_of(const struct live_run *run, size_t number);
 
-/* Reads the last lines of an experiment's log, where it has changed since. dir: the run's folder, open. No link is followed; controls,
- * escape sequences and bytes that are no UTF-8 are taken out. */
+/* Reads the last lines of an experiment's log, where it has changed since. dir: the run's folder,
+ * open. No link is followed; controls, escape sequences and bytes that are no UTF-8 are taken
+ * out. */
 void watch_log_read(int dir, const char *id, struct watch_log *log);
 void watch_log_fini(struct watch_log *log);
 

@@ -27,7 +27,8 @@ void account_count(struct account_row *row, const struct dataset_experiment *exp
 struct reading account_success_rate(const struct account_row *row)
 {
     size_t known = row->succeeded + row->failed;
-    return known ? (struct reading){(double)row->succeeded / (double)known, true} : (struct reading){0};
+    return known ? (struct reading){(double)row->succeeded / (double)known, true}
+                 : (struct reading){0};
 }
 
 static struct account_row *row_named(struct account_table *table, const char *name)
@@ -105,7 +106,8 @@ static void make_timeline(const struct dataset *dataset, struct account *out)
     }
     if (first > last)
         return;
-    out->timeline_step_s = (last - first) / NS_PER_S <= (int64_t)MOST_HOURS * HOUR_S ? HOUR_S : DAY_S;
+    out->timeline_step_s =
+        (last - first) / NS_PER_S <= (int64_t)MOST_HOURS * HOUR_S ? HOUR_S : DAY_S;
     int64_t step_ns = out->timeline_step_s * NS_PER_S;
     int64_t begin = span_begin(first, out->timeline_step_s);
     size_t count = (size_t)((span_begin(last, out->timeline_step_s) - begin) / step_ns) + 1;
@@ -131,7 +133,8 @@ static void count_side(const struct dataset_experiment *experiment, struct accou
     if (!split->found || !experiment->has_end)
         return;
     bool before = split_side_of(split, experiment) == SPLIT_BEFORE;
-    account_count(row_named(before ? &split->before : &split->affected, experiment->repo), experiment);
+    account_count(row_named(before ? &split->before : &split->affected, experiment->repo),
+                  experiment);
 }
 
 static void count_all(const struct dataset *dataset, struct account *out)
@@ -140,8 +143,8 @@ static void count_all(const struct dataset *dataset, struct account *out)
         account_count(&out->all, experiment);
         account_count(row_named(&out->repositories, experiment->repo), experiment);
         count_side(experiment, &out->split);
-        AUTO_FREE char *model =
-            mem_printf("%s %s%s", experiment->repo, experiment->model, experiment->parallel ? " parallel" : "");
+        AUTO_FREE char *model = mem_printf("%s %s%s", experiment->repo, experiment->model,
+                                           experiment->parallel ? " parallel" : "");
         account_count(row_named(&out->models, model), experiment);
         if (experiment->has_success && !experiment->success) {
             AUTO_FREE char *cause = cause_of(experiment);
@@ -180,7 +183,8 @@ void account_fini(struct account *account)
     *account = (struct account){0};
 }
 
-bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err)
+bool account_make(const struct dataset *dataset, const char *split_at, struct account *out,
+                  struct err *err)
 {
     *out = (struct account){.all.name = mem_strdup("all")};
     if (split_at && !split_make(dataset, split_at, &out->split, err)) {

@@ -20,10 +20,12 @@ static json_t *time_json(bool known, int64_t local_ns)
 static json_t *evidence_json(const struct dataset_evidence *evidence)
 {
     const struct evidence_kind *kind = evidence_find(evidence->kind);
-    return json_pack("{s:o, s:s, s:o, s:s?, s:s?, s:o, s:o}", "kind", json_text_or_null(evidence->kind), "weight",
-                     evidence_weight_name(evidence_weight(evidence->kind)), "text", json_text_or_null(evidence->text),
-                     "meaning", kind ? kind->meaning : NULL, "remedy", kind ? kind->remedy : NULL, "from_s",
-                     json_reading_or_null(evidence->from_s), "to_s", json_reading_or_null(evidence->to_s));
+    return json_pack(
+        "{s:o, s:s, s:o, s:s?, s:s?, s:o, s:o}", "kind", json_text_or_null(evidence->kind),
+        "weight", evidence_weight_name(evidence_weight(evidence->kind)), "text",
+        json_text_or_null(evidence->text), "meaning", kind ? kind->meaning : NULL, "remedy",
+        kind ? kind->remedy : NULL, "from_s", json_reading_or_null(evidence->from_s), "to_s",
+        json_reading_or_null(evidence->to_s));
 }
 
 #define GPU(member) RECORD_AS(struct dataset_experiment, #member, gpu.member)
@@ -59,26 +61,30 @@ json_t *audit_checks_json(const struct dataset_experiment *experiment)
     json_t *out = json_array();
     EACH (result, experiment->checks, experiment->check_count)
         json_array_append_new(out,
-                              json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name, "outcome",
-                                        check_outcome_name(result->outcome), "text", json_text_or_null(result->text)));
+                              json_pack("{s:s, s:s, s:o}", "check", check_kind(result->check)->name,
+                                        "outcome", check_outcome_name(result->outcome), "text",
+                                        json_text_or_null(result->text)));
     return out;
 }
 
 #define EXPERIMENT_IF(known, key, member) RECORD_IF(struct dataset_experiment, known, key, member)
-static const struct record_field outcome_fields[] = {EXPERIMENT_IF(has_utc_offset, "utc_offset_s", utc_offset_s),
-                                                     EXPERIMENT_IF(has_success, "training_success", success),
-                                                     RECORD(struct dataset_experiment, duration_s),
-                                                     RECORD(struct dataset_experiment, retries),
-                                                     {0}};
+static const struct record_field outcome_fields[] = {
+    EXPERIMENT_IF(has_utc_offset, "utc_offset_s", utc_offset_s),
+    EXPERIMENT_IF(has_success, "training_success", success),
+    RECORD(struct dataset_experiment, duration_s),
+    RECORD(struct dataset_experiment, retries),
+    {0}};
 
-static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
+static json_t *experiment_json(const struct dataset *dataset,
+                               const struct dataset_experiment *experiment)
 {
     json_t *evidence = json_array(), *metrics = json_object();
-    json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id),
-                            "folder", json_text_or_null(dataset->folders[experiment->folder].path), "repository",
-                            json_text_or_null(experiment->repo), "model", json_text_or_null(experiment->model), "mode",
-                            dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
-                            time_json(experiment->has_end, experiment->end_local_ns));
+    json_t *out = json_pack(
+        "{s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "experiment_id", json_text_or_null(experiment->id),
+        "folder", json_text_or_null(dataset->folders[experiment->folder].path), "repository",
+        json_text_or_null(experiment->repo), "model", json_text_or_null(experiment->model), "mode",
+        dataset_mode(experiment), "background", json_text_or_null(experiment->background), "ended",
+        time_json(experiment->has_end, experiment->end_local_ns));
     record_set(out, outcome_fields, experiment);
     EACH (metric, experiment->metrics, experiment->metric_count)
         json_set_reading(metrics, metric->name, metric->value);
@@ -99,9 +105,13 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
 }
 
 #define ROW(member) RECORD(struct account_row, member)
-static const struct record_field row_counts[] = {ROW(name), ROW(total), ROW(succeeded), ROW(failed), {0}};
+static const struct record_field row_counts[] = {
+    ROW(name), ROW(total), ROW(succeeded), ROW(failed), {0}};
 static const struct record_field row_sums[] = {
-    ROW(with_energy), RECORD_IF(struct account_row, with_energy, "gpu_energy_j", energy_j), ROW(duration_s), {0}};
+    ROW(with_energy),
+    RECORD_IF(struct account_row, with_energy, "gpu_energy_j", energy_j),
+    ROW(duration_s),
+    {0}};
 
 static json_t *row_json(const struct account_row *row)
 {
@@ -134,7 +144,8 @@ static json_t *split_json(const struct account_split *split)
     for (size_t i = 0; split->found && i < SPLIT_SIDES; i++)
         json_array_append_new(rows, row_json(&split->rows[i]));
     struct account_row affected = split_affected(split);
-    struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]), after = account_success_rate(&affected);
+    struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]),
+                   after = account_success_rate(&affected);
     json_set_reading(out, "success_rate_drop",
                      (struct reading){before.value - after.value, before.valid && after.valid});
     json_object_set_new(out, "rows", rows);
@@ -157,13 +168,14 @@ static const struct record_field integrity_fields[] = {
     {0},
 };
 
-static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
+static json_t *integrity_json(const struct dataset *dataset,
+                              const struct account_integrity *integrity)
 {
     json_t *out = record_json(integrity_fields, integrity), *problems = json_array();
     EACH (problem, dataset->problems, dataset->problem_count) {
         const char *folder = dataset->folders[problem->folder].path;
-        json_array_append_new(problems, json_pack("{s:o, s:o}", "folder", json_text_or_null(folder), "text",
-                                                  json_text_or_null(problem->text)));
+        json_array_append_new(problems, json_pack("{s:o, s:o}", "folder", json_text_or_null(folder),
+                                                  "text", json_text_or_null(problem->text)));
     }
     json_object_set_new(out, "problems", problems);
     return out;
@@ -173,9 +185,10 @@ static json_t *folders_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
     EACH (folder, dataset->folders, dataset->folder_count)
-        json_array_append_new(out, json_pack("{s:o, s:s, s:o}", "path", json_text_or_null(folder->path), "layout",
-                                             dataset_layout_name(folder->layout), "utc_offset_s",
-                                             folder->has_zone ? json_integer(folder->zone_s) : json_null()));
+        json_array_append_new(
+            out, json_pack("{s:o, s:s, s:o}", "path", json_text_or_null(folder->path), "layout",
+                           dataset_layout_name(folder->layout), "utc_offset_s",
+                           folder->has_zone ? json_integer(folder->zone_s) : json_null()));
     return out;
 }
 
@@ -202,13 +215,15 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
     places_fini(&places);
     EACH (item, dataset->items, dataset->count)
         json_array_append_new(experiments, experiment_json(dataset, item));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", TARE_VERSION,
-                     "folders", folders_json(dataset), "totals", row_json(&account->all), "split",
-                     account->split.asked ? split_json(&account->split) : json_null(), "repositories",
-                     table_json(&account->repositories), "models", table_json(&account->models), "failures",
-                     table_json(&account->failures), "evidence", table_json(&account->evidence), "differences",
-                     differences, "timeline", table_json(&account->timeline), "not_finite", not_finite_json(dataset),
-                     "integrity", integrity_json(dataset, &account->integrity), "experiments", experiments);
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
+        TARE_VERSION, "folders", folders_json(dataset), "totals", row_json(&account->all), "split",
+        account->split.asked ? split_json(&account->split) : json_null(), "repositories",
+        table_json(&account->repositories), "models", table_json(&account->models), "failures",
+        table_json(&account->failures), "evidence", table_json(&account->evidence), "differences",
+        differences, "timeline", table_json(&account->timeline), "not_finite",
+        not_finite_json(dataset), "integrity", integrity_json(dataset, &account->integrity),
+        "experiments", experiments);
 }
 
 static json_t *job_of(const struct dataset_experiment *experiment)
@@ -261,7 +276,8 @@ json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct str
     EACH (experiment, dataset->items, dataset->count) {
         if (experiment->verdict <= VERDICT_CLEAN)
             continue;
-        if (*experiment->repo && *experiment->model && (!experiment->parallel || experiment->background_job))
+        if (*experiment->repo && *experiment->model &&
+            (!experiment->parallel || experiment->background_job))
             json_array_append_new(entries, entry_of(dataset, experiment));
         else if (left_out)
             strv_add(left_out, experiment->id);

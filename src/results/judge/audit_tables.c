@@ -14,10 +14,11 @@ static const size_t summary_limit = (size_t)256 << 20;
 /* tare's own columns, after those of summary.csv. */
 enum { OWN_VERDICT, OWN_REASON, OWN_ENERGY, OWN_HALF_WIDTH, OWN_SAMPLED_SHARE, OWN_COLUMNS };
 static const char *const own_names[OWN_COLUMNS] = {"verdict", "reason", "audit_gpu_energy_joules",
-                                                   "audit_gpu_energy_half_width_joules", "audit_sampled_share"};
+                                                   "audit_gpu_energy_half_width_joules",
+                                                   "audit_sampled_share"};
 
-static void add_split_reason(const struct account_split *split, const struct dataset_experiment *experiment,
-                             struct text *out)
+static void add_split_reason(const struct account_split *split,
+                             const struct dataset_experiment *experiment, struct text *out)
 {
     char at[40];
     dataset_format_time(split->at_local_ns, at);
@@ -31,7 +32,8 @@ static void add_split_reason(const struct account_split *split, const struct dat
         text_addf(out, "started after %s", at);
 }
 
-char *audit_affected_reason(const struct account *account, const struct dataset_experiment *experiment)
+char *audit_affected_reason(const struct account *account,
+                            const struct dataset_experiment *experiment)
 {
     static const char duplicate[] = "duplicate_id";
     AUTO_TEXT struct text reason = {0};
@@ -49,13 +51,14 @@ char *audit_affected_reason(const struct account *account, const struct dataset_
 
 /* The experiment of a row of summary.csv. They are in the order of the rows: the search goes on
  * where the last one ended. */
-static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder, const char *id,
-                                               size_t line, size_t *from)
+static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder,
+                                               const char *id, size_t line, size_t *from)
 {
     bool study = dataset->folders[folder].layout == DATASET_STUDY;
     for (size_t tried = 0; tried < dataset->count; tried++, *from = (*from + 1) % dataset->count) {
         const struct dataset_experiment *experiment = &dataset->items[*from];
-        if (experiment->folder == folder && (study ? experiment->line == line : strcmp(experiment->id, id) == 0))
+        if (experiment->folder == folder &&
+            (study ? experiment->line == line : strcmp(experiment->id, id) == 0))
             return experiment;
     }
     return NULL;
@@ -77,7 +80,8 @@ static void take_reading(struct reading reading, char **out)
 }
 
 /* One row of one table. own: cells of tare's columns, NULL where the table lacks the column. */
-static void add_row(struct text *out, const struct strv *header, const struct strv *row, char *const own[OWN_COLUMNS])
+static void add_row(struct text *out, const struct strv *header, const struct strv *row,
+                    char *const own[OWN_COLUMNS])
 {
     bool placed[OWN_COLUMNS] = {false};
     for (size_t i = 0; i < header->count; i++) {
@@ -106,12 +110,14 @@ static void add_headers(const struct strv *header, struct audit_tables *out)
     add_row(&out->safe, header, header, names);
 }
 
-static void add_experiment(const struct account *account, const struct dataset_experiment *experiment,
-                           const struct strv *header, const struct strv *row, struct audit_tables *out)
+static void add_experiment(const struct account *account,
+                           const struct dataset_experiment *experiment, const struct strv *header,
+                           const struct strv *row, struct audit_tables *out)
 {
-    char *own[OWN_COLUMNS] = {
-        [OWN_VERDICT] = mem_strdup(experiment->verdict == VERDICT_NONE ? "" : verdict_name(experiment->verdict)),
-        [OWN_REASON] = audit_affected_reason(account, experiment)};
+    char *own[OWN_COLUMNS] = {[OWN_VERDICT] = mem_strdup(experiment->verdict == VERDICT_NONE
+                                                             ? ""
+                                                             : verdict_name(experiment->verdict)),
+                              [OWN_REASON] = audit_affected_reason(account, experiment)};
     take_reading(experiment->gpu.energy_j, &own[OWN_ENERGY]);
     take_reading(experiment->gpu.half_width_j, &own[OWN_HALF_WIDTH]);
     take_reading(experiment->gpu.sampled_share, &own[OWN_SAMPLED_SHARE]);
@@ -133,7 +139,8 @@ static void add_rows(const struct dataset *dataset, const struct account *accoun
     size_t from = 0;
     add_headers(&header, out);
     while (csv_next(&reader, &row, NULL) > 0) {
-        const struct dataset_experiment *experiment = of_row(dataset, folder, id_of(&header, &row), reader.line, &from);
+        const struct dataset_experiment *experiment =
+            of_row(dataset, folder, id_of(&header, &row), reader.line, &from);
         if (experiment)
             add_experiment(account, experiment, &header, &row, out);
     }
@@ -187,13 +194,15 @@ static void end_range(struct range *range)
     range->first = -1;
 }
 
-static struct range *range_of(const struct dataset_experiment *experiment, struct range **ranges, size_t *count)
+static struct range *range_of(const struct dataset_experiment *experiment, struct range **ranges,
+                              size_t *count)
 {
     bool several = false;
     for (size_t i = 0; i < *count; i++) {
         struct range *range = &(*ranges)[i];
         bool same_model = strcmp(range->model, experiment->model) == 0;
-        if (same_model && range->parallel == experiment->parallel && strcmp(range->repo, experiment->repo) == 0)
+        if (same_model && range->parallel == experiment->parallel &&
+            strcmp(range->repo, experiment->repo) == 0)
             return range;
         if (same_model && strcmp(range->repo, experiment->repo) != 0)
             range->several = several = true;
@@ -207,13 +216,15 @@ static struct range *range_of(const struct dataset_experiment *experiment, struc
     return &(*ranges)[(*count)++];
 }
 
-char *audit_affected_ranges(const struct dataset *dataset, const struct account *account, size_t folder)
+char *audit_affected_ranges(const struct dataset *dataset, const struct account *account,
+                            size_t folder)
 {
     AUTO_TEXT struct text out = {0};
     struct range *ranges = NULL;
     size_t count = 0;
     EACH (experiment, dataset->items, dataset->count) {
-        AUTO_FREE char *reason = experiment->folder == folder ? audit_affected_reason(account, experiment) : NULL;
+        AUTO_FREE char *reason =
+            experiment->folder == folder ? audit_affected_reason(account, experiment) : NULL;
         if (!reason)
             continue;
         struct range *range = range_of(experiment, &ranges, &count);

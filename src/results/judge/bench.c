@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w", "cpu_energy_j"};
+const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w",
+                                                        "cpu_energy_j"};
 
 const char *const bench_uses[BENCH_USES] = {"user_s", "system_s", "memory_peak_bytes"};
 
 struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use)
 {
-    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s, experiment->memory_peak_bytes};
+    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s,
+                                               experiment->memory_peak_bytes};
     return values[use];
 }
 
@@ -27,7 +29,8 @@ const struct figure *bench_figure(const struct bench_command *command, const cha
     return NULL;
 }
 
-const struct comparison_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
+const struct comparison_quantity *bench_ratio(const struct bench_command *command,
+                                              const char *quantity)
 {
     for (size_t i = 0; command->compared && i < COMPARISON_MEASURED; i++) {
         const struct comparison_quantity *found = &command->comparison.quantities[i];
@@ -46,7 +49,8 @@ bool bench_is_of(const struct bench *bench, const struct dataset_experiment *exp
 }
 
 /* Of one run's read-out, on average over those that count. */
-static struct reading mean_half_width(const struct dataset *dataset, const struct summary_stats_group *group, bool cpu)
+static struct reading mean_half_width(const struct dataset *dataset,
+                                      const struct summary_stats_group *group, bool cpu)
 {
     double sum = 0;
     size_t n = 0;
@@ -129,7 +133,8 @@ static bool choose_reference(struct bench *bench, const char *wanted, struct err
            err_set(err, "there is no command '%s' to compare with", wanted);
 }
 
-static void make_side(const struct bench *bench, size_t which, const char *dir, struct comparison_side *out)
+static void make_side(const struct bench *bench, size_t which, const char *dir,
+                      struct comparison_side *out)
 {
     const char *name = bench->commands[which].name;
     *out = (struct comparison_side){.text = mem_strdup(name), .path = mem_strdup(dir)};
@@ -179,7 +184,8 @@ static double *make_blocks(const struct bench *bench, size_t blocks, const char 
     return values;
 }
 
-static void follow_sequence(struct bench *bench, size_t quantity, const struct bench_options *options)
+static void follow_sequence(struct bench *bench, size_t quantity,
+                            const struct bench_options *options)
 {
     bool fastest = strcmp(options->reference, bench->commands[bench->reference].name) != 0 &&
                    strcmp(options->reference, "fastest") == 0;
@@ -264,9 +270,12 @@ void bench_until_block(struct bench_until *until, const double *values)
     for (size_t a = 0; a < until->commands; a++) {
         all = all && counts(values[a]);
         for (size_t b = a + 1; b < until->commands; b++)
-            if ((fastest || until->reference == a || until->reference == b) && counts(values[a]) && counts(values[b]))
-                /* Exact negatives both ways, so that equal ratios tie: log(b / a) and log(a / b) are not. */
-                stats_sequence_add(&until->pairs[a * until->commands + b], log(values[b]) - log(values[a]));
+            if ((fastest || until->reference == a || until->reference == b) && counts(values[a]) &&
+                counts(values[b]))
+                /* Exact negatives both ways, so that equal ratios tie: log(b / a) and log(a / b)
+                 * are not. */
+                stats_sequence_add(&until->pairs[a * until->commands + b],
+                                   log(values[b]) - log(values[a]));
     }
     for (size_t a = 0; all && a < until->commands; a++)
         until->log_sums[a] += log(values[a]);
@@ -316,7 +325,8 @@ static bool pair_is_enough(const struct bench_until *until, size_t a, size_t b,
     if (!(options->share > 0))
         return false;
     struct bench_until_ratio ratio = bench_until_ratio(until, a, b);
-    return ratio.has_low && ratio.has_high && log(ratio.high / ratio.low) / 2 <= log1p(options->share);
+    return ratio.has_low && ratio.has_high &&
+           log(ratio.high / ratio.low) / 2 <= log1p(options->share);
 }
 
 bool bench_until_enough(const struct bench_until *until, const struct bench_until_options *options)

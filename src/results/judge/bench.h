@@ -1,4 +1,5 @@
-/* bench: what the runs of a few commands, in blocks, say of each and of one against another; and when they are enough. */
+/* bench: what the runs of a few commands, in blocks, say of each and of one against another; and
+ * when they are enough. */
 #ifndef TARE_RESULTS_JUDGE_BENCH_H
 #define TARE_RESULTS_JUDGE_BENCH_H
 
@@ -10,13 +11,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* When a bench has seen enough: after each block, by confidence sequences of the logarithms of the ratios
- * (stats/sequence.h). What is said of one quantity holds for all of its pairs of commands and all checks together with 95 %. */
+/* When a bench has seen enough: after each block, by confidence sequences of the logarithms of the
+ * ratios (stats/sequence.h). What is said of one quantity holds for all of its pairs of commands
+ * and all checks together with 95 %. */
 
 /* Either or both; both: what comes first. Neither: never enough. */
 struct bench_until_options {
-    double share; /* until each ratio is known to ± this share of it: 0.01; 0: not asked for */
-    bool decided; /* until it is known of each ratio on which side of 1 it is */
+    double share;    /* until each ratio is known to ± this share of it: 0.01; 0: not asked for */
+    bool decided;    /* until it is known of each ratio on which side of 1 it is */
     size_t quantity; /* whose ratios: of bench_quantities; 0: time */
 };
 
@@ -53,8 +55,8 @@ int bench_until_sign(const struct bench_until *until, size_t a, size_t b);
 /* Whether all that was asked for is known, of every command against the reference. */
 bool bench_until_enough(const struct bench_until *until, const struct bench_until_options *options);
 
-/* What the runs of a few commands, in blocks, say of each and of one against another. Read back from the
- * run's folder, so that it says what stats and compare say of it. */
+/* What the runs of a few commands, in blocks, say of each and of one against another. Read back
+ * from the run's folder, so that it says what stats and compare say of it. */
 
 #define BENCH_QUANTITIES 4 /* duration_s, gpu_energy_j, gpu_power_w, cpu_energy_j */
 extern const char *const bench_quantities[BENCH_QUANTITIES];
@@ -68,15 +70,18 @@ struct bench_use {
 };
 
 struct bench_command {
-    const char *name;    /* its repository; borrowed from the options */
-    const char *command; /* as typed; borrowed */
+    const char *name;                        /* its repository; borrowed from the options */
+    const char *command;                     /* as typed; borrowed */
     const struct summary_stats_group *group; /* of those that count; NULL: it never ran */
     size_t planned, ran, failed, unverified, suspect, contaminated;
-    struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
+    /* of one run's read-out (95 %), mean of those that count */
+    struct reading gpu_half_width_j, cpu_half_width_j;
     struct bench_use uses[BENCH_USES];
-    bool compared;        /* else it is the one that the others are compared with, or too little is known */
+    /* else it is the one that the others are compared with, or too little is known */
+    bool compared;
     struct comparison comparison; /* of it (b) to that one (a) */
-    struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, valid after every block; where the bench was to go on until */
+    /* the same ratios, valid after every block; where the bench was to go on until */
+    struct bench_until_ratio sequences[BENCH_QUANTITIES];
 };
 
 struct bench {
@@ -91,22 +96,23 @@ struct bench {
 };
 
 struct bench_options {
-    const char *dir; /* the run's folder */
+    const char *dir;                     /* the run's folder */
     const struct strv *names, *commands; /* in one order; the repositories, and what was typed */
-    const char *reference; /* a name, "first" or "fastest" */
+    const char *reference;               /* a name, "first" or "fastest" */
     bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
-    uint64_t seed; /* of the intervals' bootstrap */
+    uint64_t seed;                 /* of the intervals' bootstrap */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 
-/* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be read, or there
- * is no such reference. */
+/* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be
+ * read, or there is no such reference. */
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err);
 void bench_fini(struct bench *bench);
 
 /* Not known: NULL. */
 const struct figure *bench_figure(const struct bench_command *command, const char *quantity);
-const struct comparison_quantity *bench_ratio(const struct bench_command *command, const char *quantity);
+const struct comparison_quantity *bench_ratio(const struct bench_command *command,
+                                              const char *quantity);
 
 /* One of bench_uses, of one run. */
 struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use);
@@ -121,7 +127,7 @@ struct bench_frame {
     const char *dir;
     uint64_t seed; /* of the order */
     int64_t runs, warmup;
-    const char *verdicts; /* "usable" */
+    const char *verdicts;                    /* "usable" */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 

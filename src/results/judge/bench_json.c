@@ -18,8 +18,10 @@ static const struct record_field run_fields[] = {
     RECORD(struct dataset_experiment, error),
     RECORD_ENUM(struct dataset_experiment, "verdict", verdict, verdict_name),
     {0}};
-static const struct record_field run_evidence[] = {
-    RECORD_STRUCTS(struct dataset_experiment, "evidence", evidence, evidence_count, evidence_fields), {0}};
+static const struct record_field run_evidence[] = {RECORD_STRUCTS(struct dataset_experiment,
+                                                                  "evidence", evidence,
+                                                                  evidence_count, evidence_fields),
+                                                   {0}};
 
 static json_t *run_json(const struct dataset_experiment *experiment)
 {
@@ -37,9 +39,12 @@ static json_t *run_json(const struct dataset_experiment *experiment)
 static const struct record_field use_fields[] = {USE(mean), USE(deviation), USE(highest), {0}};
 
 #define RATIO_IF(known, key, member) RECORD_IF(struct bench_until_ratio, known, key, member)
-static const struct record_field ratio_fields[] = {
-    RECORD(struct bench_until_ratio, blocks), RECORD(struct bench_until_ratio, ratio), RATIO_IF(has_low, "low", low),
-    RATIO_IF(has_high, "high", high),         RECORD(struct bench_until_ratio, sign),  {0}};
+static const struct record_field ratio_fields[] = {RECORD(struct bench_until_ratio, blocks),
+                                                   RECORD(struct bench_until_ratio, ratio),
+                                                   RATIO_IF(has_low, "low", low),
+                                                   RATIO_IF(has_high, "high", high),
+                                                   RECORD(struct bench_until_ratio, sign),
+                                                   {0}};
 
 static json_t *until_json(const struct bench *bench, const struct bench_until_options *until)
 {
@@ -53,26 +58,30 @@ static json_t *until_json(const struct bench *bench, const struct bench_until_op
 }
 
 #define COMMAND(member) RECORD(struct bench_command, member)
-static const struct record_field command_fields[] = {COMMAND(name),    COMMAND(command),      COMMAND(planned),
-                                                     COMMAND(ran),     COMMAND(failed),       COMMAND(unverified),
-                                                     COMMAND(suspect), COMMAND(contaminated), {0}};
-static const struct record_field command_widths[] = {COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
+static const struct record_field command_fields[] = {
+    COMMAND(name),       COMMAND(command), COMMAND(planned),      COMMAND(ran), COMMAND(failed),
+    COMMAND(unverified), COMMAND(suspect), COMMAND(contaminated), {0}};
+static const struct record_field command_widths[] = {
+    COMMAND(gpu_half_width_j), COMMAND(cpu_half_width_j), {0}};
 
 /* Where the ratios were followed from block to block, those decide, as in the text. */
 static json_t *against_json(const struct bench_command *command)
 {
     if (!command->compared)
         return json_null();
-    json_t *out = comparison_json(&command->comparison), *quantities = json_object_get(out, "quantities");
+    json_t *out = comparison_json(&command->comparison),
+           *quantities = json_object_get(out, "quantities");
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         for (size_t k = 0; command->sequences[i].blocks && k < json_array_size(quantities); k++) {
             json_t *quantity = json_array_get(quantities, k);
             bool apart = command->sequences[i].sign != 0;
-            if (strcmp(json_string_value(json_object_get(quantity, "name")), bench_quantities[i]) != 0)
+            if (strcmp(json_string_value(json_object_get(quantity, "name")), bench_quantities[i]) !=
+                0)
                 continue;
             json_object_set_new(quantity, "told_apart", json_boolean(apart));
-            json_set_text(quantity, "finding",
-                          comparison_finding_name(apart ? COMPARISON_DIFFERENT : COMPARISON_NO_DIFFERENCE));
+            json_set_text(
+                quantity, "finding",
+                comparison_finding_name(apart ? COMPARISON_DIFFERENT : COMPARISON_NO_DIFFERENCE));
             json_set_text(quantity, "not_tested", NULL);
             json_set_text(quantity, "test", "confidence_sequence");
         }
@@ -81,7 +90,8 @@ static json_t *against_json(const struct bench_command *command)
 
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
-    json_t *out = record_json(command_fields, command), *figures = json_array(), *runs = json_array();
+    json_t *out = record_json(command_fields, command), *figures = json_array(),
+           *runs = json_array();
     json_t *uses = json_object();
     json_set_count(out, "n", command->group ? command->group->count : 0);
     EACH (bench_quantity, bench_quantities, BENCH_QUANTITIES) {
@@ -98,7 +108,8 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     json_t *until = command->sequences[0].blocks ? json_object() : json_null();
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         if (command->sequences[i].blocks)
-            json_object_set_new(until, bench_quantities[i], record_json(ratio_fields, &command->sequences[i]));
+            json_object_set_new(until, bench_quantities[i],
+                                record_json(ratio_fields, &command->sequences[i]));
     if (bench->until)
         json_object_set(out, "until", until);
     json_decref(until);
@@ -129,23 +140,26 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
 
 #define COLUMN(key, member)              RECORD_AS(struct figure, key, member)
 #define BOUND(of, interval, key, member) RECORD_IF(of, interval.method, key, interval.member)
-static const struct record_field figure_columns[] = {COLUMN("quantity", name),
-                                                     COLUMN("n", n),
-                                                     COLUMN("mean", mean),
-                                                     COLUMN("deviation", deviation),
-                                                     BOUND(struct figure, mean_interval, "mean_low", low),
-                                                     BOUND(struct figure, mean_interval, "mean_high", high),
-                                                     COLUMN("median", median),
-                                                     COLUMN("lowest", lowest),
-                                                     COLUMN("highest", highest),
-                                                     {0}};
+static const struct record_field figure_columns[] = {
+    COLUMN("quantity", name),
+    COLUMN("n", n),
+    COLUMN("mean", mean),
+    COLUMN("deviation", deviation),
+    BOUND(struct figure, mean_interval, "mean_low", low),
+    BOUND(struct figure, mean_interval, "mean_high", high),
+    COLUMN("median", median),
+    COLUMN("lowest", lowest),
+    COLUMN("highest", highest),
+    {0}};
 static const struct record_field name_columns[] = {COMMAND(name), COMMAND(command), {0}};
-static const struct record_field ratio_columns[] = {RECORD(struct stats_ratio, ratio),
-                                                    BOUND(struct stats_ratio, interval, "ratio_low", low),
-                                                    BOUND(struct stats_ratio, interval, "ratio_high", high),
-                                                    {0}};
+static const struct record_field ratio_columns[] = {
+    RECORD(struct stats_ratio, ratio),
+    BOUND(struct stats_ratio, interval, "ratio_low", low),
+    BOUND(struct stats_ratio, interval, "ratio_high", high),
+    {0}};
 
-static void add_row(const struct bench_command *command, const struct figure *figure, struct text *out)
+static void add_row(const struct bench_command *command, const struct figure *figure,
+                    struct text *out)
 {
     const struct comparison_quantity *ratio = bench_ratio(command, figure->name);
     record_csv_row(name_columns, command, out);

@@ -91,14 +91,16 @@ static struct bins_step find(const struct bins *bins, size_t first, int64_t leas
     int64_t least = least_s > tenth ? least_s : tenth;
     double spread = all.n > 0 ? squares - all.sum * all.sum / all.n : 0;
     for (size_t i = first; i < bins->count && spread > 0; i++) {
-        int64_t before = (int64_t)(i - first) * bins->width_s, after = (int64_t)(bins->count - i) * bins->width_s;
+        int64_t before = (int64_t)(i - first) * bins->width_s,
+                after = (int64_t)(bins->count - i) * bins->width_s;
         double right = all.n - left.n;
         if (before >= least && after >= least && left.n > 0 && right > 0) {
             double low = left.sum / left.n, high = (all.sum - left.sum) / right;
             double gained = (high - low) * (high - low) * left.n * right / all.n;
             if (gained > best && (high < low || !falls)) {
                 best = gained;
-                out = (struct bins_step){true, bins->first_s + (int64_t)i * bins->width_s, low, high, gained / spread};
+                out = (struct bins_step){true, bins->first_s + (int64_t)i * bins->width_s, low,
+                                         high, gained / spread};
             }
         }
         if (bins->counts[i]) {

@@ -1,6 +1,6 @@
 /* CodeCarbon's emissions.csv, of versions 1 to 3: a row for each run of a tracker, energies in kWh
- * (https://mlco2.github.io/codecarbon/output.html). It says what was used and nothing of what else ran on the machine: its
- * rows are never more than unverified. */
+ * (https://mlco2.github.io/codecarbon/output.html). It says what was used and nothing of what else
+ * ran on the machine: its rows are never more than unverified. */
 #include "results/judge/read.h"
 
 #include "base/csv.h"
@@ -17,13 +17,16 @@ static const struct reading none = {0};
 
 /* The cells that are read. */
 /* clang-format off */
-#define CELLS_OF(X)                                                                                                    \
-    X(RUN_ID, "run_id")                                                                                                \
-    X(EXPERIMENT_ID, "experiment_id") /* what version 1 called the run */                                              \
-    X(TIMESTAMP, "timestamp") X(PROJECT, "project_name") X(DURATION, "duration") X(EMISSIONS, "emissions")             \
-    X(CPU_ENERGY, "cpu_energy") X(GPU_ENERGY, "gpu_energy") X(RAM_ENERGY, "ram_energy")                                \
-    X(ENERGY, "energy_consumed") X(WATER, "water_consumed")                                                            \
-    X(CPU_MODEL, "cpu_model") X(GPU_COUNT, "gpu_count") X(GPU_MODEL, "gpu_model")                                      \
+#define CELLS_OF(X) \
+    X(RUN_ID, "run_id") \
+    X(EXPERIMENT_ID, "experiment_id") /* what version 1 called the run */ \
+    X(TIMESTAMP, "timestamp") \
+    X(PROJECT, "project_name") \
+    X(DURATION, "duration") \
+    X(EMISSIONS, "emissions") \
+    X(CPU_ENERGY, "cpu_energy") X(GPU_ENERGY, "gpu_energy") X(RAM_ENERGY, "ram_energy") \
+    X(ENERGY, "energy_consumed") X(WATER, "water_consumed") \
+    X(CPU_MODEL, "cpu_model") X(GPU_COUNT, "gpu_count") X(GPU_MODEL, "gpu_model") \
     X(TRACKING_MODE, "tracking_mode") X(VERSION, "codecarbon_version")
 /* clang-format on */
 #define CELL_CONSTANT(name, key) CELL_##name,
@@ -38,7 +41,8 @@ struct row {
 };
 
 /* A number that cannot be below zero, and is counted in this unit. */
-static struct reading amount(struct dataset_experiment *experiment, const struct row *row, enum cell cell, double unit)
+static struct reading amount(struct dataset_experiment *experiment, const struct row *row,
+                             enum cell cell, double unit)
 {
     struct reading out = {0};
     const char *text = row->cells[cell];
@@ -46,8 +50,9 @@ static struct reading amount(struct dataset_experiment *experiment, const struct
     out.valid = kind == FIGURE_IS && out.value >= 0;
     out.value *= unit;
     if (kind == FIGURE_BAD || (kind == FIGURE_IS && !out.valid))
-        dataset_evidence(experiment, "value_impossible", "%s in line %zu of emissions.csv is '%.60s'", cell_names[cell],
-                         row->line, text);
+        dataset_evidence(experiment, "value_impossible",
+                         "%s in line %zu of emissions.csv is '%.60s'", cell_names[cell], row->line,
+                         text);
     return out;
 }
 
@@ -59,7 +64,8 @@ static struct reading part(struct reading energy, const char *hardware)
 }
 
 /* Totals are figures of the row as its results are. */
-static void take_total(struct dataset_experiment *experiment, const char *name, struct reading value)
+static void take_total(struct dataset_experiment *experiment, const char *name,
+                       struct reading value)
 {
     if (value.valid)
         study_metric_set(experiment, name, value)->goal = GOAL_MINIMIZE;
@@ -72,13 +78,15 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
     struct reading ram = amount(experiment, row, CELL_RAM_ENERGY, joules_per_kwh);
     struct reading all = amount(experiment, row, CELL_ENERGY, joules_per_kwh);
     double sum = gpu.value + cpu.value + ram.value;
-    if (all.valid && gpu.valid && cpu.valid && ram.valid && fabs(all.value - sum) > 0.01 + 1e-3 * fabs(all.value))
-        dataset_evidence(experiment, "values_differ",
-                         "energy_consumed in line %zu of emissions.csv is %.8g J, its parts add up to %.8g J",
-                         row->line, all.value, sum);
+    if (all.valid && gpu.valid && cpu.valid && ram.valid &&
+        fabs(all.value - sum) > 0.01 + 1e-3 * fabs(all.value))
+        dataset_evidence(
+            experiment, "values_differ",
+            "energy_consumed in line %zu of emissions.csv is %.8g J, its parts add up to %.8g J",
+            row->line, all.value, sum);
     if (!all.valid)
-        dataset_evidence(experiment, "value_missing", "there is no energy_consumed in line %zu of emissions.csv",
-                         row->line);
+        dataset_evidence(experiment, "value_missing",
+                         "there is no energy_consumed in line %zu of emissions.csv", row->line);
     experiment->gpu.energy_j = part(gpu, row->cells[CELL_GPU_COUNT]);
     experiment->cpu_j = part(cpu, row->cells[CELL_CPU_MODEL]);
     experiment->dram_j = ram;
@@ -86,8 +94,8 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
         experiment->gpu.source = experiment->gpu.window_from = "codecarbon";
         experiment->gpu.window_s = experiment->duration_s;
         if (experiment->duration_s.valid && experiment->duration_s.value > 0)
-            experiment->gpu.power_mean_w =
-                (struct reading){experiment->gpu.energy_j.value / experiment->duration_s.value, true};
+            experiment->gpu.power_mean_w = (struct reading){
+                experiment->gpu.energy_j.value / experiment->duration_s.value, true};
     }
     experiment->recorded[RECORDED_GPU_TOTAL] = experiment->gpu.energy_j;
     experiment->recorded[RECORDED_CPU_PACKAGE] = experiment->cpu_j;
@@ -101,20 +109,21 @@ static void take_energy(struct dataset_experiment *experiment, const struct row 
 /* Which checks a row of CodeCarbon's can say nothing of, and why. */
 static void tell_unchecked(struct dataset_experiment *experiment, const struct row *row)
 {
-    static const enum check unchecked[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_PROCESSES_AFTER,
-                                           CHECK_IDLE_BEFORE,      CHECK_OTHER_CPU,        CHECK_THROTTLING,
-                                           CHECK_MEMORY_BACK};
+    static const enum check unchecked[] = {
+        CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_PROCESSES_AFTER, CHECK_IDLE_BEFORE,
+        CHECK_OTHER_CPU,        CHECK_THROTTLING,       CHECK_MEMORY_BACK};
     EACH_OF (item, unchecked)
         dataset_check(experiment, *item, CHECK_NOT_MADE, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BASELINE, CHECK_NOT_NEEDED, "CodeCarbon does not record it");
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
-    dataset_check(
-        experiment, CHECK_SAMPLING, CHECK_NOT_MADE,
-        "CodeCarbon %s (tracking_mode %s) does not record its samples, nor whether the energies of CPU and RAM were "
-        "measured or estimated",
-        *row->cells[CELL_VERSION] ? row->cells[CELL_VERSION] : "of an unknown version",
-        *row->cells[CELL_TRACKING_MODE] ? row->cells[CELL_TRACKING_MODE] : "unknown");
-    dataset_check(experiment, CHECK_LENGTH, CHECK_NOT_MADE, "CodeCarbon does not record pauses; it took %.6g s",
+    dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE,
+                  "CodeCarbon %s (tracking_mode %s) does not record its samples, nor whether the "
+                  "energies of CPU and RAM were "
+                  "measured or estimated",
+                  *row->cells[CELL_VERSION] ? row->cells[CELL_VERSION] : "of an unknown version",
+                  *row->cells[CELL_TRACKING_MODE] ? row->cells[CELL_TRACKING_MODE] : "unknown");
+    dataset_check(experiment, CHECK_LENGTH, CHECK_NOT_MADE,
+                  "CodeCarbon does not record pauses; it took %.6g s",
                   experiment->duration_s.value);
     dataset_check(experiment, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
                   "emissions.csv holds no result of the training, nor whether it succeeded");
@@ -137,24 +146,30 @@ static void take_row(struct dataset *dataset, size_t folder, const struct row *r
     /* A row is written when a tracker stops: nobody wrote down that the training failed. */
     experiment->has_success = experiment->success = true;
     if (*row->cells[CELL_TIMESTAMP]) {
-        experiment->has_end = dataset_parse_time(row->cells[CELL_TIMESTAMP], &experiment->end_local_ns);
+        experiment->has_end =
+            dataset_parse_time(row->cells[CELL_TIMESTAMP], &experiment->end_local_ns);
         if (!experiment->has_end)
-            dataset_evidence(experiment, "value_impossible", "timestamp in line %zu of emissions.csv is '%.60s'",
-                             row->line, row->cells[CELL_TIMESTAMP]);
+            dataset_evidence(experiment, "value_impossible",
+                             "timestamp in line %zu of emissions.csv is '%.60s'", row->line,
+                             row->cells[CELL_TIMESTAMP]);
     }
     experiment->duration_s = amount(experiment, row, CELL_DURATION, 1);
     if (!experiment->duration_s.valid)
         dataset_evidence(experiment, "value_missing", "how long it took is not known");
     take_energy(experiment, row);
     if (row->shifted)
-        dataset_evidence(experiment, "file_damaged", "line %zu of emissions.csv has not as many cells as its header",
+        dataset_evidence(experiment, "file_damaged",
+                         "line %zu of emissions.csv has not as many cells as its header",
                          row->line);
-    experiment->facts[FACT_GPU_MODEL] = *row->cells[CELL_GPU_MODEL] ? mem_strdup(row->cells[CELL_GPU_MODEL]) : NULL;
-    experiment->facts[FACT_CPU] = *row->cells[CELL_CPU_MODEL] ? mem_strdup(row->cells[CELL_CPU_MODEL]) : NULL;
+    experiment->facts[FACT_GPU_MODEL] =
+        *row->cells[CELL_GPU_MODEL] ? mem_strdup(row->cells[CELL_GPU_MODEL]) : NULL;
+    experiment->facts[FACT_CPU] =
+        *row->cells[CELL_CPU_MODEL] ? mem_strdup(row->cells[CELL_CPU_MODEL]) : NULL;
     tell_unchecked(experiment, row);
 }
 
-/* Where the cells are; CELLS of SIZE_MAX: it has no such column. False: it is none of CodeCarbon's. */
+/* Where the cells are; CELLS of SIZE_MAX: it has no such column. False: it is none of
+ * CodeCarbon's. */
 static bool find_columns(const struct strv *header, size_t columns[CELLS])
 {
     for (int c = 0; c < CELLS; c++) {
@@ -177,15 +192,16 @@ static bool start(struct table *table, const char *bytes, size_t count)
 {
     struct err ignored;
     csv_start(&table->reader, bytes, count);
-    return csv_next(&table->reader, &table->header, &ignored) > 0 && find_columns(&table->header, table->columns);
+    return csv_next(&table->reader, &table->header, &ignored) > 0 &&
+           find_columns(&table->header, table->columns);
 }
 
 /* As csv_next. The cells are borrowed until the next row. */
 static int next_row(struct table *table, struct row *row, struct err *err)
 {
     int step = csv_next(&table->reader, &table->cells, err);
-    /* CodeCarbon leaves out empty cells of a row that it appends: what is behind the first one is in a wrong column. Its
-     * energies come before all cells that may be empty. */
+    /* CodeCarbon leaves out empty cells of a row that it appends: what is behind the first one is
+     * in a wrong column. Its energies come before all cells that may be empty. */
     row->shifted = table->cells.count != table->header.count;
     row->line = table->reader.line;
     for (int c = 0; c < CELLS && step > 0; c++) {
@@ -196,8 +212,8 @@ static int next_row(struct table *table, struct row *row, struct err *err)
     return step;
 }
 
-/* A tracker that was flushed has several rows, each with all that it had used until then: the last one counts. The number of
- * its line by the run's id. */
+/* A tracker that was flushed has several rows, each with all that it had used until then: the last
+ * one counts. The number of its line by the run's id. */
 static json_t *last_lines(const char *bytes, size_t count)
 {
     struct err ignored;
@@ -211,7 +227,8 @@ static json_t *last_lines(const char *bytes, size_t count)
     return lines;
 }
 
-bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count, struct err *err)
+bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count,
+                     struct err *err)
 {
     struct err reason = {0};
     struct row row;
@@ -219,7 +236,8 @@ bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, 
     int step = -1;
     bool ok =
         start(&table, bytes, count) ||
-        err_set(err, CODECARBON_FILE " is not CodeCarbon's: it has no columns run_id, duration and energy_consumed");
+        err_set(err, CODECARBON_FILE
+                " is not CodeCarbon's: it has no columns run_id, duration and energy_consumed");
     json_t *lines = ok ? last_lines(bytes, count) : NULL;
     while (ok && (step = next_row(&table, &row, &reason)) > 0) {
         const json_t *last = json_object_get(lines, id_of(&row));

@@ -9,27 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s",
-                                                              "cpu_energy_j"};
+const char *const comparison_measured[COMPARISON_MEASURED] = {"gpu_energy_j", "gpu_power_w",
+                                                              "duration_s", "cpu_energy_j"};
 
-#define CONDITION(member)                                                                                              \
-    {                                                                                                                  \
-#member, offsetof(struct dataset_gpu, member)                                                                  \
+#define CONDITION(member)                             \
+    {                                                 \
+#member, offsetof(struct dataset_gpu, member) \
     }
 static const struct {
     const char *name;
     size_t at;
-} conditions[COMPARISON_CONDITIONS] = {[COMPARISON_TEMPERATURE_START_C] = CONDITION(temperature_start_c),
-                                       [COMPARISON_SM_CLOCK_START_MHZ] = CONDITION(sm_clock_start_mhz),
-                                       [COMPARISON_MEMORY_CLOCK_START_MHZ] = CONDITION(memory_clock_start_mhz),
-                                       [COMPARISON_SM_CLOCK_MEAN_MHZ] = CONDITION(sm_clock_mean_mhz)};
+} conditions[COMPARISON_CONDITIONS] = {
+    [COMPARISON_TEMPERATURE_START_C] = CONDITION(temperature_start_c),
+    [COMPARISON_SM_CLOCK_START_MHZ] = CONDITION(sm_clock_start_mhz),
+    [COMPARISON_MEMORY_CLOCK_START_MHZ] = CONDITION(memory_clock_start_mhz),
+    [COMPARISON_SM_CLOCK_MEAN_MHZ] = CONDITION(sm_clock_mean_mhz)};
 
 const char *comparison_condition_name(enum comparison_condition condition)
 {
     return conditions[condition].name;
 }
 
-static struct reading condition_mean(const struct comparison *comparison, const struct comparison_side *side,
+static struct reading condition_mean(const struct comparison *comparison,
+                                     const struct comparison_side *side,
                                      enum comparison_condition condition)
 {
     AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
@@ -51,7 +53,8 @@ static void take_side(struct comparison *comparison, size_t which, size_t folder
         const struct dataset_experiment *experiment = &comparison->dataset.items[i];
         if (experiment->folder != folder || !comparison_selects(side, experiment))
             continue;
-        if (!experiment->success || !audit_counts(experiment, comparison->clean_only, comparison->all_verdicts)) {
+        if (!experiment->success ||
+            !audit_counts(experiment, comparison->clean_only, comparison->all_verdicts)) {
             side->left_out++;
             continue;
         }
@@ -64,7 +67,8 @@ bool comparison_selected_by(const struct comparison *comparison, const char *key
     return strv_has(&comparison->sides[0].keys, key) || strv_has(&comparison->sides[1].keys, key);
 }
 
-/* The experiments of both sides that are compared and know one quantity, as the model takes them. */
+/* The experiments of both sides that are compared and know one quantity, as the model takes
+ * them. */
 struct rows {
     size_t count, covariates;
     double *y, *x, *plain[2];
@@ -86,7 +90,8 @@ static void rows_fini(struct rows *rows)
     free(rows->setting);
 }
 
-static void add_row(const struct comparison *comparison, struct rows *rows, size_t s, size_t i, double value)
+static void add_row(const struct comparison *comparison, struct rows *rows, size_t s, size_t i,
+                    double value)
 {
     const struct comparison_side *side = &comparison->sides[s];
     size_t at = rows->count++, column = 0;
@@ -97,13 +102,17 @@ static void add_row(const struct comparison *comparison, struct rows *rows, size
     rows->is_b[at] = s == 1;
     rows->stratum[at] = side->stratum[i];
     rows->item[at] = side->items[i];
-    rows->setting[at] = comparison->by_setting ? side->setting[i] + (s == 1 ? comparison->sides[0].count : 0) : at;
+    rows->setting[at] =
+        comparison->by_setting ? side->setting[i] + (s == 1 ? comparison->sides[0].count : 0) : at;
     EACH (factor, comparison->factors, comparison->factor_count) {
         if (factor->role != COMPARISON_COVARIATE)
             continue;
         /* Where a whole stratum does not have it, it is alike within. */
-        struct reading x = dataset_param_number(&comparison->dataset.items[side->items[i]], factor->name);
-        rows->x[at * rows->covariates + column++] = !x.valid ? 0 : factor->logs ? log(x.value) : x.value;
+        struct reading x =
+            dataset_param_number(&comparison->dataset.items[side->items[i]], factor->name);
+        rows->x[at * rows->covariates + column++] = !x.valid       ? 0
+                                                    : factor->logs ? log(x.value)
+                                                                   : x.value;
     }
 }
 
@@ -123,8 +132,10 @@ static void rows_make(const struct comparison *comparison, const char *name, str
         const struct comparison_side *side = &comparison->sides[s];
         out->plain[s] = mem_array(all, sizeof *out->plain[s]);
         for (size_t i = 0; i < side->count; i++) {
-            const struct dataset_experiment *experiment = &comparison->dataset.items[side->items[i]];
-            struct reading value = summary_stats_value(experiment, name), metric = dataset_metric(experiment, name);
+            const struct dataset_experiment *experiment =
+                &comparison->dataset.items[side->items[i]];
+            struct reading value = summary_stats_value(experiment, name),
+                           metric = dataset_metric(experiment, name);
             if (side->stratum[i] == SIZE_MAX)
                 continue;
             if (value.valid)
@@ -135,7 +146,8 @@ static void rows_make(const struct comparison *comparison, const char *name, str
 }
 
 /* Power is no sum over epochs, and no metric is. */
-static void compare_per_epoch(const struct comparison *comparison, struct rows *rows, struct comparison_quantity *out)
+static void compare_per_epoch(const struct comparison *comparison, struct rows *rows,
+                              struct comparison_quantity *out)
 {
     const char *epochs = NULL;
     EACH (factor, comparison->factors, comparison->factor_count)
@@ -144,7 +156,8 @@ static void compare_per_epoch(const struct comparison *comparison, struct rows *
     if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
         return;
     for (size_t i = 0; i < rows->count; i++) {
-        struct reading count = dataset_param_number(&comparison->dataset.items[rows->item[i]], epochs);
+        struct reading count =
+            dataset_param_number(&comparison->dataset.items[rows->item[i]], epochs);
         if (!count.valid || !(count.value > 0))
             return;
         rows->y[i] -= log(count.value);
@@ -160,10 +173,13 @@ static void compare_per_epoch(const struct comparison *comparison, struct rows *
 /* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
 static void choose_scale(const struct rows *rows, struct comparison_quantity *out)
 {
-    enum stats_scale scale =
-        out->is_metric ? summary_stats_scale(out->name, true, out->goal, rows->lowest, rows->highest) : STATS_POSITIVE;
+    enum stats_scale scale = out->is_metric ? summary_stats_scale(out->name, true, out->goal,
+                                                                  rows->lowest, rows->highest)
+                                            : STATS_POSITIVE;
     bool holds = stats_scale_holds(scale, rows->lowest, rows->highest);
-    out->scale = scale == STATS_ANY ? COMPARISON_PLAIN : scale == STATS_POSITIVE ? COMPARISON_LOG : COMPARISON_LOGIT;
+    out->scale = scale == STATS_ANY        ? COMPARISON_PLAIN
+                 : scale == STATS_POSITIVE ? COMPARISON_LOG
+                                           : COMPARISON_LOGIT;
     out->at_bound = out->is_metric && !holds;
     if (out->at_bound)
         out->scale = COMPARISON_PLAIN;
@@ -171,7 +187,8 @@ static void choose_scale(const struct rows *rows, struct comparison_quantity *ou
         rows->y[i] = stats_to_scale(rows->y[i], scale);
 }
 
-/* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and stratum are alike. */
+/* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and
+ * stratum are alike. */
 static void join_repeats(struct rows *rows, size_t settings)
 {
     AUTO_FREE size_t *row = mem_array(settings, sizeof *row); /* of a setting, from 1 */
@@ -230,7 +247,8 @@ static void compare_quantity(const struct comparison *comparison, struct compari
     for (size_t i = 0; i < rows.count; i++)
         of[i] = (struct measurement_row){rows.item[i], rows.stratum[i], rows.is_b[i]};
     if (!out->is_metric) /* of every run: before repeats are one */
-        measurement_of_ratio(&comparison->dataset, out->name, of, rows.count, comparison->strata, &out->measurement);
+        measurement_of_ratio(&comparison->dataset, out->name, of, rows.count, comparison->strata,
+                             &out->measurement);
     if (comparison->by_setting)
         join_repeats(&rows, comparison->sides[0].count + comparison->sides[1].count);
     struct stats_effect_input in = {.count = rows.count,
@@ -266,8 +284,8 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
         if (!all[side->items[i]].commit)
             return 0;
         const struct dataset_experiment *own = &all[side->items[i]];
-        while (k < count &&
-               (strcmp(all[items[k]].commit, own->commit) != 0 || all[items[k]].commit_changed != own->commit_changed))
+        while (k < count && (strcmp(all[items[k]].commit, own->commit) != 0 ||
+                             all[items[k]].commit_changed != own->commit_changed))
             k++;
         if (k == count && count < COMPARISON_COMMITS)
             items[count++] = side->items[i];
@@ -277,7 +295,8 @@ size_t comparison_commits(const struct comparison *comparison, size_t which, siz
 
 const struct stats_effect *comparison_effect(const struct comparison_quantity *quantity)
 {
-    return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;
+    return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted
+                                                                    : &quantity->raw;
 }
 
 static int compare_metrics(const void *a, const void *b)
@@ -297,7 +316,8 @@ static void find_quantities(struct comparison *comparison)
     size_t count = 0;
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < comparison->sides[s].count; i++) {
-            const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
+            const struct dataset_experiment *experiment =
+                &comparison->dataset.items[comparison->sides[s].items[i]];
             if (comparison->sides[s].stratum[i] == SIZE_MAX)
                 continue;
             EACH (metric, experiment->metrics, experiment->metric_count)
@@ -315,7 +335,9 @@ static void find_quantities(struct comparison *comparison)
             known |= strcmp(metrics[i], *entry) == 0;
         if (!known && is_asked_for(comparison, metrics[i]))
             comparison->quantities[comparison->quantity_count++] = (struct comparison_quantity){
-                .name = metrics[i], .is_metric = true, .goal = dataset_goal(&comparison->dataset, metrics[i])};
+                .name = metrics[i],
+                .is_metric = true,
+                .goal = dataset_goal(&comparison->dataset, metrics[i])};
     }
 }
 
@@ -369,9 +391,11 @@ static void judge_order(struct comparison *comparison)
     AUTO_FREE bool *is_b = mem_array(all + 1, sizeof *is_b);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < comparison->sides[s].count; i++) {
-            const struct dataset_experiment *experiment = &comparison->dataset.items[comparison->sides[s].items[i]];
+            const struct dataset_experiment *experiment =
+                &comparison->dataset.items[comparison->sides[s].items[i]];
             if (experiment->has_end && comparison->sides[s].stratum[i] != SIZE_MAX)
-                moments[n++] = (struct moment){dataset_end_utc_ns(&comparison->dataset, experiment), s == 1};
+                moments[n++] =
+                    (struct moment){dataset_end_utc_ns(&comparison->dataset, experiment), s == 1};
         }
     comparison->order_known = n == all;
     qsort(moments, n, sizeof *moments, compare_moments);
@@ -384,12 +408,14 @@ static void judge_order(struct comparison *comparison)
 static void find_settings(struct comparison *comparison)
 {
     EACH (factor, comparison->factors, comparison->factor_count)
-        comparison->by_setting |= factor->role == COMPARISON_COVARIATE || factor->role == COMPARISON_MIXED;
+        comparison->by_setting |=
+            factor->role == COMPARISON_COVARIATE || factor->role == COMPARISON_MIXED;
     for (size_t s = 0; s < 2 && comparison->by_setting; s++) {
         struct comparison_side *side = &comparison->sides[s];
         AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
         side->setting = mem_array(side->count + 1, sizeof *side->setting);
-        audit_settings(&comparison->dataset, side->items, side->stratum, side->count, side->setting);
+        audit_settings(&comparison->dataset, side->items, side->stratum, side->count,
+                       side->setting);
         for (size_t i = 0; i < side->count; i++) {
             side->settings += side->stratum[i] != SIZE_MAX && !seen[side->setting[i]];
             seen[side->setting[i]] |= side->stratum[i] != SIZE_MAX;
@@ -426,24 +452,28 @@ bool comparison_make(struct comparison *comparison, struct err *err)
     take_side(comparison, 1, same ? 0 : 1);
     for (size_t s = 0; s < 2; s++)
         if (comparison->sides[s].count == 0)
-            return comparison_selects_nothing(&comparison->dataset, &comparison->sides[s], same ? 0 : s, err);
+            return comparison_selects_nothing(&comparison->dataset, &comparison->sides[s],
+                                              same ? 0 : s, err);
     if (!comparison_strata_find(comparison, same, err))
         return false;
     find_settings(comparison);
     for (size_t s = 0; s < 2; s++)
         for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++)
-            comparison->sides[s].conditions[i] = condition_mean(comparison, &comparison->sides[s], i);
+            comparison->sides[s].conditions[i] =
+                condition_mean(comparison, &comparison->sides[s], i);
     find_quantities(comparison);
     for (size_t i = 0; comparison->only && i < comparison->only->count; i++)
         if (!has_quantity(comparison, comparison->only->items[i]))
-            return err_set(err, "--of: no experiment that is compared has a '%s'", comparison->only->items[i]);
+            return err_set(err, "--of: no experiment that is compared has a '%s'",
+                           comparison->only->items[i]);
     compare_all(comparison);
     judge_order(comparison);
     EACH (quantity, comparison->quantities, comparison->quantity_count)
-        quantity->finding = !comparison_effect(quantity)->has_error                   ? COMPARISON_NOT_TESTED
-                            : quantity->p > 1 - STATS_CONFIDENCE                      ? COMPARISON_NO_DIFFERENCE
-                            : comparison->order_known && comparison->order_confounded ? COMPARISON_WITH_ORDER
-                                                                                      : COMPARISON_DIFFERENT;
+        quantity->finding = !comparison_effect(quantity)->has_error ? COMPARISON_NOT_TESTED
+                            : quantity->p > 1 - STATS_CONFIDENCE    ? COMPARISON_NO_DIFFERENCE
+                            : comparison->order_known && comparison->order_confounded
+                                ? COMPARISON_WITH_ORDER
+                                : COMPARISON_DIFFERENT;
     return true;
 }
 
@@ -494,7 +524,8 @@ const char *comparison_test_name(enum comparison_test test)
     return tests[test];
 }
 
-char *comparison_not_tested(const struct comparison *comparison, const struct comparison_quantity *quantity)
+char *comparison_not_tested(const struct comparison *comparison,
+                            const struct comparison_quantity *quantity)
 {
     const struct comparison_side *sides = comparison->sides;
     const size_t counts[2] = {quantity->a_count, quantity->b_count};
@@ -509,12 +540,14 @@ char *comparison_not_tested(const struct comparison *comparison, const struct co
             return mem_printf("%c has no value of it", "AB"[s]);
     for (size_t s = 2; s-- > 0;)
         if (counts[s] == 1)
-            return sides[s].count == 1 ? mem_printf("%c has one experiment", "AB"[s])
-                                       : mem_printf("one experiment of %c is like any of %c", "AB"[s], "AB"[1 - s]);
+            return sides[s].count == 1
+                       ? mem_printf("%c has one experiment", "AB"[s])
+                       : mem_printf("one experiment of %c is like any of %c", "AB"[s], "AB"[1 - s]);
     return mem_strdup("too few experiments are alike");
 }
 
-struct reading comparison_detectable(const struct comparison *comparison, const struct comparison_quantity *quantity)
+struct reading comparison_detectable(const struct comparison *comparison,
+                                     const struct comparison_quantity *quantity)
 {
     const struct stats_effect *effect = comparison_effect(quantity);
     if (!effect->has_error)
@@ -533,8 +566,9 @@ const char *comparison_scale_name(enum comparison_scale scale)
 
 const char *comparison_measure_name(enum comparison_scale scale)
 {
-    static const char *const measures[] = {
-        [COMPARISON_LOG] = "ratio", [COMPARISON_LOGIT] = "odds_ratio", [COMPARISON_PLAIN] = "difference"};
+    static const char *const measures[] = {[COMPARISON_LOG] = "ratio",
+                                           [COMPARISON_LOGIT] = "odds_ratio",
+                                           [COMPARISON_PLAIN] = "difference"};
     return measures[scale];
 }
 
@@ -542,5 +576,6 @@ char comparison_better(const struct comparison_quantity *quantity)
 {
     if (quantity->goal == GOAL_UNKNOWN || quantity->finding != COMPARISON_DIFFERENT)
         return 0;
-    return (comparison_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b' : 'a';
+    return (comparison_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b'
+                                                                                             : 'a';
 }

@@ -1,12 +1,12 @@
-/* comparison: two groups of experiments against each other: "results/a" and "results/b", or "results:batch_size=32" and
- * "results:batch_size=64". */
+/* comparison: two groups of experiments against each other: "results/a" and "results/b", or
+ * "results:batch_size=32" and "results:batch_size=64". */
 #ifndef TARE_RESULTS_JUDGE_COMPARISON_H
 #define TARE_RESULTS_JUDGE_COMPARISON_H
 
 #include "base/text.h"
 #include "results/judge/dataset.h"
-#include "results/judge/summary_stats.h"
 #include "results/judge/judge.h"
+#include "results/judge/summary_stats.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
 
@@ -24,7 +24,8 @@ enum comparison_condition {
     COMPARISON_SM_CLOCK_MEAN_MHZ,
     COMPARISON_CONDITIONS
 };
-const char *comparison_condition_name(enum comparison_condition condition); /* "temperature_start_c" */
+/* "temperature_start_c" */
+const char *comparison_condition_name(enum comparison_condition condition);
 
 struct comparison_side {
     char *text; /* as given */
@@ -32,7 +33,8 @@ struct comparison_side {
     struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
     size_t *items;            /* indices of those that count: successes that are not contaminated */
     size_t count, left_out;
-    size_t *stratum;   /* of items: below comparison.strata; SIZE_MAX: the other side has nothing in it */
+    /* of items: below comparison.strata; SIZE_MAX: the other side has nothing in it */
+    size_t *stratum;
     size_t *setting;   /* of items: which of the settings it has; where comparison.by_setting */
     size_t used_count; /* that are in a stratum */
     size_t settings;   /* that those have; where comparison.by_setting */
@@ -54,8 +56,8 @@ struct comparison_factor {
     char *values[2]; /* one value of each side, where it is confounded */
 };
 
-/* What a quantity is compared on: positive ones on logarithms (a ratio), shares on logits (a ratio of odds), others as they
- * are (a difference). */
+/* What a quantity is compared on: positive ones on logarithms (a ratio), shares on logits (a ratio
+ * of odds), others as they are (a difference). */
 enum comparison_scale { COMPARISON_LOG, COMPARISON_LOGIT, COMPARISON_PLAIN };
 
 /* What a quantity's test says. */
@@ -83,25 +85,31 @@ struct comparison_quantity {
     size_t a_count, b_count;
     size_t not_finite[2]; /* of each side: NaN or infinite, and left out */
     struct reading a_mean, b_mean;
-    struct stats_effect raw;        /* within strata */
-    struct stats_effect adjusted;   /* and for the covariates; not valid: there are none, or it cannot be told */
-    struct stats_effect per_epoch;  /* within strata, of the quantity over the epochs; where those differ */
-    struct stats_ratio ratio;       /* the figure to go by: comparison_effect's; what it is: scale */
-    struct measurement measurement; /* of the ratio */
+    struct stats_effect raw; /* within strata */
+    /* and for the covariates; not valid: there are none, or it cannot be told */
+    struct stats_effect adjusted;
+    /* within strata, of the quantity over the epochs; where those differ */
+    struct stats_effect per_epoch;
+    /* the figure to go by: comparison_effect's; what it is: scale */
+    struct stats_ratio ratio;
+    struct measurement measurement;          /* of the ratio */
     struct stats_interval interval_measured; /* of the ratio, with the measurement's uncertainty */
     enum comparison_finding finding;
     enum comparison_test test; /* where it was tested */
-    double p;               /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
+    /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
+    double p;
     double heterogeneity_p; /* the same of comparison_effect's q_p */
     bool heterogeneous;     /* at most 5 % */
 };
 
 struct comparison {
     struct comparison_side sides[2];
-    struct dataset dataset;             /* of both */
-    bool clean_only, all_verdicts;      /* which verdicts count; neither: all but contaminated ones */
-    const struct strv *only;            /* names of the quantities asked for; NULL or empty: all */
-    struct comparison_quantity *quantities; /* those measured, then each metric that one of the sides has, by name */
+    struct dataset dataset; /* of both */
+    /* which verdicts count; neither: all but contaminated ones */
+    bool clean_only, all_verdicts;
+    const struct strv *only; /* names of the quantities asked for; NULL or empty: all */
+    /* those measured, then each metric that one of the sides has, by name */
+    struct comparison_quantity *quantities;
     size_t quantity_count;
     size_t strata; /* at least 1 */
     size_t tests;  /* quantities that p was corrected for */
@@ -109,30 +117,33 @@ struct comparison {
     size_t factor_count;
     bool order_confounded; /* the groups did not interleave in time */
     bool order_known;
-    bool by_plan;    /* the blocks of the plan's order are strata */
-    bool by_seed;    /* both sides have the same seeds, which are strata */
-    bool mixed;      /* a factor is COMPARISON_MIXED */
-    bool by_setting; /* numbers differ within strata: repeats of a setting are one observation, their mean */
+    bool by_plan; /* the blocks of the plan's order are strata */
+    bool by_seed; /* both sides have the same seeds, which are strata */
+    bool mixed;   /* a factor is COMPARISON_MIXED */
+    /* numbers differ within strata: repeats of a setting are one observation, their mean */
+    bool by_setting;
 };
 
 /* "DIR" or "DIR:key=value[,key=value]". False: it is neither. */
 bool comparison_parse(const char *text, struct comparison_side *out, struct err *err);
 
-/* Sides parsed, dataset judged: fills the rest. False: one of the sides is empty, or they are mixed in different ways and
- * have nothing in common to compare (err). */
+/* Sides parsed, dataset judged: fills the rest. False: one of the sides is empty, or they are mixed
+ * in different ways and have nothing in common to compare (err). */
 bool comparison_make(struct comparison *comparison, struct err *err);
 void comparison_fini(struct comparison *comparison);
 
-/* The states of repositories from which the experiments of a side that are compared ran, each once, in their order: indices into the
- * dataset's items. Gives how many, at most COMPARISON_COMMITS; 0: it is not known of each. */
+/* The states of repositories from which the experiments of a side that are compared ran, each once,
+ * in their order: indices into the dataset's items. Gives how many, at most COMPARISON_COMMITS; 0:
+ * it is not known of each. */
 enum { COMPARISON_COMMITS = 16 };
 size_t comparison_commits(const struct comparison *comparison, size_t side, size_t *items);
 
 /* The figure to go by: adjusted where there is one, else raw. */
 const struct stats_effect *comparison_effect(const struct comparison_quantity *quantity);
 
-const char *comparison_scale_name(enum comparison_scale scale);   /* "log", "logit", "plain" */
-const char *comparison_measure_name(enum comparison_scale scale); /* "ratio", "odds_ratio", "difference": what the figure is */
+const char *comparison_scale_name(enum comparison_scale scale); /* "log", "logit", "plain" */
+/* "ratio", "odds_ratio", "difference": what the figure is */
+const char *comparison_measure_name(enum comparison_scale scale);
 
 /* The better side of a metric that differs: 'a', 'b'; 0: it does not, or its goal is not known. */
 char comparison_better(const struct comparison_quantity *quantity);
@@ -142,17 +153,20 @@ const char *comparison_finding_name(enum comparison_finding finding);
 const char *comparison_test_name(enum comparison_test test); /* "paired_t" */
 
 /* Why a quantity was not tested: "B has one experiment"; NULL: it was. Fresh. */
-char *comparison_not_tested(const struct comparison *comparison, const struct comparison_quantity *quantity);
+char *comparison_not_tested(const struct comparison *comparison,
+                            const struct comparison_quantity *quantity);
 
-/* The least difference that this design finds in COMPARISON_POWER of the cases, p corrected: a share of A of a ratio or of
- * odds, else a difference. Not valid: not tested. */
+/* The least difference that this design finds in COMPARISON_POWER of the cases, p corrected: a
+ * share of A of a ratio or of odds, else a difference. Not valid: not tested. */
 #define COMPARISON_POWER 0.85
-struct reading comparison_detectable(const struct comparison *comparison, const struct comparison_quantity *quantity);
+struct reading comparison_detectable(const struct comparison *comparison,
+                                     const struct comparison_quantity *quantity);
 
 /* The most strata that any quantity was compared in; 0: one or none. */
 size_t comparison_blocks(const struct comparison *comparison);
 
-/* Private to comparison*.c: sides with their items: strata and factors. False: err says what the sides do not share. */
+/* Private to comparison*.c: sides with their items: strata and factors. False: err says what the
+ * sides do not share. */
 bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err);
 bool comparison_selected_by(const struct comparison *comparison, const char *key);
 
@@ -160,9 +174,9 @@ json_t *comparison_json(const struct comparison *comparison);
 
 /* A claim about a ratio of B to A: "gpu_energy_j<0.95", "duration_s<+2%". */
 struct comparison_claim {
-    char *text; /* as written */
+    char *text;      /* as written */
     size_t quantity; /* of comparison_measured */
-    bool above; /* the ratio is to be over the bound */
+    bool above;      /* the ratio is to be over the bound */
     double bound;
 };
 struct comparison_claims {
@@ -176,27 +190,34 @@ enum comparison_outcome {
     COMPARISON_OPEN
 };
 
-bool comparison_claims_parse(const char *text, struct comparison_claims *out, struct err *err); /* with commas between */
+/* with commas between */
+bool comparison_claims_parse(const char *text, struct comparison_claims *out, struct err *err);
 void comparison_claims_fini(struct comparison_claims *claims);
-enum comparison_outcome comparison_claim_check(const struct comparison *comparison, const struct comparison_claim *claim);
+enum comparison_outcome comparison_claim_check(const struct comparison *comparison,
+                                               const struct comparison_claim *claim);
 const char *comparison_outcome_name(enum comparison_outcome outcome); /* "held" */
 
-/* Experiments that each side needs until a claim is decided in four of five cases, were the ratio what it seems now; 0: not known. */
-size_t comparison_claim_needs(const struct comparison *comparison, const struct comparison_claim *claim);
+/* Experiments that each side needs until a claim is decided in four of five cases, were the ratio
+ * what it seems now; 0: not known. */
+size_t comparison_claim_needs(const struct comparison *comparison,
+                              const struct comparison_claim *claim);
 
-/* Experiments that each side needs until a difference of this share is found in four of five cases; 0: not known, or the
- * quantity is not compared by a ratio. */
-size_t comparison_sample_size(const struct comparison *comparison, const struct comparison_quantity *quantity, double share);
+/* Experiments that each side needs until a difference of this share is found in four of five cases;
+ * 0: not known, or the quantity is not compared by a ratio. */
+size_t comparison_sample_size(const struct comparison *comparison,
+                              const struct comparison_quantity *quantity, double share);
 
-/* Which experiments a side of a comparison takes: "results:model=resnet20,batch_size=32". (comparison_select.c) */
+/* Which experiments a side of a comparison takes: "results:model=resnet20,batch_size=32".
+ * (comparison_select.c) */
 
 /* Whether the experiment has all that the selector asks for. */
-bool comparison_selects(const struct comparison_side *side, const struct dataset_experiment *experiment);
+bool comparison_selects(const struct comparison_side *side,
+                        const struct dataset_experiment *experiment);
 
-/* The error of a side that takes nothing of the folder: a key that no experiment has, a value that none has, or that
- * those it names failed or are contaminated. Gives false. */
-bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
-                            struct err *err);
+/* The error of a side that takes nothing of the folder: a key that no experiment has, a value that
+ * none has, or that those it names failed or are contaminated. Gives false. */
+bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side,
+                                size_t folder, struct err *err);
 
 /* Where the two sides ran. (places.c) */
 
@@ -214,7 +235,8 @@ struct comparison_places {
     size_t count;
 };
 
-/* Those that are half apart or more, the heavier first. Of node and lane, where something heavier says it, nothing. */
+/* Those that are half apart or more, the heavier first. Of node and lane, where something heavier
+ * says it, nothing. */
 void comparison_places_find(const struct comparison *comparison, struct comparison_places *out);
 void comparison_places_fini(struct comparison_places *places);
 json_t *comparison_places_json(const struct comparison *comparison);

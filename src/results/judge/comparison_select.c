@@ -32,7 +32,8 @@ bool comparison_parse(const char *text, struct comparison_side *out, struct err 
     return *out->path || err_set(err, "'%s' names no folder", text);
 }
 
-bool comparison_selects(const struct comparison_side *side, const struct dataset_experiment *experiment)
+bool comparison_selects(const struct comparison_side *side,
+                        const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < side->keys.count; i++) {
         const char *key = side->keys.items[i], *wanted = side->values.items[i];
@@ -44,7 +45,8 @@ bool comparison_selects(const struct comparison_side *side, const struct dataset
             if (strcmp(experiment->model, wanted) != 0)
                 return false;
         } else if (strcmp(key, "mode") == 0) {
-            bool sequential = strcmp(wanted, "sequential") == 0 && !experiment->parallel; /* whichever it was */
+            /* whichever it was */
+            bool sequential = strcmp(wanted, "sequential") == 0 && !experiment->parallel;
             if (!sequential && strcmp(dataset_mode(experiment), wanted) != 0)
                 return false;
         } else {
@@ -59,7 +61,8 @@ bool comparison_selects(const struct comparison_side *side, const struct dataset
     return true;
 }
 
-/* What an experiment has under the key, as it is written in a selector. NULL: it has none. The caller frees it. */
+/* What an experiment has under the key, as it is written in a selector. NULL: it has none. The
+ * caller frees it. */
 static char *value_under(const struct dataset_experiment *experiment, const char *key)
 {
     if (strcmp(key, "repo") == 0 || strcmp(key, "repository") == 0)
@@ -82,8 +85,8 @@ static void collect_keys(const struct dataset *dataset, size_t folder, struct st
             strv_add_once(out, item->params[p].name);
 }
 
-static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
-                        const char *key, struct err *err)
+static bool unknown_key(const struct dataset *dataset, const struct comparison_side *side,
+                        size_t folder, const char *key, struct err *err)
 {
     AUTO_STRV struct strv keys = {0};
     AUTO_TEXT struct text known = {0};
@@ -91,21 +94,24 @@ static bool unknown_key(const struct dataset *dataset, const struct comparison_s
     AUTO_FREE char *nearest = problem_nearest(key, (const char *const *)keys.items, keys.count);
     for (size_t i = 0; i < keys.count; i++)
         text_addf(&known, "%s%s", i ? ", " : "", keys.items[i]);
-    return err_set(err, "%s: nothing there has a '%s' (there are %s)%s", side->text, key, text_get(&known), nearest);
+    return err_set(err, "%s: nothing there has a '%s' (there are %s)%s", side->text, key,
+                   text_get(&known), nearest);
 }
 
-bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side, size_t folder,
-                                struct err *err)
+bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side,
+                                size_t folder, struct err *err)
 {
     for (size_t k = 0; k < side->keys.count; k++) {
         const char *key = side->keys.items[k];
-        const struct comparison_side one = {.keys = {.items = &side->keys.items[k], .count = 1},
-                                            .values = {.items = &side->values.items[k], .count = 1}};
+        const struct comparison_side one = {
+            .keys = {.items = &side->keys.items[k], .count = 1},
+            .values = {.items = &side->values.items[k], .count = 1}};
         AUTO_STRV struct strv values = {0};
         AUTO_TEXT struct text shown = {0};
         bool has_value = false;
         for (size_t i = 0; i < dataset->count && !has_value; i++) {
-            AUTO_FREE char *value = dataset->items[i].folder == folder ? value_under(&dataset->items[i], key) : NULL;
+            AUTO_FREE char *value =
+                dataset->items[i].folder == folder ? value_under(&dataset->items[i], key) : NULL;
             has_value = value && comparison_selects(&one, &dataset->items[i]);
             if (value)
                 strv_add_once(&values, value);
@@ -116,11 +122,12 @@ bool comparison_selects_nothing(const struct dataset *dataset, const struct comp
             return unknown_key(dataset, side, folder, key, err);
         for (size_t i = 0; i < values.count && i < SHOWN_VALUES; i++)
             text_addf(&shown, "%s%s", i ? ", " : "", values.items[i]);
-        return err_set(err, "%s: nothing there has %s=%s (there are %s%s)", side->text, key, side->values.items[k],
-                       text_get(&shown), values.count > SHOWN_VALUES ? ", ..." : "");
+        return err_set(err, "%s: nothing there has %s=%s (there are %s%s)", side->text, key,
+                       side->values.items[k], text_get(&shown),
+                       values.count > SHOWN_VALUES ? ", ..." : "");
     }
-    return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)", side->text,
-                   side->left_out);
+    return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)",
+                   side->text, side->left_out);
 }
 
 /* Claims about a comparison, and how many experiments would decide. */
@@ -150,14 +157,17 @@ static bool parse_claim(const char *text, struct comparison_claim *out, struct e
         .text = mem_strdup(text), .above = text[name] == '>', .quantity = COMPARISON_MEASURED};
     bound += *bound == '=';
     for (size_t i = 0; i < COMPARISON_MEASURED; i++)
-        if (strlen(comparison_measured[i]) == name && strncmp(comparison_measured[i], text, name) == 0)
+        if (strlen(comparison_measured[i]) == name &&
+            strncmp(comparison_measured[i], text, name) == 0)
             out->quantity = i;
     if (!text[name])
-        return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%", text);
+        return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%",
+                       text);
     if (out->quantity == COMPARISON_MEASURED)
-        return err_set(
-            err, "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j)",
-            (int)name, text);
+        return err_set(err,
+                       "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, "
+                       "duration_s, cpu_energy_j)",
+                       (int)name, text);
     return parse_bound(bound, &out->bound) ||
            err_set(err, "'%s' is not a ratio: 0.95, or 95%%, or as a change -5%%", bound);
 }
@@ -210,17 +220,19 @@ const char *comparison_outcome_name(enum comparison_outcome outcome)
     return outcomes[outcome];
 }
 
-size_t comparison_claim_needs(const struct comparison *comparison, const struct comparison_claim *claim)
+size_t comparison_claim_needs(const struct comparison *comparison,
+                              const struct comparison_claim *claim)
 {
     const struct comparison_quantity *quantity = quantity_of(comparison, claim);
     const struct stats_effect *effect = quantity ? comparison_effect(quantity) : NULL;
-    return effect && effect->has_error ? stats_effect_sample_size(effect->sigma, effect->log_ratio - log(claim->bound),
-                                                                  1 - STATS_CONFIDENCE, power)
-                                       : 0;
+    return effect && effect->has_error
+               ? stats_effect_sample_size(effect->sigma, effect->log_ratio - log(claim->bound),
+                                          1 - STATS_CONFIDENCE, power)
+               : 0;
 }
 
-size_t comparison_sample_size(const struct comparison *comparison, const struct comparison_quantity *quantity,
-                              double share)
+size_t comparison_sample_size(const struct comparison *comparison,
+                              const struct comparison_quantity *quantity, double share)
 {
     const struct stats_effect *effect = comparison_effect(quantity);
     /* The first of Holm's steps: what the smallest p value has to stay below. */

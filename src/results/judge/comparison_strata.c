@@ -1,4 +1,5 @@
-/* comparison_strata: within what the two sides of a comparison are compared, and what else they differ in. */
+/* comparison_strata: within what the two sides of a comparison are compared, and what else they
+ * differ in. */
 #include "base/mem.h"
 #include "results/judge/comparison.h"
 #include "results/judge/judge.h"
@@ -16,7 +17,8 @@ struct pool {
     size_t count, from_b;
     size_t *id;
     size_t ids;
-    size_t base[2]; /* how many of each side are in strata that both have, before hyperparameters part them */
+    /* how many of each side are in strata that both have, before hyperparameters part them */
+    size_t base[2];
 };
 
 /* What one factor is for each experiment: value[i] below values, 0: it has none. */
@@ -55,20 +57,24 @@ static int compare_texts(const void *a, const void *b)
 /* What a factor is of. */
 enum factor { FACTOR_BASE, FACTOR_BACKGROUND, FACTOR_PLAN_BLOCK, FACTOR_FACT, FACTOR_PARAM };
 
-/* name: of a hyperparameter; fact: of a fact. BASE is what is always compared within: "repo model (parallel)", less what the sides
- * were chosen by. NULL: the experiment has none. */
-static char *value_of(const struct comparison *comparison, const struct dataset_experiment *experiment,
-                      enum factor factor, const char *name, enum dataset_fact fact)
+/* name: of a hyperparameter; fact: of a fact. BASE is what is always compared within: "repo model
+ * (parallel)", less what the sides were chosen by. NULL: the experiment has none. */
+static char *value_of(const struct comparison *comparison,
+                      const struct dataset_experiment *experiment, enum factor factor,
+                      const char *name, enum dataset_fact fact)
 {
     const struct value *value;
     switch (factor) {
     case FACTOR_BASE:
         return mem_printf("%s %s%s",
-                          comparison_selected_by(comparison, "repo") || comparison_selected_by(comparison, "repository")
+                          comparison_selected_by(comparison, "repo") ||
+                                  comparison_selected_by(comparison, "repository")
                               ? ""
                               : experiment->repo,
                           comparison_selected_by(comparison, "model") ? "" : experiment->model,
-                          comparison_selected_by(comparison, "mode") || !experiment->parallel ? "" : " (parallel)");
+                          comparison_selected_by(comparison, "mode") || !experiment->parallel
+                              ? ""
+                              : " (parallel)");
     case FACTOR_BACKGROUND:
         return mem_strdup(experiment->background);
     case FACTOR_PLAN_BLOCK:
@@ -82,14 +88,15 @@ static char *value_of(const struct comparison *comparison, const struct dataset_
     return value && value->kind != VALUE_NULL ? value_key(value) : NULL;
 }
 
-static void column_make(const struct pool *pool, const char *name, enum factor factor, enum dataset_fact fact,
-                        struct column *out)
+static void column_make(const struct pool *pool, const char *name, enum factor factor,
+                        enum dataset_fact fact, struct column *out)
 {
     AUTO_STRV struct strv texts = {0};
     AUTO_FREE const char **sorted = mem_array(pool->count + 1, sizeof *sorted);
     AUTO_FREE bool *has = mem_array(pool->count + 1, sizeof *has);
     size_t known = 0;
-    *out = (struct column){.name = mem_strdup(name), .value = mem_array(pool->count + 1, sizeof *out->value)};
+    *out = (struct column){.name = mem_strdup(name),
+                           .value = mem_array(pool->count + 1, sizeof *out->value)};
     for (size_t i = 0; i < pool->count; i++) {
         char *text = value_of(pool->comparison, at(pool, i), factor, name, fact);
         has[i] = text;
@@ -126,7 +133,8 @@ static int compare_pairs(const void *a, const void *b)
     return ORDER(left->value, right->value);
 }
 
-/* The strata that the factor would make of those that there are: how many, and id of each experiment. */
+/* The strata that the factor would make of those that there are: how many, and id of each
+ * experiment. */
 static size_t combine(const struct pool *pool, const struct column *column, size_t *id)
 {
     AUTO_FREE struct pair *pairs = mem_array(pool->count + 1, sizeof *pairs);
@@ -177,7 +185,8 @@ static void take(struct pool *pool, const struct column *column)
     memcpy(pool->id, id, pool->count * sizeof *id);
 }
 
-static struct comparison_factor *add_factor(struct comparison *comparison, const char *name, enum comparison_role role)
+static struct comparison_factor *add_factor(struct comparison *comparison, const char *name,
+                                            enum comparison_role role)
 {
     struct comparison_factor *out = &MEM_ADD(comparison->factors, comparison->factor_count);
     *out = (struct comparison_factor){.name = mem_strdup(name), .role = role};
@@ -216,15 +225,18 @@ static struct spread spread_of(const struct pool *pool, const struct column *col
     return out;
 }
 
-static void set_confounded(struct comparison *comparison, const struct column *column, const struct spread *spread)
+static void set_confounded(struct comparison *comparison, const struct column *column,
+                           const struct spread *spread)
 {
     struct comparison_factor *factor = add_factor(comparison, column->name, COMPARISON_CONFOUNDED);
     for (size_t s = 0; s < 2; s++)
-        factor->values[s] = mem_strdup(spread->value[s] ? column->values.items[spread->value[s] - 1] : "none");
+        factor->values[s] =
+            mem_strdup(spread->value[s] ? column->values.items[spread->value[s] - 1] : "none");
 }
 
 /* "16 (5), 32 (10)" */
-static void say_values(const struct pool *pool, const struct column *column, size_t side, struct text *out)
+static void say_values(const struct pool *pool, const struct column *column, size_t side,
+                       struct text *out)
 {
     enum { SHOWN = 4 };
     size_t shown = 0;
@@ -235,20 +247,23 @@ static void say_values(const struct pool *pool, const struct column *column, siz
         if (uses == 0)
             continue;
         if (shown++ < SHOWN)
-            text_addf(out, "%s%s (%zu)", shown > 1 ? ", " : "", value ? column->values.items[value - 1] : "none", uses);
+            text_addf(out, "%s%s (%zu)", shown > 1 ? ", " : "",
+                      value ? column->values.items[value - 1] : "none", uses);
     }
     if (shown > SHOWN)
         text_addf(out, " and %zu more", shown - SHOWN);
 }
 
-static bool refuse(const struct pool *pool, const struct column *column, const char *advice, struct err *err)
+static bool refuse(const struct pool *pool, const struct column *column, const char *advice,
+                   struct err *err)
 {
     AUTO_TEXT struct text a = {0};
     AUTO_TEXT struct text b = {0};
     say_values(pool, column, 0, &a);
     say_values(pool, column, 1, &b);
-    return err_set(err, "A and B are mixed in different ways and share no %s: A has %s, B has %s; %s", column->name,
-                   text_get(&a), text_get(&b), advice);
+    return err_set(err,
+                   "A and B are mixed in different ways and share no %s: A has %s, B has %s; %s",
+                   column->name, text_get(&a), text_get(&b), advice);
 }
 
 /* Repository, model and mode: only what is alike in them is compared. */
@@ -263,7 +278,9 @@ static bool take_base(struct pool *pool, struct err *err)
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
     pool->base[0] = kept.of[0];
     pool->base[1] = kept.of[1];
-    return kept.strata > 0 || refuse(pool, &column, "to compare two models, choose each: A:model=... B:model=...", err);
+    return kept.strata > 0 ||
+           refuse(pool, &column, "to compare two models, choose each: A:model=... B:model=...",
+                  err);
 }
 
 /* A factor of names (text, or a place): compared within what both sides have of it. */
@@ -308,7 +325,8 @@ static bool is_numbers(const struct pool *pool, struct column *column)
     return true;
 }
 
-/* Numbers that most experiments of both sides share part them; of others the logarithm is a covariate. */
+/* Numbers that most experiments of both sides share part them; of others the logarithm is a
+ * covariate. */
 static void take_numbers(struct pool *pool, const struct column *column)
 {
     AUTO_FREE bool *common = mem_array(pool->count + 1, sizeof *common);
@@ -326,7 +344,8 @@ static void take_numbers(struct pool *pool, const struct column *column)
         set_confounded(pool->comparison, column, &spread);
         return;
     }
-    struct comparison_factor *factor = add_factor(pool->comparison, column->name, COMPARISON_COVARIATE);
+    struct comparison_factor *factor =
+        add_factor(pool->comparison, column->name, COMPARISON_COVARIATE);
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     factor->logs = true;
     kept_of(pool, pool->id, pool->ids, common);
@@ -341,8 +360,8 @@ static void take_numbers(struct pool *pool, const struct column *column)
     factor->apart = high[0] < low[1] || high[1] < low[0];
 }
 
-/* First those of names, then those of numbers, as these can be adjusted for; each in the order of their names. Seeds are
- * repeats. */
+/* First those of names, then those of numbers, as these can be adjusted for; each in the order of
+ * their names. Seeds are repeats. */
 static bool take_params(struct pool *pool, struct err *err)
 {
     AUTO_STRV struct strv names = {0};
@@ -369,8 +388,9 @@ static bool take_params(struct pool *pool, struct err *err)
 static bool take_places(struct pool *pool, struct err *err)
 {
     /* What makes the greater difference first. Of the lane, node and GPU, after them. */
-    static const enum dataset_fact facts[] = {FACT_GPU_MODEL, FACT_POWER_LIMIT, FACT_CLOCKS_MAX, FACT_CLOCKS_SET,
-                                              FACT_CPU,       FACT_NODE,        FACT_LANE};
+    static const enum dataset_fact facts[] = {FACT_GPU_MODEL,  FACT_POWER_LIMIT, FACT_CLOCKS_MAX,
+                                              FACT_CLOCKS_SET, FACT_CPU,         FACT_NODE,
+                                              FACT_LANE};
     EACH_OF (fact, facts) {
         AUTO(column_fini) struct column column;
         column_make(pool, places_fact_name(*fact), FACTOR_FACT, *fact, &column);
@@ -397,8 +417,8 @@ static void take_plan(struct pool *pool)
     pool->comparison->by_plan = true;
 }
 
-/* Experiments with one seed share the data's order and the first weights: where both sides of each stratum have the same
- * seeds, each seed is a pair. Two pairs would leave one degree of freedom. */
+/* Experiments with one seed share the data's order and the first weights: where both sides of each
+ * stratum have the same seeds, each seed is a pair. Two pairs would leave one degree of freedom. */
 static void take_seeds(struct pool *pool)
 {
     enum { LEAST_PAIRS = 3 };
@@ -420,15 +440,18 @@ static void take_seeds(struct pool *pool)
         return;
     AUTO(column_fini) struct column column;
     column_make(pool, name, FACTOR_PARAM, 0, &column);
-    struct kept kept = kept_of_combined(pool, &column), all = kept_of(pool, pool->id, pool->ids, NULL);
-    if (kept.strata == all.strata || kept.strata < LEAST_PAIRS || kept.of[0] != all.of[0] || kept.of[1] != all.of[1])
+    struct kept kept = kept_of_combined(pool, &column),
+                all = kept_of(pool, pool->id, pool->ids, NULL);
+    if (kept.strata == all.strata || kept.strata < LEAST_PAIRS || kept.of[0] != all.of[0] ||
+        kept.of[1] != all.of[1])
         return;
     take(pool, &column);
     add_factor(pool->comparison, name, COMPARISON_STRATUM);
     pool->comparison->by_seed = true;
 }
 
-/* Settings of either side in each stratum that both have: repeats of one tell covariates no further apart. */
+/* Settings of either side in each stratum that both have: repeats of one tell covariates no further
+ * apart. */
 static size_t count_settings(const struct pool *pool)
 {
     AUTO_FREE size_t *items = mem_array(pool->count + 1, sizeof *items);
@@ -446,7 +469,8 @@ static size_t count_settings(const struct pool *pool)
     return audit_settings(&pool->comparison->dataset, items, part, n, setting);
 }
 
-/* With too few experiments for all of them, none is adjusted for. What cannot be left as it is, is refused. */
+/* With too few experiments for all of them, none is adjusted for. What cannot be left as it is, is
+ * refused. */
 static bool limit_covariates(struct pool *pool, struct err *err)
 {
     struct comparison *comparison = pool->comparison;
@@ -454,7 +478,8 @@ static bool limit_covariates(struct pool *pool, struct err *err)
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
     EACH (item, comparison->factors, comparison->factor_count)
         covariates += item->role == COMPARISON_COVARIATE;
-    if (covariates <= STATS_EFFECT_COVARIATES && observations >= kept.strata + 1 + 2 * covariates + 2)
+    if (covariates <= STATS_EFFECT_COVARIATES &&
+        observations >= kept.strata + 1 + 2 * covariates + 2)
         return true;
     EACH (factor, comparison->factors, comparison->factor_count) {
         if (factor->role != COMPARISON_COVARIATE)
@@ -489,8 +514,10 @@ static void number_strata(struct pool *pool)
 bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err)
 {
     struct comparison_side *sides = comparison->sides;
-    struct pool pool = {
-        .comparison = comparison, .count = sides[0].count + sides[1].count, .from_b = sides[0].count, .ids = 1};
+    struct pool pool = {.comparison = comparison,
+                        .count = sides[0].count + sides[1].count,
+                        .from_b = sides[0].count,
+                        .ids = 1};
     AUTO_FREE size_t *id = mem_array(pool.count + 1, sizeof *id);
     pool.id = id;
     EACH (side, sides, 2)
@@ -499,7 +526,8 @@ bool comparison_strata_find(struct comparison *comparison, bool same_run, struct
     if (!take_base(&pool, err))
         return false;
     column_make(&pool, "background", FACTOR_BACKGROUND, 0, &background);
-    if (!take_names(&pool, &background, false, err) || !take_params(&pool, err) || !take_places(&pool, err))
+    if (!take_names(&pool, &background, false, err) || !take_params(&pool, err) ||
+        !take_places(&pool, err))
         return false;
     take_seeds(&pool);
     if (same_run && !comparison->by_seed)

@@ -35,11 +35,12 @@ static char *samples_key(const struct dataset_experiment *experiment)
 {
     if (samples_of(experiment) == 0 || experiment->trace->power.changes < CHANGES_LEAST)
         return NULL;
-    return mem_printf("%zu %llx", samples_of(experiment), (unsigned long long)experiment->trace->power.stamped);
+    return mem_printf("%zu %llx", samples_of(experiment),
+                      (unsigned long long)experiment->trace->power.stamped);
 }
 
-static void find_copies_by(struct dataset *dataset, char *(*key_of)(const struct dataset_experiment *),
-                           const char *what)
+static void find_copies_by(struct dataset *dataset,
+                           char *(*key_of)(const struct dataset_experiment *), const char *what)
 {
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
     AUTO_FREE size_t *items = mem_array(dataset->count + 1, sizeof *items);
@@ -59,11 +60,13 @@ static void find_copies_by(struct dataset *dataset, char *(*key_of)(const struct
         for (size_t i = groups[g]; groups[g + 1] - groups[g] > 1 && i < groups[g + 1]; i++) {
             struct dataset_experiment *experiment = &dataset->items[items[order[i]]];
             bool first = i == groups[g];
-            const struct dataset_experiment *other = &dataset->items[items[order[first ? i + 1 : groups[g]]]];
+            const struct dataset_experiment *other =
+                &dataset->items[items[order[first ? i + 1 : groups[g]]]];
             if (dataset_has_evidence(experiment, "copied_run"))
                 continue;
-            dataset_evidence(experiment, "copied_run", "%s are those of %.200s: one of them is a copy%s", what,
-                             other->id, first ? "" : ", and this one is not counted");
+            dataset_evidence(experiment, "copied_run",
+                             "%s are those of %.200s: one of them is a copy%s", what, other->id,
+                             first ? "" : ", and this one is not counted");
             experiment->is_copy = !first;
             experiment->consistency[CONSISTENCY_COPIED_RUN] = CHECK_FAILED;
         }
@@ -98,11 +101,13 @@ static bool has_own_times(const struct dataset_experiment *experiment)
     return experiment->trace->utilisation_times == experiment->trace->power.times;
 }
 
-static void add_copied_trace(struct dataset_experiment *experiment, const struct dataset_experiment *other)
+static void add_copied_trace(struct dataset_experiment *experiment,
+                             const struct dataset_experiment *other)
 {
     if (dataset_has_evidence(experiment, "copied_trace"))
         return;
-    dataset_evidence(experiment, "copied_trace", "its power samples are those of %.200s, with other times", other->id);
+    dataset_evidence(experiment, "copied_trace",
+                     "its power samples are those of %.200s, with other times", other->id);
     experiment->consistency[CONSISTENCY_COPIED_TRACE] = CHECK_FAILED;
 }
 
@@ -119,11 +124,13 @@ static void compare_traces(struct dataset_experiment *a, struct dataset_experime
 
 void consistency_find_copied_traces(struct dataset *dataset)
 {
-    AUTO_FREE struct hashed *hashes = mem_array(dataset->count * TRACE_SKETCH_HASHES + 1, sizeof *hashes);
+    AUTO_FREE struct hashed *hashes =
+        mem_array(dataset->count * TRACE_SKETCH_HASHES + 1, sizeof *hashes);
     size_t n = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        experiment->consistency[CONSISTENCY_COPIED_TRACE] = samples_of(experiment) ? CHECK_PASSED : CHECK_NOT_MADE;
+        experiment->consistency[CONSISTENCY_COPIED_TRACE] =
+            samples_of(experiment) ? CHECK_PASSED : CHECK_NOT_MADE;
         if (samples_of(experiment) == 0)
             continue;
         for (size_t h = 0; h < experiment->trace->power.hash_count; h++)
@@ -132,7 +139,8 @@ void consistency_find_copied_traces(struct dataset *dataset)
     if (n > 1)
         qsort(hashes, n, sizeof *hashes, compare_hashed);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n && k <= i + NEIGHBOURS && hashes[k].hash == hashes[i].hash; k++)
+        for (size_t k = i + 1; k < n && k <= i + NEIGHBOURS && hashes[k].hash == hashes[i].hash;
+             k++)
             if (hashes[k].index != hashes[i].index)
                 compare_traces(&dataset->items[hashes[i].index], &dataset->items[hashes[k].index]);
 }
@@ -149,13 +157,15 @@ struct stay {
 
 static bool is_same_gpu(const struct stay *a, const struct stay *b)
 {
-    return a->gpu && b->gpu ? strcmp(a->gpu, b->gpu) == 0 : !a->gpu && !b->gpu && a->folder == b->folder;
+    return a->gpu && b->gpu ? strcmp(a->gpu, b->gpu) == 0
+                            : !a->gpu && !b->gpu && a->folder == b->folder;
 }
 
 static int compare_stays(const void *a, const void *b)
 {
     const struct stay *left = a, *right = b;
-    int order = left->gpu && right->gpu ? strcmp(left->gpu, right->gpu) : ORDER(left->gpu != NULL, right->gpu != NULL);
+    int order = left->gpu && right->gpu ? strcmp(left->gpu, right->gpu)
+                                        : ORDER(left->gpu != NULL, right->gpu != NULL);
     if (!order && !left->gpu)
         order = ORDER(left->folder, right->folder);
     if (!order)
@@ -165,7 +175,8 @@ static int compare_stays(const void *a, const void *b)
 
 /* By the samples, whose times are UTC; else by the record, whose local times are ambiguous in the
  * hour in which daylight saving ends. False: it is not known. */
-static bool find_times(const struct dataset *dataset, const struct dataset_experiment *experiment, struct stay *out)
+static bool find_times(const struct dataset *dataset, const struct dataset_experiment *experiment,
+                       struct stay *out)
 {
     double duration_s = experiment->duration_s.value;
     bool timed = experiment->duration_s.valid && duration_s > 0 && duration_s < 1e9;
@@ -195,7 +206,9 @@ static size_t find_stays(struct dataset *dataset, struct stay **out)
         struct stay stay = {.folder = experiment->folder, .index = i};
         bool study = dataset->folders[experiment->folder].layout == DATASET_STUDY;
         bool known = find_times(dataset, experiment, &stay) && (study || experiment->board_count);
-        experiment->consistency[CONSISTENCY_TIME] = known ? CHECK_PASSED : study ? CHECK_NOT_MADE : CHECK_NOT_NEEDED;
+        experiment->consistency[CONSISTENCY_TIME] = known   ? CHECK_PASSED
+                                                    : study ? CHECK_NOT_MADE
+                                                            : CHECK_NOT_NEEDED;
         if (known && study)
             (*out)[n++] = stay;
         for (size_t b = 0; known && b < experiment->board_count; b++) {
@@ -208,13 +221,13 @@ static size_t find_stays(struct dataset *dataset, struct stay **out)
     return n;
 }
 
-static void add_overlap(struct dataset_experiment *experiment, const struct dataset_experiment *other, double seconds,
-                        bool one_gpu)
+static void add_overlap(struct dataset_experiment *experiment,
+                        const struct dataset_experiment *other, double seconds, bool one_gpu)
 {
     static const char format[] = "%.200s ran at the same time for %.0f s, by the times of both: %s";
     if (!one_gpu)
-        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, format, other->id, seconds,
-                      "whether on another GPU is not recorded");
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, format, other->id,
+                      seconds, "whether on another GPU is not recorded");
     else if (!dataset_has_evidence(experiment, "time_overlap"))
         dataset_evidence(experiment, "time_overlap", format, other->id, seconds,
                          "they shared the GPU, or the times are wrong");
@@ -231,8 +244,10 @@ static void find_overlaps(struct dataset *dataset, const struct stay *stays, siz
         longest = 0;
         for (size_t i = 1; i < count; i++) {
             double seconds = fmin(stays[longest].end_s, stays[i].end_s) - stays[i].begin_s;
-            struct dataset_experiment *a = &dataset->items[stays[longest].index], *b = &dataset->items[stays[i].index];
-            bool copies = dataset_has_evidence(a, "copied_run") && dataset_has_evidence(b, "copied_run");
+            struct dataset_experiment *a = &dataset->items[stays[longest].index],
+                                      *b = &dataset->items[stays[i].index];
+            bool copies =
+                dataset_has_evidence(a, "copied_run") && dataset_has_evidence(b, "copied_run");
             if (seconds >= overlap_s && !copies) {
                 overlaps += !add;
                 if (add) {

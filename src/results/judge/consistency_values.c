@@ -35,12 +35,14 @@ enum { STILL_SAMPLES = 20, STILL_ALONE = 60, OTHERS_LEAST = 2, STEPS_LEAST = 10 
 static const double still_times = 4, still_share = 0.5;
 
 /* Its longest time without a change under load; NULL: none. peak_w: of the folder. */
-static const struct dataset_still *longest_still(const struct dataset_experiment *experiment, double peak_w)
+static const struct dataset_still *longest_still(const struct dataset_experiment *experiment,
+                                                 double peak_w)
 {
     const struct dataset_still *longest = NULL;
     for (size_t i = 0; i < experiment->trace->still_count; i++) {
         const struct dataset_still *still = &experiment->trace->still[i];
-        bool loaded = still->utilisation_percent >= LIMIT_BUSY_PERCENT || still->power_w >= LIMIT_REST * peak_w;
+        bool loaded = still->utilisation_percent >= LIMIT_BUSY_PERCENT ||
+                      still->power_w >= LIMIT_REST * peak_w;
         if (loaded && (!longest || still->samples > longest->samples))
             longest = still;
     }
@@ -48,7 +50,8 @@ static const struct dataset_still *longest_still(const struct dataset_experiment
 }
 
 /* Which share of the other samples repeats the one before. */
-static double repeating_share(const struct dataset_experiment *experiment, const struct dataset_still *still)
+static double repeating_share(const struct dataset_experiment *experiment,
+                              const struct dataset_still *still)
 {
     const struct trace_sketch *power = &experiment->trace->power;
     double steps = (double)power->samples - (double)still->samples;
@@ -68,14 +71,15 @@ static void find_frozen(struct dataset *dataset, size_t *items, size_t count, do
     EACH (item, items, count) {
         struct dataset_experiment *experiment = &dataset->items[*item];
         const struct dataset_still *still = longest_still(experiment, peak_w);
-        if (!still || (double)still->samples < limit || repeating_share(experiment, still) > still_share)
+        if (!still || (double)still->samples < limit ||
+            repeating_share(experiment, still) > still_share)
             continue;
         experiment->consistency[CONSISTENCY_SENSOR] = CHECK_FAILED;
         dataset_evidence(experiment, "sensor_frozen",
                          "power (%.6g W), utilisation (%.3g %%) and temperature did not change in "
                          "%zu of %zu samples, %.0f s after the first",
-                         still->power_w, still->utilisation_percent, still->samples, experiment->trace->power.samples,
-                         still->at_s);
+                         still->power_w, still->utilisation_percent, still->samples,
+                         experiment->trace->power.samples, still->at_s);
     }
 }
 
@@ -145,7 +149,8 @@ static bool has_other_seed(const struct dataset_experiment *a, const struct data
     return left && right && strcmp(left, right) != 0;
 }
 
-static bool has_same_settings(const struct dataset_experiment *a, const struct dataset_experiment *b)
+static bool has_same_settings(const struct dataset_experiment *a,
+                              const struct dataset_experiment *b)
 {
     AUTO_FREE char *left = audit_params_key(a, false), *right = audit_params_key(b, false);
     return strcmp(left, right) == 0;
@@ -165,7 +170,8 @@ static char *metrics_key(const struct dataset_experiment *experiment)
     return bits >= bits_least ? text_take(&key) : NULL;
 }
 
-static bool has_equal_metrics(const struct dataset_experiment *a, const struct dataset_experiment *b)
+static bool has_equal_metrics(const struct dataset_experiment *a,
+                              const struct dataset_experiment *b)
 {
     EACH (metric, a->metrics, a->metric_count) {
         struct reading other = dataset_metric(b, metric->name);
@@ -184,8 +190,8 @@ static bool seed_matters(const struct dataset *dataset, const struct dataset_exp
     size_t n = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
-        if (strcmp(experiment->repo, first->repo) != 0 || strcmp(experiment->model, first->model) != 0 ||
-            !dataset_has_metric(experiment))
+        if (strcmp(experiment->repo, first->repo) != 0 ||
+            strcmp(experiment->model, first->model) != 0 || !dataset_has_metric(experiment))
             continue;
         keys[n] = audit_params_key(experiment, false);
         of[n++] = i;
@@ -221,15 +227,18 @@ static void judge_equal(struct dataset *dataset, const size_t *items, size_t cou
                 other = &dataset->items[items[k]];
         if (!other || experiment->is_copy || other->is_copy)
             continue;
-        bool same_trace =
-            dataset_has_evidence(experiment, "copied_trace") || dataset_has_evidence(other, "copied_trace");
-        /* Scripts that ignore their seed are common. Where no training shows that the seed matters, two alone that
-         * have several metrics in common, or other settings, may be copies; a run of this program has its logs. */
+        bool same_trace = dataset_has_evidence(experiment, "copied_trace") ||
+                          dataset_has_evidence(other, "copied_trace");
+        /* Scripts that ignore their seed are common. Where no training shows that the seed matters,
+         * two alone that have several metrics in common, or other settings, may be copies; a run of
+         * this program has its logs. */
         bool study = dataset->folders[experiment->folder].layout == DATASET_STUDY;
-        bool unlikely = study && count == 2 && (count_metrics(experiment) > 1 || !has_same_settings(experiment, other));
+        bool unlikely = study && count == 2 &&
+                        (count_metrics(experiment) > 1 || !has_same_settings(experiment, other));
         bool copied = same_trace || matters || unlikely;
         dataset_evidence(experiment, copied ? "metrics_copied" : "seed_without_effect",
-                         "its metrics equal those of %.200s, with another seed, in every digit", other->id);
+                         "its metrics equal those of %.200s, with another seed, in every digit",
+                         other->id);
         if (copied)
             experiment->consistency[CONSISTENCY_METRICS] = CHECK_FAILED;
     }

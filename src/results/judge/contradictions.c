@@ -21,11 +21,12 @@ enum { JSON_BYTES = 64 << 20, LOG_BYTES = 64 << 20, NUMBER_MAX = 64, METRICS_MAX
 /* Files print the shortest text that reads back as the same number. */
 static const double SAME = 1e-9;
 
-void contradiction_add(struct dataset_experiment *experiment, unsigned quantities, const char *figure, const char *left,
-                       const char *left_file, const char *right, const char *right_file)
+void contradiction_add(struct dataset_experiment *experiment, unsigned quantities,
+                       const char *figure, const char *left, const char *left_file,
+                       const char *right, const char *right_file)
 {
-    dataset_evidence(experiment, "values_differ", "%.100s is %.60s in %s and %.60s in %s", figure, left, left_file,
-                     right, right_file);
+    dataset_evidence(experiment, "values_differ", "%.100s is %.60s in %s and %.60s in %s", figure,
+                     left, left_file, right, right_file);
     dataset_evidence_touches(experiment, quantities);
     experiment->contradicts = true;
 }
@@ -37,8 +38,8 @@ bool audit_contradicts(const struct dataset_experiment *experiment)
 
 /* ---- A run's experiment.json and summary.csv against run.db. */
 
-static void compare(struct dataset_experiment *own, const char *figure, struct reading a, struct reading b,
-                    double allowed, unsigned quantities, const char *file)
+static void compare(struct dataset_experiment *own, const char *figure, struct reading a,
+                    struct reading b, double allowed, unsigned quantities, const char *file)
 {
     char left[32], right[32];
     if (!a.valid || !b.valid || a.value == b.value || (isnan(a.value) && isnan(b.value)) ||
@@ -49,25 +50,27 @@ static void compare(struct dataset_experiment *own, const char *figure, struct r
     contradiction_add(own, quantities, figure, left, "run.db", right, file);
 }
 
-static void compare_all(struct dataset_experiment *own, const struct dataset_experiment *other, const char *file)
+static void compare_all(struct dataset_experiment *own, const struct dataset_experiment *other,
+                        const char *file)
 {
     if (own->has_success && other->has_success && own->success != other->success)
         contradiction_add(own, 0, "training_success", own->success ? "true" : "false", "run.db",
                           other->success ? "true" : "false", file);
-    compare(own, "duration_seconds", own->duration_s, other->duration_s, 0.001, 1u << QUANTITY_TIME, file);
+    compare(own, "duration_seconds", own->duration_s, other->duration_s, 0.001, 1u << QUANTITY_TIME,
+            file);
     for (size_t i = 0; i < own->metric_count; i++) {
         const struct dataset_metric *metric = &own->metrics[i];
-        compare(own, metric->name, metric->value, dataset_metric(other, metric->name), SAME * fabs(metric->value.value),
-                1u << QUANTITY_METRIC, file);
+        compare(own, metric->name, metric->value, dataset_metric(other, metric->name),
+                SAME * fabs(metric->value.value), 1u << QUANTITY_METRIC, file);
     }
     for (size_t i = 0; i < own->param_count; i++) {
         struct reading a = dataset_param_number(own, own->params[i].name);
-        compare(own, own->params[i].name, a, dataset_param_number(other, own->params[i].name), SAME * fabs(a.value), 0,
-                file);
+        compare(own, own->params[i].name, a, dataset_param_number(other, own->params[i].name),
+                SAME * fabs(a.value), 0, file);
     }
     for (size_t i = 0; i < RECORDED_COUNT; i++)
-        compare(own, energy_column(i), own->recorded[i], other->recorded[i], 1e-6 + 1e-4 * fabs(own->recorded[i].value),
-                1u << QUANTITY_ENERGY, file);
+        compare(own, energy_column(i), own->recorded[i], other->recorded[i],
+                1e-6 + 1e-4 * fabs(own->recorded[i].value), 1u << QUANTITY_ENERGY, file);
 }
 
 static void compare_json(struct dataset_experiment *own, int folder)
@@ -150,8 +153,8 @@ static void find_all(struct wanted *wanted, size_t count, const char *text)
     freelocale(locale);
 }
 
-void contradictions_in_log(struct dataset_experiment *experiment, int folder, const char *name, int64_t bytes,
-                           const char *file)
+void contradictions_in_log(struct dataset_experiment *experiment, int folder, const char *name,
+                           int64_t bytes, const char *file)
 {
     struct wanted wanted[METRICS_MAX];
     size_t count = 0;
@@ -170,8 +173,9 @@ void contradictions_in_log(struct dataset_experiment *experiment, int folder, co
         char number[32];
         number_shortest(entry->value, number);
         if (!entry->found)
-            contradiction_add(experiment, 1u << QUANTITY_METRIC, experiment->metrics[entry->metric].name, number, file,
-                              "on no line", name);
+            contradiction_add(experiment, 1u << QUANTITY_METRIC,
+                              experiment->metrics[entry->metric].name, number, file, "on no line",
+                              name);
     }
 }
 

@@ -62,8 +62,10 @@ enum { CV_ALL = 1 << 4 };
 static struct reading figure_of(const struct dataset_experiment *experiment, const void *context)
 {
     const struct cv_context *cv = context;
-    /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of failures. */
-    if (!experiment->success || !audit_counts(experiment, cv->criteria->clean_only, cv->criteria->all_verdicts))
+    /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of
+     * failures. */
+    if (!experiment->success ||
+        !audit_counts(experiment, cv->criteria->clean_only, cv->criteria->all_verdicts))
         return (struct reading){0};
     return cv->which == CV_POWER    ? dataset_power(experiment)
            : cv->which == CV_ENERGY ? dataset_energy(experiment)
@@ -78,18 +80,20 @@ static struct reading worst_cv(const struct scope *scope, unsigned which, char w
     bool all = which & CV_ALL;
     const struct cv_context cv = {scope->criteria, which & ~(unsigned)CV_ALL};
     size_t count = audit_group(scope->dataset, &order, &groups);
-    snprintf(why, 300, all ? "no two runs are comparable" : "no two comparable runs have identical hyperparameters");
+    snprintf(why, 300,
+             all ? "no two runs are comparable"
+                 : "no two comparable runs have identical hyperparameters");
     for (size_t g = 0; g < count; g++) {
         const struct dataset_experiment *first = in_scope(scope, order[groups[g]]);
         if (!first)
             continue;
-        struct audit_spread spread =
-            audit_spread_of(scope->dataset, order + groups[g], groups[g + 1] - groups[g], all, figure_of, &cv);
+        struct audit_spread spread = audit_spread_of(
+            scope->dataset, order + groups[g], groups[g + 1] - groups[g], all, figure_of, &cv);
         if (!spread.cv.valid || (worst.valid && spread.cv.value <= worst.value))
             continue;
         worst = spread.cv;
-        snprintf(why, 300, "%.3g %%, of %zu runs of %.80s %.80s%s", 100 * spread.cv.value, spread.values, first->repo,
-                 first->model, first->parallel ? " parallel" : "");
+        snprintf(why, 300, "%.3g %%, of %zu runs of %.80s %.80s%s", 100 * spread.cv.value,
+                 spread.values, first->repo, first->model, first->parallel ? " parallel" : "");
     }
     return worst;
 }
@@ -178,7 +182,8 @@ static struct reading contradictions(const struct scope *scope, unsigned which, 
     return (struct reading){(double)count, true};
 }
 
-/* Of the experiments that have ended and need the check, those that passed it. One that was not made is not passed. */
+/* Of the experiments that have ended and need the check, those that passed it. One that was not
+ * made is not passed. */
 static struct reading passed_share(const struct scope *scope, unsigned check, char why[300])
 {
     size_t outcomes[CHECK_OUTCOMES] = {0};
@@ -195,7 +200,8 @@ static struct reading passed_share(const struct scope *scope, unsigned check, ch
         if (result.outcome == CHECK_NOT_NEEDED)
             not_needed = result.text;
     }
-    size_t made = outcomes[CHECK_PASSED] + outcomes[CHECK_FAILED], unmade = outcomes[CHECK_NOT_MADE];
+    size_t made = outcomes[CHECK_PASSED] + outcomes[CHECK_FAILED],
+           unmade = outcomes[CHECK_NOT_MADE];
     struct reading share = share_of(outcomes[CHECK_PASSED], made + unmade, why);
     size_t length = strlen(why);
     if (unmade)
@@ -211,12 +217,18 @@ static const struct {
     unsigned which;
     bool of_all; /* of all experiments only, not of a model */
 } measures[] = {
-    {"power_cv_between", worst_cv, CV_POWER, false},      {"power_cv", worst_cv, CV_POWER | CV_ALL, false},
-    {"energy_cv_between", worst_cv, CV_ENERGY, false},    {"duration_cv_between", worst_cv, CV_DURATION, false},
-    {"clean", count_verdict, VERDICT_CLEAN, false},       {"unverified", count_verdict, VERDICT_UNVERIFIED, false},
-    {"suspect", count_verdict, VERDICT_SUSPECT, false},   {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
-    {"clean_share", verdict_share, VERDICT_CLEAN, false}, {"success_rate", success_rate, 0, false},
-    {"sampled_share", sampled_share, 0, false},           {"differences", differences, 0, true},
+    {"power_cv_between", worst_cv, CV_POWER, false},
+    {"power_cv", worst_cv, CV_POWER | CV_ALL, false},
+    {"energy_cv_between", worst_cv, CV_ENERGY, false},
+    {"duration_cv_between", worst_cv, CV_DURATION, false},
+    {"clean", count_verdict, VERDICT_CLEAN, false},
+    {"unverified", count_verdict, VERDICT_UNVERIFIED, false},
+    {"suspect", count_verdict, VERDICT_SUSPECT, false},
+    {"contaminated", count_verdict, VERDICT_CONTAMINATED, false},
+    {"clean_share", verdict_share, VERDICT_CLEAN, false},
+    {"success_rate", success_rate, 0, false},
+    {"sampled_share", sampled_share, 0, false},
+    {"differences", differences, 0, true},
     {"contradictions", contradictions, 0, true},
 };
 enum { MEASURES = sizeof measures / sizeof *measures };
@@ -233,7 +245,8 @@ static bool parse_name(const char *name, size_t *out, struct err *err)
     AUTO_TEXT struct text known = {0};
     EACH (measure, measures, MEASURES)
         text_addf(&known, "%s, ", measure->name);
-    return err_set(err, "--expect knows no '%s' (it knows %sand each check, as memory_back)", name, text_get(&known));
+    return err_set(err, "--expect knows no '%s' (it knows %sand each check, as memory_back)", name,
+                   text_get(&known));
 }
 
 static bool parse_limit(const char *text, double *out)
@@ -259,7 +272,8 @@ static bool parse_model(const char **rest, struct criterion *out, struct err *er
     out->model = mem_strndup(*rest + 1, length);
     *rest += length + 2;
     if (out->what < MEASURES && measures[out->what].of_all)
-        return err_set(err, "'%s': %s is of all experiments, not of a model", out->text, measures[out->what].name);
+        return err_set(err, "'%s': %s is of all experiments, not of a model", out->text,
+                       measures[out->what].name);
     return true;
 }
 
@@ -323,8 +337,8 @@ void criteria_fini(struct criteria *criteria)
     *criteria = (struct criteria){0};
 }
 
-/* One slip of the keys apart: a letter too many, too few or another, or two that changed places. Another
- * number is another model. */
+/* One slip of the keys apart: a letter too many, too few or another, or two that changed places.
+ * Another number is another model. */
 static bool is_slip(const char *a, const char *b)
 {
     size_t left = strlen(a), right = strlen(b);
@@ -348,8 +362,10 @@ static const char *meant_model(const char *name, const struct strv *models)
     return NULL;
 }
 
-/* The model is one of the dataset, and of one repository; or it is none that was meant otherwise. */
-static bool match_model(const struct criterion *item, const struct dataset *dataset, struct err *err)
+/* The model is one of the dataset, and of one repository; or it is none that was meant
+ * otherwise. */
+static bool match_model(const struct criterion *item, const struct dataset *dataset,
+                        struct err *err)
 {
     AUTO_STRV struct strv repos = {0}, models = {0};
     EACH (experiment, dataset->items, dataset->count) {
@@ -360,15 +376,16 @@ static bool match_model(const struct criterion *item, const struct dataset *data
     if (repos.count == 1)
         return true;
     if (repos.count > 1)
-        return err_set(err, "--expect: '%s' is a model of %s and %s: write [%s/%s]", item->model, repos.items[0],
-                       repos.items[1], repos.items[0], item->model);
+        return err_set(err, "--expect: '%s' is a model of %s and %s: write [%s/%s]", item->model,
+                       repos.items[0], repos.items[1], repos.items[0], item->model);
     AUTO_FREE char *known = strv_join(&models, ", ");
     const char *meant = meant_model(item->model, &models);
     size_t length = strlen(item->model);
     if (!meant && item->model[length - 1] != '/')
         return true;
-    return err_set(err, "--expect: no experiment is of the model '%s' (there are %s)%s%s%s", item->model, known,
-                   meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    return err_set(err, "--expect: no experiment is of the model '%s' (there are %s)%s%s%s",
+                   item->model, known, meant ? "; did you mean '" : "", meant ? meant : "",
+                   meant ? "'?" : "");
 }
 
 bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err)
@@ -391,17 +408,19 @@ void criterion_check(const struct criteria *criteria, size_t index, const struct
         EACH (entry, judged->items, judged->count)
             strv_add_once(&models, entry->model);
         AUTO_FREE char *known = strv_join(&models, ", ");
-        snprintf(out->why, sizeof out->why, "no experiment is of the model '%.80s' (there are %.160s)", item->model,
-                 known);
+        snprintf(out->why, sizeof out->why,
+                 "no experiment is of the model '%.80s' (there are %.160s)", item->model, known);
         return;
     }
-    out->value = item->what < MEASURES ? measures[item->what].measure(&scope, measures[item->what].which, out->why)
-                                       : passed_share(&scope, (unsigned)item->what - MEASURES, out->why);
+    out->value = item->what < MEASURES
+                     ? measures[item->what].measure(&scope, measures[item->what].which, out->why)
+                     : passed_share(&scope, (unsigned)item->what - MEASURES, out->why);
     double value = out->value.value;
     static const double slack = 1e-12;
     bool held[] = {
         [CRITERION_LESS] =
-            value<item->limit, [CRITERION_AT_MOST] = value <= item->limit, [CRITERION_MORE] = value> item->limit,
+            value<item->limit, [CRITERION_AT_MOST] = value <= item->limit, [CRITERION_MORE] = value>
+                item->limit,
         [CRITERION_AT_LEAST] = value >= item->limit,
         [CRITERION_EQUAL] = fabs(value - item->limit) <= slack * fabs(item->limit)};
     out->held = out->value.valid && held[item->how];

@@ -37,7 +37,8 @@ static char *__attribute__((format(printf, 1, 0))) format_text(const char *forma
     return mem_strdup(text);
 }
 
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format,
+                      ...)
 {
     va_list args;
     va_start(args, format);
@@ -46,7 +47,8 @@ void dataset_evidence(struct dataset_experiment *experiment, const char *kind, c
     va_end(args);
 }
 
-void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s)
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s,
+                         struct reading to_s)
 {
     experiment->evidence[experiment->evidence_count - 1].from_s = from_s;
     experiment->evidence[experiment->evidence_count - 1].to_s = to_s;
@@ -57,8 +59,8 @@ void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned qu
     experiment->evidence[experiment->evidence_count - 1].quantities = quantities;
 }
 
-void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
-                   const char *format, ...)
+void dataset_check(struct dataset_experiment *experiment, enum check check,
+                   enum check_outcome outcome, const char *format, ...)
 {
     static const int badness[CHECK_OUTCOMES] = {
         [CHECK_FAILED] = 3, [CHECK_NOT_MADE] = 2, [CHECK_PASSED] = 1, [CHECK_NOT_NEEDED] = 0};
@@ -211,7 +213,9 @@ static bool find_layout(int dir, enum dataset_layout *out)
     static const struct {
         const char *file;
         enum dataset_layout layout;
-    } kinds[] = {{"run.db", DATASET_TARE}, {"summary.csv", DATASET_STUDY}, {CODECARBON_FILE, DATASET_CODECARBON}};
+    } kinds[] = {{"run.db", DATASET_TARE},
+                 {"summary.csv", DATASET_STUDY},
+                 {CODECARBON_FILE, DATASET_CODECARBON}};
     *out = DATASET_STUDY;
     EACH_OF (kind, kinds)
         if (faccessat(dir, kind->file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -226,12 +230,14 @@ static size_t add_folder(struct dataset *dataset, const char *path)
     size_t folder = dataset->folder_count++, length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
-    dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
+    dataset->folders =
+        mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
     dataset->folders[folder] = (struct dataset_folder){.path = mem_strndup(path, length)};
     return folder;
 }
 
-/* A path that is not a folder: a table of another program, or an error that says what it is instead. */
+/* A path that is not a folder: a table of another program, or an error that says what it is
+ * instead. */
 static bool read_file(struct dataset *dataset, const char *path, struct err *err)
 {
     enum dataset_layout layout;
@@ -300,7 +306,8 @@ bool dataset_has_metric(const struct dataset_experiment *experiment)
     return false;
 }
 
-static const struct dataset_metric *find_metric(const struct dataset_experiment *experiment, const char *name)
+static const struct dataset_metric *find_metric(const struct dataset_experiment *experiment,
+                                                const char *name)
 {
     static const struct dataset_metric none = {0};
     EACH (metric, experiment->metrics, experiment->metric_count)
@@ -377,10 +384,13 @@ struct reading dataset_power(const struct dataset_experiment *experiment)
     return experiment->recorded[RECORDED_GPU_MEAN];
 }
 
-int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment)
+int64_t dataset_end_utc_ns(const struct dataset *dataset,
+                           const struct dataset_experiment *experiment)
 {
     const struct dataset_folder *folder = &dataset->folders[experiment->folder];
-    int64_t offset_s = experiment->has_utc_offset ? experiment->utc_offset_s : folder->has_zone ? folder->zone_s : 0;
+    int64_t offset_s = experiment->has_utc_offset ? experiment->utc_offset_s
+                       : folder->has_zone         ? folder->zone_s
+                                                  : 0;
     return experiment->end_local_ns - offset_s * NS_PER_S;
 }
 
@@ -397,8 +407,9 @@ char *dataset_zone_text(const struct dataset *dataset, size_t folder)
         if (experiment->folder != folder || !experiment->has_end)
             continue;
         clock_format_offset(experiment->utc_offset_s, offset);
-        AUTO_FREE char *zone =
-            experiment->has_utc_offset ? mem_printf("UTC%s", offset) : mem_strdup("UTC, as its zone was not recorded");
+        AUTO_FREE char *zone = experiment->has_utc_offset
+                                   ? mem_printf("UTC%s", offset)
+                                   : mem_strdup("UTC, as its zone was not recorded");
         strv_add_once(&zones, zone);
     }
     AUTO_FREE char *joined = strv_join(&zones, " and ");
@@ -431,8 +442,8 @@ bool dataset_parse_time(const char *text, int64_t *local_ns)
     const char *rest = text + used;
     if (*rest) {
         int clock = 0;
-        if ((*rest != ' ' && *rest != 'T') || sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &clock) != 2 ||
-            !clock)
+        if ((*rest != ' ' && *rest != 'T') ||
+            sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &clock) != 2 || !clock)
             return false;
         rest += 1 + clock;
         if (*rest == ':') {
@@ -443,9 +454,9 @@ bool dataset_parse_time(const char *text, int64_t *local_ns)
         }
     }
     int64_t ns;
-    if (!read_fraction(rest, &ns) || year < 1970 || year > 2200 || month < 1 || month > 12 || tm.tm_mday < 1 ||
-        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 || tm.tm_sec < 0 ||
-        tm.tm_sec > 60)
+    if (!read_fraction(rest, &ns) || year < 1970 || year > 2200 || month < 1 || month > 12 ||
+        tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 ||
+        tm.tm_min > 59 || tm.tm_sec < 0 || tm.tm_sec > 60)
         return false;
     tm.tm_year = year - 1900;
     tm.tm_mon = month - 1;
@@ -476,9 +487,12 @@ static size_t count_results(int dir, char **first)
     AUTO_DIR DIR *stream = fs_list(dir, ".");
     size_t found = 0, seen = 0;
     enum dataset_layout layout;
-    for (struct dirent *entry; stream && found < ENOUGH && seen++ < MOST_ENTRIES && (entry = readdir(stream));) {
+    for (struct dirent *entry;
+         stream && found < ENOUGH && seen++ < MOST_ENTRIES && (entry = readdir(stream));) {
         AUTO_CLOSE int inner =
-            entry->d_name[0] == '.' ? -1 : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            entry->d_name[0] == '.'
+                ? -1
+                : openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (inner < 0 || !find_layout(inner, &layout))
             continue;
         if (found++ == 0)
@@ -493,13 +507,15 @@ bool read_no_results(const char *path, int dir, struct err *err)
     size_t inside = count_results(dir, &first);
     const char *slash = path[0] && path[strlen(path) - 1] == '/' ? "" : "/";
     if (inside == 1)
-        return err_set(err, "%s holds no results itself, but %s%s%s does", path, path, slash, first);
+        return err_set(err, "%s holds no results itself, but %s%s%s does", path, path, slash,
+                       first);
     if (inside)
-        return err_set(err, "%s holds no results itself, but its folders do: say which, or %s%s*", path, path, slash);
+        return err_set(err, "%s holds no results itself, but its folders do: say which, or %s%s*",
+                       path, path, slash);
     if (faccessat(dir, "experiment.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return err_set(err, "%s is one experiment; the results are the folder that it is in", path);
-    return err_set(
-        err,
-        "%s holds no results: there is neither run.db nor summary.csv nor an experiment's folder nor " CODECARBON_FILE,
-        path);
+    return err_set(err,
+                   "%s holds no results: there is neither run.db nor summary.csv nor an "
+                   "experiment's folder nor " CODECARBON_FILE,
+                   path);
 }

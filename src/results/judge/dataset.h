@@ -1,5 +1,5 @@
-/* dataset: the experiments of one or more folders in memory, whoever made them: tare, the study's scripts, or CodeCarbon. What
- * audit, stats, compare and export work on. */
+/* dataset: the experiments of one or more folders in memory, whoever made them: tare, the study's
+ * scripts, or CodeCarbon. What audit, stats, compare and export work on. */
 #ifndef TARE_RESULTS_JUDGE_DATASET_H
 #define TARE_RESULTS_JUDGE_DATASET_H
 
@@ -21,8 +21,15 @@
 
 struct registry;
 
-enum dataset_layout { DATASET_STUDY, DATASET_TARE, DATASET_CODECARBON, DATASET_TABLE, DATASET_LAYOUTS };
-const char *dataset_layout_name(enum dataset_layout layout); /* "study", "tare", "codecarbon", "table" */
+enum dataset_layout {
+    DATASET_STUDY,
+    DATASET_TARE,
+    DATASET_CODECARBON,
+    DATASET_TABLE,
+    DATASET_LAYOUTS
+};
+/* "study", "tare", "codecarbon", "table" */
+const char *dataset_layout_name(enum dataset_layout layout);
 
 struct dataset_param {
     char *name;
@@ -31,9 +38,10 @@ struct dataset_param {
 
 struct dataset_metric {
     char *name;
-    struct reading value; /* may be NaN or infinite: a training that diverged says so, and that is no absent value */
-    struct reading best;  /* that it ever had, by its goal; absent: not known */
-    enum goal goal;       /* what the registry said; GOAL_UNKNOWN: nothing */
+    /* may be NaN or infinite: a training that diverged says so, and that is no absent value */
+    struct reading value;
+    struct reading best; /* that it ever had, by its goal; absent: not known */
+    enum goal goal;      /* what the registry said; GOAL_UNKNOWN: nothing */
 };
 
 /* Something that speaks against the figures, or that one should know. */
@@ -42,7 +50,8 @@ struct dataset_evidence {
     char *text;                  /* what was seen, with figures */
     struct reading from_s, to_s; /* since the experiment's start */
     unsigned quantities;         /* those that it speaks against, a mask; 0: those of its kind */
-    bool of_temperature;         /* of a file of temperatures: time and energy stay a measure for others */
+    /* of a file of temperatures: time and energy stay a measure for others */
+    bool of_temperature;
 };
 
 /* One lasting change in a trace: two levels. */
@@ -66,29 +75,36 @@ enum {
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
 struct dataset_gpu {
-    struct reading energy_j, half_width_j;  /* 95 % of the read-out */
-    struct reading net_j, net_half_width_j; /* of what the bare idle GPU would have drawn; tare's own alone */
-    struct reading samples_sum_j;           /* study: the sum of the samples, as the study recorded it */
-    double samples_rounding_j;              /* the most that printing the samples can have changed of it */
+    struct reading energy_j, half_width_j; /* 95 % of the read-out */
+    /* of what the bare idle GPU would have drawn; tare's own alone */
+    struct reading net_j, net_half_width_j;
+    /* study: the sum of the samples, as the study recorded it */
+    struct reading samples_sum_j;
+    /* the most that printing the samples can have changed of it */
+    double samples_rounding_j;
     struct reading power_mean_w, power_min_w, power_max_w;
     struct reading power_cv_within;
-    struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
+    /* study: the first sample; tare: what the guard saw before the start */
+    struct reading temperature_start_c;
     struct reading sm_clock_start_mhz, memory_clock_start_mhz; /* tare */
-    GPU_FIGURE_MEMBERS;                                        /* study: of temperature and utilisation alone */
+    /* study: of temperature and utilisation alone */
+    GPU_FIGURE_MEMBERS;
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;
     struct reading window_s; /* the length that the energy is of */
     const char *sensor;      /* study: "instant", "mean", "unknown"; NULL: no samples */
-    const char *energy_unknown; /* study: why its samples give no energy; NULL: they do, or there are none */
-    const char *window_from; /* "perf", "duration", "trace", "meter", "codecarbon"; NULL: no energy */
+    /* study: why its samples give no energy; NULL: they do, or there are none */
+    const char *energy_unknown;
+    /* "perf", "duration", "trace", "meter", "codecarbon"; NULL: no energy */
+    const char *window_from;
     size_t samples;
     const char *source;                       /* "samples", "meter", "codecarbon"; NULL: none */
     unsigned missing;                         /* study: MISSING_* */
     struct reading early_utilisation_percent; /* highest in the first two seconds */
     struct reading early_power_w;             /* lowest of the first two seconds */
     struct reading first_power_w;             /* the first sample */
-    struct reading
-        low_power_w; /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
+    /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
+    struct reading low_power_w;
     struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
     struct dataset_step power_step, utilisation_step;
     struct dataset_step power_fall; /* the same of falls alone, behind its start */
@@ -116,7 +132,8 @@ struct dataset_board {
     char *uuid;
     double energy_j;
     struct reading half_width_j; /* of its read-out, 95 % */
-    double gain_bound;           /* by which share its sensor may be off at most; 0: nobody states that */
+    /* by which share its sensor may be off at most; 0: nobody states that */
+    double gain_bound;
 };
 
 /* Where it ran, as texts; NULL: not known. The study did not record any. */
@@ -143,8 +160,8 @@ struct dataset_still {
 /* Of the samples of the study's layout, for checks of consistency. */
 struct dataset_trace {
     struct trace_sketch power;
-    struct trace_intervals intervals;         /* of the power */
-    uint64_t utilisation_times;               /* a hash, as trace_sketch.times */
+    struct trace_intervals intervals;        /* of the power */
+    uint64_t utilisation_times;              /* a hash, as trace_sketch.times */
     struct dataset_still still[STILL_SPANS]; /* the longest; none where a file is not there */
     size_t still_count;
     bool has_all; /* power, utilisation and temperature were sampled */
@@ -154,15 +171,18 @@ struct dataset_experiment {
     size_t folder; /* index into the folders */
     size_t line;   /* of summary.csv, from 1; 0: no row */
     char *id;
-    char *repo, *model;     /* "" where unknown */
-    char *commit;           /* of repo, in each session of the run alike; NULL: not known, or not alike */
-    bool commit_changed;    /* with changes that are not committed */
-    char *background;       /* "repo model" of a parallel one, or NULL */
-    json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
+    char *repo, *model; /* "" where unknown */
+    /* of repo, in each session of the run alike; NULL: not known, or not alike */
+    char *commit;
+    bool commit_changed; /* with changes that are not committed */
+    char *background;    /* "repo model" of a parallel one, or NULL */
+    /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
+    json_t *background_job;
     bool parallel;
     struct reading start_after_s; /* as its settings entry says */
-    const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
-    size_t block;     /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
+    /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
+    const char *mode;
+    size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;
     bool has_end;
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
@@ -181,14 +201,15 @@ struct dataset_experiment {
     size_t metric_count;
     struct reading recorded[RECORDED_COUNT];
     bool recorded_finer; /* by tare, from more readings than the trace that is left */
-    char *error;    /* why it failed, or NULL */
-    bool judged;    /* it has ended and something of it can be judged */
-    bool contradicts; /* its row and its folder disagree */
-    bool is_copy;     /* of another experiment of the dataset: never counted beside it */
+    char *error;         /* why it failed, or NULL */
+    bool judged;         /* it has ended and something of it can be judged */
+    bool contradicts;    /* its row and its folder disagree */
+    bool is_copy;        /* of another experiment of the dataset: never counted beside it */
     enum check_outcome consistency[CONSISTENCIES];
-    bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
+    /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
+    bool unwatched;
     struct dataset_gpu gpu;
-    struct dataset_trace *trace; /* NULL: none was read */
+    struct dataset_trace *trace;                        /* NULL: none was read */
     struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
     struct reading cpu_j, cpu_half_width_j, dram_j;     /* of the packages; of their memory */
     struct dataset_evidence *evidence;
@@ -216,11 +237,12 @@ struct dataset_folder {
     char *note; /* of a table: how it was read, and what it lacks; else NULL */
     bool has_summary;
     bool summary_damaged; /* empty, cut off or not readable as CSV */
-    size_t summary_rows; /* rows of summary.csv, well-formed or not */
-    size_t folders;      /* experiments' folders found */
+    size_t summary_rows;  /* rows of summary.csv, well-formed or not */
+    size_t folders;       /* experiments' folders found */
     size_t without_row, without_folder;
     bool has_zone;
-    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
+    /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
+    int64_t zone_s;
 };
 
 /* A hyperparameter that experiments name in ways that differ by case alone. */
@@ -230,7 +252,8 @@ struct dataset_spelling {
 };
 
 struct dataset {
-    const struct strv *columns; /* ROLE=COLUMN, for tables; set before they are read; NULL: none; borrowed */
+    /* ROLE=COLUMN, for tables; set before they are read; NULL: none; borrowed */
+    const struct strv *columns;
     struct dataset_folder *folders;
     size_t folder_count;
     struct dataset_experiment *items; /* by folder, in the order of summary.csv */
@@ -243,8 +266,9 @@ struct dataset {
     size_t spelling_count;
 };
 
-/* Reads one more folder: of tare (run.db in it), of the study, or with CodeCarbon's emissions.csv. Nothing in it is changed, no link in it is followed.
- * False: it is none of them, or cannot be read at all. Evidence is found by audit_judge. */
+/* Reads one more folder: of tare (run.db in it), of the study, or with CodeCarbon's emissions.csv.
+ * Nothing in it is changed, no link in it is followed. False: it is none of them, or cannot be read
+ * at all. Evidence is found by audit_judge. */
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
 void dataset_fini(struct dataset *dataset);
 
@@ -252,19 +276,23 @@ void dataset_fini(struct dataset *dataset);
  * are of a repository that the registry describes. */
 size_t dataset_take_defaults(struct dataset *dataset, const struct registry *registry);
 
-/* Removes the experiments whose row and folder disagree (audit_contradicts). Their ids go to out. */
+/* Removes the experiments whose row and folder disagree (audit_contradicts). Their ids go to
+ * out. */
 void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);
-void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, const char *format,
+                      ...) __attribute__((format(printf, 3, 4)));
 /* The last evidence was seen at this time since its start. */
-void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s, struct reading to_s);
+void dataset_evidence_at(struct dataset_experiment *experiment, struct reading from_s,
+                         struct reading to_s);
 /* The last evidence speaks against these quantities alone, a mask. */
 void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities);
-/* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
-void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
-                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not
+ * needed. */
+void dataset_check(struct dataset_experiment *experiment, enum check check,
+                   enum check_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check);
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
@@ -273,11 +301,12 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 /* Of --columns. False: one is not ROLE=COLUMN (err). */
 bool plain_table_check_columns(const struct strv *columns, struct err *err);
 
-/* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down which of the two. */
+/* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down
+ * which of the two. */
 const char *dataset_mode(const struct dataset_experiment *experiment);
 
-/* Whether less or more of a metric is better: as the registry of the first experiment that has it said, else by its
- * name. */
+/* Whether less or more of a metric is better: as the registry of the first experiment that has it
+ * said, else by its name. */
 enum goal dataset_goal(const struct dataset *dataset, const char *metric);
 
 /* How many values of a metric are NaN or infinite. */
@@ -285,7 +314,8 @@ size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
 
 /* Each metric's name once, in the order of the experiments. */
 void dataset_metrics(const struct dataset *dataset, struct strv *out);
-void dataset_best_metrics(const struct dataset *dataset, struct strv *out); /* of which some experiment has a best number */
+/* of which some experiment has a best number */
+void dataset_best_metrics(const struct dataset *dataset, struct strv *out);
 
 /* Whether it has a value of any metric. */
 bool dataset_has_metric(const struct dataset_experiment *experiment);
@@ -293,21 +323,25 @@ bool dataset_has_metric(const struct dataset_experiment *experiment);
 /* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_best(const struct dataset_experiment *experiment, const char *name);
-json_t *dataset_params_json(const struct dataset_experiment *experiment); /* {name: value}; a new reference */
+/* {name: value}; a new reference */
+json_t *dataset_params_json(const struct dataset_experiment *experiment);
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 const struct value *dataset_setting(const struct dataset_experiment *experiment,
-                                    const char *name); /* a hyperparameter; where blank, its default */
+                                    /* a hyperparameter; where blank, its default */
+                                    const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 
-/* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was
- * recorded. */
+/* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not
+ * there, what was recorded. */
 struct reading dataset_energy(const struct dataset_experiment *experiment);
 struct reading dataset_power(const struct dataset_experiment *experiment);
 
 /* When it ended, comparable over folders of several zones as far as those are known. */
-int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment);
+int64_t dataset_end_utc_ns(const struct dataset *dataset,
+                           const struct dataset_experiment *experiment);
 
-/* In which zone a folder's times are, and how that is known: "times in UTC+08:00". The caller frees it. */
+/* In which zone a folder's times are, and how that is known: "times in UTC+08:00". The caller frees
+ * it. */
 char *dataset_zone_text(const struct dataset *dataset, size_t folder);
 
 /* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */

@@ -84,9 +84,11 @@ static void export_row(struct export_writer *writer, json_t *row)
 }
 
 /* What every table's rows begin with, to be joined by. A new reference. */
-static json_t *export_row_of(const struct export_writer *writer, const struct dataset_experiment *experiment)
+static json_t *export_row_of(const struct export_writer *writer,
+                             const struct dataset_experiment *experiment)
 {
-    return json_pack("{s:o, s:o}", "folder", json_text_or_null(writer->dataset->folders[experiment->folder].path),
+    return json_pack("{s:o, s:o}", "folder",
+                     json_text_or_null(writer->dataset->folders[experiment->folder].path),
                      "experiment_id", json_text_or_null(experiment->id));
 }
 
@@ -98,8 +100,8 @@ struct export_file {
     enum samples_file of; /* the study's */
 };
 
-static void add_sample(const struct export_file *file, json_t *stamp, const char *device, const char *quantity,
-                       struct reading value)
+static void add_sample(const struct export_file *file, json_t *stamp, const char *device,
+                       const char *quantity, struct reading value)
 {
     json_t *row = export_row_of(file->writer, file->experiment);
     json_object_set_new(row, "timestamp", stamp);
@@ -116,7 +118,8 @@ static void each_row(void *at, int64_t t_s, const struct reading values[SAMPLES_
         add_sample(file, json_integer(t_s), "", samples_quantity(file->of, i), values[i]);
 }
 
-/* The columns: when, seconds since the start, which device, then figures; what is no figure is left out. */
+/* The columns: when, seconds since the start, which device, then figures; what is no figure is left
+ * out. */
 static void own_file(const struct export_file *file, int energy, const char *name)
 {
     AUTO_TEXT struct text text = {0};
@@ -139,7 +142,8 @@ static void own_file(const struct export_file *file, int energy, const char *nam
 }
 
 /* The samples of one experiment, from the study's energy/ files or tare's, one figure a row. */
-static void export_samples(struct export_writer *writer, const struct dataset_experiment *experiment)
+static void export_samples(struct export_writer *writer,
+                           const struct dataset_experiment *experiment)
 {
     struct export_file file = {.writer = writer, .experiment = experiment};
     const struct dataset_folder *folder = &writer->dataset->folders[experiment->folder];
@@ -151,7 +155,8 @@ static void export_samples(struct export_writer *writer, const struct dataset_ex
     if (energy < 0)
         return;
     /* What cannot be read is evidence of the experiment already. */
-    for (file.of = SAMPLES_POWER; folder->layout == DATASET_STUDY && file.of < SAMPLES_FILES; file.of++)
+    for (file.of = SAMPLES_POWER; folder->layout == DATASET_STUDY && file.of < SAMPLES_FILES;
+         file.of++)
         samples_read(energy, file.of, each_row, &file, NULL);
     if (folder->layout == DATASET_STUDY)
         return;
@@ -185,17 +190,20 @@ static void take_rows(void *at, const struct trace_rows *rows)
     for (size_t row = 0; row < rows->count; row++) {
         struct reading values[SAMPLES_COLUMNS] = {0};
         for (size_t i = 0; i < reader->columns; i++)
-            values[i] = (struct reading){rows->columns[i].values[row], rows->columns[i].kinds[row] == FIGURE_IS};
+            values[i] = (struct reading){rows->columns[i].values[row],
+                                         rows->columns[i].kinds[row] == FIGURE_IS};
         reader->each(reader->context, rows->t_s[row], values);
     }
 }
 
-bool samples_read(int energy, enum samples_file file, samples_each_fn *each, void *context, struct err *err)
+bool samples_read(int energy, enum samples_file file, samples_each_fn *each, void *context,
+                  struct err *err)
 {
     AUTO_FREE char *buffer = mem_alloc(TRACE_BUFFER);
     struct trace_file ignored; /* what is wrong with it is evidence of the experiment already */
     struct reader reader = {each, context, files[file].quantities[1] ? 2 : 1};
-    return trace_read(energy, files[file].name, reader.columns, buffer, take_rows, &reader, &ignored, err);
+    return trace_read(energy, files[file].name, reader.columns, buffer, take_rows, &reader,
+                      &ignored, err);
 }
 
 /* The verdict on each quantity, and which checks failed or could not be made. */
@@ -210,8 +218,8 @@ static void add_verdicts(json_t *row, const struct dataset_experiment *experimen
     json_object_set_new(row, "checks", json_string(checks));
 }
 
-static void add_metrics(json_t *row, const struct export_writer *writer, const struct dataset_experiment *experiment,
-                        const char *prefix)
+static void add_metrics(json_t *row, const struct export_writer *writer,
+                        const struct dataset_experiment *experiment, const char *prefix)
 {
     EACH (item, writer->metrics.items, writer->metrics.count) {
         AUTO_FREE char *last = mem_printf("%s%s", prefix, *item);
@@ -225,32 +233,33 @@ static void add_metrics(json_t *row, const struct export_writer *writer, const s
 
 #define COLUMN(key, member) RECORD_AS(struct dataset_experiment, key, member)
 #define GPU(member)         COLUMN("gpu_" #member, gpu.member)
-static const struct record_field measured_columns[] = {COLUMN("duration_s", duration_s),
-                                                       COLUMN("retries", retries),
-                                                       COLUMN("gpu_energy_j", gpu.energy_j),
-                                                       COLUMN("gpu_energy_half_width_j", gpu.half_width_j),
-                                                       COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
-                                                       GPU(power_mean_w),
-                                                       GPU(power_min_w),
-                                                       GPU(power_max_w),
-                                                       GPU(power_cv_within),
-                                                       GPU(utilisation_mean_percent),
-                                                       GPU(utilisation_max_percent),
-                                                       GPU(temperature_start_c),
-                                                       GPU(temperature_mean_c),
-                                                       GPU(temperature_max_c),
-                                                       GPU(sm_clock_start_mhz),
-                                                       GPU(memory_clock_start_mhz),
-                                                       GPU(sm_clock_mean_mhz),
-                                                       COLUMN("sampled_share", gpu.sampled_share),
-                                                       COLUMN("longest_gap_s", gpu.longest_gap_s),
-                                                       COLUMN("window_s", gpu.window_s),
-                                                       COLUMN("cpu_energy_j", cpu_j),
-                                                       COLUMN("dram_energy_j", dram_j),
-                                                       COLUMN("gpu_energy_net_j", gpu.net_j),
-                                                       COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j),
-                                                       COLUMN("error", error),
-                                                       {0}};
+static const struct record_field measured_columns[] = {
+    COLUMN("duration_s", duration_s),
+    COLUMN("retries", retries),
+    COLUMN("gpu_energy_j", gpu.energy_j),
+    COLUMN("gpu_energy_half_width_j", gpu.half_width_j),
+    COLUMN("gpu_energy_recorded_j", recorded[RECORDED_GPU_TOTAL]),
+    GPU(power_mean_w),
+    GPU(power_min_w),
+    GPU(power_max_w),
+    GPU(power_cv_within),
+    GPU(utilisation_mean_percent),
+    GPU(utilisation_max_percent),
+    GPU(temperature_start_c),
+    GPU(temperature_mean_c),
+    GPU(temperature_max_c),
+    GPU(sm_clock_start_mhz),
+    GPU(memory_clock_start_mhz),
+    GPU(sm_clock_mean_mhz),
+    COLUMN("sampled_share", gpu.sampled_share),
+    COLUMN("longest_gap_s", gpu.longest_gap_s),
+    COLUMN("window_s", gpu.window_s),
+    COLUMN("cpu_energy_j", cpu_j),
+    COLUMN("dram_energy_j", dram_j),
+    COLUMN("gpu_energy_net_j", gpu.net_j),
+    COLUMN("gpu_energy_net_half_width_j", gpu.net_half_width_j),
+    COLUMN("error", error),
+    {0}};
 
 static void add_experiment(json_t *row, const struct dataset_experiment *experiment)
 {
@@ -269,7 +278,8 @@ static void add_experiment(json_t *row, const struct dataset_experiment *experim
     add_verdicts(row, experiment);
 }
 
-static void write_experiment(struct export_writer *writer, const struct dataset_experiment *experiment)
+static void write_experiment(struct export_writer *writer,
+                             const struct dataset_experiment *experiment)
 {
     json_t *row = export_row_of(writer, experiment);
     add_experiment(row, experiment);
@@ -277,7 +287,8 @@ static void write_experiment(struct export_writer *writer, const struct dataset_
     export_row(writer, row);
 }
 
-/* Every experiment has every column of the table: without a value its cell is empty, never a word. */
+/* Every experiment has every column of the table: without a value its cell is empty, never a
+ * word. */
 static void write_wide(struct export_writer *writer, const struct dataset_experiment *experiment)
 {
     const char *folder = writer->dataset->folders[experiment->folder].path;
@@ -329,7 +340,8 @@ struct history_rows {
 static bool is_of_dataset(const struct history_rows *rows, const struct history_point *point)
 {
     const struct dataset *dataset = rows->writer->dataset;
-    size_t last = rows->first + point->number - 1, low = last > dataset->left_out ? last - dataset->left_out : 0;
+    size_t last = rows->first + point->number - 1,
+           low = last > dataset->left_out ? last - dataset->left_out : 0;
     for (size_t i = low > rows->first ? low : rows->first; i <= last && i < rows->end; i++)
         if (strcmp(dataset->items[i].id, point->id) == 0)
             return true;
@@ -343,11 +355,13 @@ static bool add_point(void *context, const struct history_point *point, struct e
     if (!is_of_dataset(rows, point))
         return true;
     export_row(rows->writer,
-               json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "run", json_text_or_null(rows->folder), "id",
-                         json_text_or_null(point->id), "attempt", (json_int_t)point->attempt, "metric",
+               json_pack("{s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o}", "run",
+                         json_text_or_null(rows->folder), "id", json_text_or_null(point->id),
+                         "attempt", (json_int_t)point->attempt, "metric",
                          json_text_or_null(point->metric), "epoch",
-                         point->has_epoch ? json_integer(point->epoch) : json_null(), "step", (json_int_t)point->step,
-                         "seconds", json_reading_or_null(point->seconds), "value", json_from_reading(point->value)));
+                         point->has_epoch ? json_integer(point->epoch) : json_null(), "step",
+                         (json_int_t)point->step, "seconds", json_reading_or_null(point->seconds),
+                         "value", json_from_reading(point->value)));
     return !rows->writer->broken;
 }
 
@@ -365,7 +379,8 @@ static void write_history(struct export_writer *writer)
     }
 }
 
-static void write_evidence(struct export_writer *writer, const struct dataset_experiment *experiment)
+static void write_evidence(struct export_writer *writer,
+                           const struct dataset_experiment *experiment)
 {
     EACH (evidence, experiment->evidence, experiment->evidence_count) {
         json_t *row = export_row_of(writer, experiment);
@@ -378,8 +393,8 @@ static void write_evidence(struct export_writer *writer, const struct dataset_ex
     }
 }
 
-static void write_list(struct export_writer *writer, const struct dataset_experiment *experiment, const json_t *list,
-                       const char *const *keys)
+static void write_list(struct export_writer *writer, const struct dataset_experiment *experiment,
+                       const json_t *list, const char *const *keys)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *row = export_row_of(writer, experiment);
@@ -412,7 +427,8 @@ static const char *const epoch_keys[] = {"name",
                                          NULL};
 
 /* The study kept its last attempt alone. */
-static void write_attempts(struct export_writer *writer, const struct dataset_experiment *experiment)
+static void write_attempts(struct export_writer *writer,
+                           const struct dataset_experiment *experiment)
 {
     if (experiment->attempts) {
         write_list(writer, experiment, experiment->attempts, attempt_keys);
@@ -436,20 +452,26 @@ static void write_epochs(struct export_writer *writer, const struct dataset_expe
 
 static const struct {
     const char *name;
-    void (*write)(struct export_writer *writer, const struct dataset_experiment *experiment); /* NULL: by folder */
+    /* NULL: by folder */
+    void (*write)(struct export_writer *writer, const struct dataset_experiment *experiment);
     const char *head; /* where there is no row; "": there always is one */
 } tables[EXPORT_TABLES] = {
     [EXPORT_EXPERIMENTS] = {"experiments", write_experiment, ""},
     [EXPORT_ATTEMPTS] = {"attempts", write_attempts, ""},
-    [EXPORT_EPOCHS] = {"epochs", write_epochs,
-                       "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,"
-                       "gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,"
-                       "dram_half_width_j,host_mem_peak_mib\n"},
-    [EXPORT_HYPERPARAMETERS] = {"hyperparameters", write_params, "folder,experiment_id,name,value\n"},
+    [EXPORT_EPOCHS] =
+        {"epochs", write_epochs,
+         "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,"
+         "gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_"
+         "j,"
+         "dram_half_width_j,host_mem_peak_mib\n"},
+    [EXPORT_HYPERPARAMETERS] = {"hyperparameters", write_params,
+                                "folder,experiment_id,name,value\n"},
     [EXPORT_METRICS] = {"metrics", write_metrics, "folder,experiment_id,name,value,best,goal\n"},
     [EXPORT_HISTORY] = {"history", NULL, "run,id,attempt,metric,epoch,step,seconds,value\n"},
-    [EXPORT_EVIDENCE] = {"evidence", write_evidence, "folder,experiment_id,kind,weight,from_s,to_s,text\n"},
-    [EXPORT_SAMPLES] = {"samples", export_samples, "folder,experiment_id,timestamp,device,quantity,value\n"},
+    [EXPORT_EVIDENCE] = {"evidence", write_evidence,
+                         "folder,experiment_id,kind,weight,from_s,to_s,text\n"},
+    [EXPORT_SAMPLES] = {"samples", export_samples,
+                        "folder,experiment_id,timestamp,device,quantity,value\n"},
     [EXPORT_WIDE] = {"wide", write_wide, ""},
 };
 
@@ -462,8 +484,12 @@ bool export_make(const struct dataset *dataset, enum export_table table, enum ex
                  export_flush_fn *flush, void *context, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    struct export_writer writer = {
-        .dataset = dataset, .format = format, .out = &text, .flush = flush, .context = context, .err = err};
+    struct export_writer writer = {.dataset = dataset,
+                                   .format = format,
+                                   .out = &text,
+                                   .flush = flush,
+                                   .context = context,
+                                   .err = err};
     dataset_metrics(dataset, &writer.metrics);
     dataset_best_metrics(dataset, &writer.best);
     if (table == EXPORT_HISTORY)

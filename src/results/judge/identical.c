@@ -65,7 +65,8 @@ static size_t find_spellings(const struct dataset *dataset, struct spelling **ou
     return count;
 }
 
-static bool one_has_both(const struct dataset *dataset, const struct spelling *spellings, size_t count)
+static bool one_has_both(const struct dataset *dataset, const struct spelling *spellings,
+                         size_t count)
 {
     EACH (item, dataset->items, dataset->count) {
         size_t has = 0;
@@ -93,14 +94,15 @@ void audit_join_names(struct dataset *dataset)
     AUTO_FREE struct spelling *spellings = NULL;
     size_t count = find_spellings(dataset, &spellings), first = dataset->spelling_count;
     for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && strcasecmp(spellings[to].name, spellings[from].name) == 0;)
+        for (to = from + 1;
+             to < count && strcasecmp(spellings[to].name, spellings[from].name) == 0;)
             to++;
         bool apart = to - from > 1 && one_has_both(dataset, &spellings[from], to - from);
-        dataset->spellings =
-            mem_resize(dataset->spellings, dataset->spelling_count + to - from, sizeof *dataset->spellings);
+        dataset->spellings = mem_resize(dataset->spellings, dataset->spelling_count + to - from,
+                                        sizeof *dataset->spellings);
         for (size_t k = from + 1; k < to; k++)
-            dataset->spellings[dataset->spelling_count++] =
-                (struct dataset_spelling){mem_strdup(spellings[from].name), mem_strdup(spellings[k].name), apart};
+            dataset->spellings[dataset->spelling_count++] = (struct dataset_spelling){
+                mem_strdup(spellings[from].name), mem_strdup(spellings[k].name), apart};
     }
     /* The names that spellings has are freed by this. */
     for (size_t k = first; k < dataset->spelling_count; k++)
@@ -118,7 +120,8 @@ static int compare_params(const void *a, const void *b)
 char *audit_params_key(const struct dataset_experiment *experiment, bool seeds)
 {
     AUTO_TEXT struct text key = {0};
-    AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
+    AUTO_FREE const struct dataset_param **params =
+        mem_array(experiment->param_count + 1, sizeof *params);
     size_t count = 0;
     EACH (param, experiment->params, experiment->param_count)
         if (seeds || !audit_is_seed(param->name))
@@ -168,12 +171,13 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
 {
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
     for (size_t i = 0; i < dataset->count; i++)
-        keys[i] =
-            mem_printf("%s\x01%s\x01%d", dataset->items[i].repo, dataset->items[i].model, dataset->items[i].parallel);
+        keys[i] = mem_printf("%s\x01%s\x01%d", dataset->items[i].repo, dataset->items[i].model,
+                             dataset->items[i].parallel);
     return audit_group_by(keys, dataset->count, order, groups);
 }
 
-bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count, const char *name)
+bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count,
+                         const char *name)
 {
     AUTO_FREE char *first = NULL;
     EACH (item, items, count) {
@@ -187,8 +191,8 @@ bool audit_param_differs(const struct dataset *dataset, const size_t *items, siz
     return false;
 }
 
-size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
-                      size_t *setting)
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part,
+                      size_t count, size_t *setting)
 {
     AUTO_FREE char **keys = mem_array(count + 1, sizeof *keys);
     AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first), *order = NULL, *groups = NULL;
@@ -217,14 +221,15 @@ static void add_set(struct audit_spread *spread, const double *values, size_t n,
     *squares += (double)(n - 1) * cv.value * cv.value;
 }
 
-struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
-                                    audit_figure *figure, const void *context)
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items,
+                                    size_t count, bool mixed, audit_figure *figure,
+                                    const void *context)
 {
     struct audit_spread out = {0};
     double squares = 0;
     AUTO_FREE size_t *setting = mem_array(count + 1, sizeof *setting);
-    AUTO_FREE size_t *end =
-        mem_array(count + 2, sizeof *end); /* of each setting's values; before they come, its beginning */
+    /* of each setting's values; before they come, its beginning */
+    AUTO_FREE size_t *end = mem_array(count + 2, sizeof *end);
     AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
     size_t settings = mixed ? 1 : audit_settings(dataset, items, NULL, count, setting);
     for (size_t i = 0; i < count; i++)

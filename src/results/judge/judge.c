@@ -44,9 +44,11 @@ static void judge_sampling(struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     /* Where duration and trace disagree, what of the window was sampled is the same question. */
-    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs")) {
+    if (!gpu->sampled_share.valid || !gpu->window_s.valid ||
+        dataset_has_evidence(experiment, "duration_differs")) {
         dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%s",
-                      gpu->window_s.valid ? "how long it took is in dispute" : "there is no trace of its power");
+                      gpu->window_s.valid ? "how long it took is in dispute"
+                                          : "there is no trace of its power");
         return;
     }
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
@@ -55,30 +57,34 @@ static void judge_sampling(struct dataset_experiment *experiment)
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
                  gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
     if (gpu->energy_unknown) {
-        dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%.6g s are %s", gpu->window_s.value,
-                      gpu->energy_unknown);
+        dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%.6g s are %s",
+                      gpu->window_s.value, gpu->energy_unknown);
         return;
     }
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
                   "%.3g %% of the seconds sampled, GPU energy %s", 100 * gpu->sampled_share.value,
                   *energy ? energy : "unknown");
     if (evidence_is_imprecise(gpu->energy_j, gpu->half_width_j, LIMIT_USEFUL))
-        dataset_evidence(experiment, "energy_imprecise", "%s, where %g %% are useful: recorded too coarsely", energy,
-                         LIMIT_USEFUL);
+        dataset_evidence(experiment, "energy_imprecise",
+                         "%s, where %g %% are useful: recorded too coarsely", energy, LIMIT_USEFUL);
     if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short",
-                         "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
+                         "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, "
+                         "is not the energy: "
                          "%s",
-                         100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value, energy);
+                         100 * gpu->sampled_share.value, gpu->window_s.value,
+                         gpu->samples_sum_j.value, energy);
     if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
-        dataset_evidence(experiment, "sampling_gap", "nothing was sampled for %.6g s", gpu->longest_gap_s.value);
+        dataset_evidence(experiment, "sampling_gap", "nothing was sampled for %.6g s",
+                         gpu->longest_gap_s.value);
 }
 
 static void judge_length(struct dataset_experiment *experiment)
 {
     bool known = experiment->duration_s.valid && experiment->gpu.samples > 0;
     if (known && experiment->duration_s.value < LIMIT_SHORTEST_S)
-        dataset_evidence(experiment, "training_short", "it took %.3g s, of which %zu samples tell too little",
+        dataset_evidence(experiment, "training_short",
+                         "it took %.3g s, of which %zu samples tell too little",
                          experiment->duration_s.value, experiment->gpu.samples);
     dataset_check(experiment, CHECK_LENGTH,
                   !known                                            ? CHECK_NOT_MADE
@@ -92,27 +98,32 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     const struct reading *recorded = experiment->recorded;
-    struct reading mean = {gpu->samples ? gpu->samples_sum_j.value / (double)gpu->samples : 0, gpu->samples > 0};
+    struct reading mean = {gpu->samples ? gpu->samples_sum_j.value / (double)gpu->samples : 0,
+                           gpu->samples > 0};
     struct reading both = {recorded[RECORDED_CPU_PACKAGE].value + recorded[RECORDED_CPU_RAM].value,
-                           recorded[RECORDED_CPU_PACKAGE].valid && recorded[RECORDED_CPU_RAM].valid};
-    const struct reading of_trace[RECORDED_COUNT] = {[RECORDED_CPU_PACKAGE] = experiment->cpu_j,
-                                                     [RECORDED_CPU_RAM] = experiment->dram_j,
-                                                     [RECORDED_CPU_TOTAL] = both,
-                                                     [RECORDED_GPU_TOTAL] = gpu->samples_sum_j,
-                                                     [RECORDED_GPU_MEAN] = mean,
-                                                     [RECORDED_GPU_MAX] = gpu->power_max_w,
-                                                     [RECORDED_GPU_MIN] = gpu->power_min_w,
-                                                     [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
-                                                     [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
-                                                     [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
-                                                     [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
-    if (dataset_has_evidence(experiment, "file_damaged") || dataset_has_evidence(experiment, "time_backwards") ||
+                           recorded[RECORDED_CPU_PACKAGE].valid &&
+                               recorded[RECORDED_CPU_RAM].valid};
+    const struct reading of_trace[RECORDED_COUNT] = {
+        [RECORDED_CPU_PACKAGE] = experiment->cpu_j,
+        [RECORDED_CPU_RAM] = experiment->dram_j,
+        [RECORDED_CPU_TOTAL] = both,
+        [RECORDED_GPU_TOTAL] = gpu->samples_sum_j,
+        [RECORDED_GPU_MEAN] = mean,
+        [RECORDED_GPU_MAX] = gpu->power_max_w,
+        [RECORDED_GPU_MIN] = gpu->power_min_w,
+        [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
+        [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
+        [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
+        [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
+    if (dataset_has_evidence(experiment, "file_damaged") ||
+        dataset_has_evidence(experiment, "time_backwards") ||
         dataset_has_evidence(experiment, "value_missing"))
         return;
     for (int i = 0; i < RECORDED_COUNT; i++) {
         double apart = fabs(recorded[i].value - of_trace[i].value);
         if (experiment->line > 0 && expected & 1U << i && !recorded[i].valid && of_trace[i].valid) {
-            dataset_evidence(experiment, "value_missing", "there is no %s in summary.csv, and its samples are there",
+            dataset_evidence(experiment, "value_missing",
+                             "there is no %s in summary.csv, and its samples are there",
                              energy_column((size_t)i));
             dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
         }
@@ -120,10 +131,12 @@ static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
             continue;
         if (experiment->recorded_finer && i >= RECORDED_GPU_MEAN)
             continue;
-        if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
+        if (!recorded[i].valid || !of_trace[i].valid ||
+            apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
             continue;
         experiment->contradicts = true;
-        dataset_evidence(experiment, "values_differ", "%s in summary.csv is %.8g, by energy/ it is %.8g",
+        dataset_evidence(experiment, "values_differ",
+                         "%s in summary.csv is %.8g, by energy/ it is %.8g",
                          energy_column((size_t)i), recorded[i].value, of_trace[i].value);
         dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
     }
@@ -138,66 +151,75 @@ static void judge_finer(struct dataset_experiment *experiment, struct reading re
     if (!recorded.valid || !gpu->energy_j.valid || apart_j <= 2 * gpu->half_width_j.value)
         return;
     experiment->contradicts = true;
-    dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %s", recorded.value, energy);
+    dataset_evidence(experiment, "energy_differs", "recorded are %.8g J, the samples give %s",
+                     recorded.value, energy);
 }
 
 /* expected: the figures that some row of its summary.csv has, bits of enum dataset_recorded. */
 static void judge_recorded(struct dataset_experiment *experiment, unsigned expected)
 {
-    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL], sum = experiment->gpu.samples_sum_j;
+    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL],
+                   sum = experiment->gpu.samples_sum_j;
     double apart_j = fabs(recorded.value - sum.value);
-    double rounding_j = experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
+    double rounding_j =
+        experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
     if (experiment->recorded_finer)
         judge_finer(experiment, recorded);
     else if (recorded.valid && sum.valid && apart_j > rounding_j + 1e-9 * fabs(sum.value)) {
         experiment->contradicts = true;
-        dataset_evidence(
-            experiment, "energy_differs",
-            "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
-            recorded.value, sum.value);
+        dataset_evidence(experiment, "energy_differs",
+                         "recorded are %.8g J, its samples add up to %.8g J: the trace is not the "
+                         "one that was recorded",
+                         recorded.value, sum.value);
     }
     judge_sums(experiment, expected);
     /* A failure has no energy of a result that its retries could have changed. */
     if (experiment->retries > 0 && experiment->success)
-        dataset_evidence(
-            experiment, "energy_overwritten",
-            "it was retried %lld time%s: the energy that the earlier attempts used is lost, the figures are the last "
-            "one's",
-            (long long)experiment->retries, experiment->retries == 1 ? "" : "s");
+        dataset_evidence(experiment, "energy_overwritten",
+                         "it was retried %lld time%s: the energy that the earlier attempts used is "
+                         "lost, the figures are the last "
+                         "one's",
+                         (long long)experiment->retries, experiment->retries == 1 ? "" : "s");
 }
 
 static void judge_impossible(struct dataset_experiment *experiment)
 {
     const struct reading *recorded = experiment->recorded;
     if (experiment->duration_s.valid && experiment->duration_s.value <= 0)
-        dataset_evidence(experiment, "value_impossible", "it took %g s", experiment->duration_s.value);
+        dataset_evidence(experiment, "value_impossible", "it took %g s",
+                         experiment->duration_s.value);
     for (int i = 0; i < RECORDED_COUNT; i++) {
         bool percent = i == RECORDED_UTILISATION_MEAN || i == RECORDED_UTILISATION_MAX;
         bool celsius = i == RECORDED_TEMPERATURE_MEAN || i == RECORDED_TEMPERATURE_MAX;
         double low = celsius ? -50 : 0, high = percent ? 100 : celsius ? 150 : INFINITY;
         if (recorded[i].valid && (recorded[i].value < low || recorded[i].value > high))
-            dataset_evidence(experiment, "value_impossible", "%s is %g", energy_column((size_t)i), recorded[i].value);
+            dataset_evidence(experiment, "value_impossible", "%s is %g", energy_column((size_t)i),
+                             recorded[i].value);
     }
     struct reading mean = recorded[RECORDED_GPU_MEAN], least = recorded[RECORDED_GPU_MIN],
                    most = recorded[RECORDED_GPU_MAX];
     if (mean.valid && least.valid && most.valid &&
         (mean.value < least.value * (1 - 1e-9) || mean.value > most.value * (1 + 1e-9)))
-        dataset_evidence(experiment, "value_impossible",
-                         "the mean power, %g W, is not between the lowest, %g W, and the highest, %g W", mean.value,
-                         least.value, most.value);
+        dataset_evidence(
+            experiment, "value_impossible",
+            "the mean power, %g W, is not between the lowest, %g W, and the highest, %g W",
+            mean.value, least.value, most.value);
 }
 
 static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 {
-    if (!dataset_has_metric(experiment) && expected && experiment->has_success && experiment->success)
+    if (!dataset_has_metric(experiment) && expected && experiment->has_success &&
+        experiment->success)
         dataset_evidence(experiment, "success_without_metrics",
                          "it counts as a success, and none of its results is there");
 }
 
-static void judge_missing(struct dataset_experiment *experiment, unsigned expected, bool has_summary)
+static void judge_missing(struct dataset_experiment *experiment, unsigned expected,
+                          bool has_summary)
 {
-    static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv", "gpu_temperature.csv",
-                                        "cpu_energy_raw.txt", "cpu_energy.txt"};
+    static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv",
+                                        "gpu_temperature.csv", "cpu_energy_raw.txt",
+                                        "cpu_energy.txt"};
     if (!experiment->has_end)
         dataset_evidence(experiment, "value_missing", "when it ended is not known");
     if (!experiment->duration_s.valid)
@@ -208,14 +230,16 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
         if (experiment->gpu.missing & expected & 1U << i)
             dataset_evidence(experiment, "value_missing", "there is no energy/%s", files[i]);
         else if (experiment->gpu.missing & 1U << i)
-            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s",
-                          files[i]);
+            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE,
+                          "no experiment of the folder has energy/%s", files[i]);
     if (!has_summary)
-        dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "there is no summary.csv to compare its record with");
+        dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE,
+                      "there is no summary.csv to compare its record with");
 }
 
 /* Which files and figures at least one experiment of the folder has. */
-static void find_expected(const struct dataset *dataset, size_t folder, unsigned *files, unsigned *figures)
+static void find_expected(const struct dataset *dataset, size_t folder, unsigned *files,
+                          unsigned *figures)
 {
     *files = *figures = 0;
     EACH (experiment, dataset->items, dataset->count) {
@@ -233,7 +257,8 @@ static void judge_each(struct dataset *dataset)
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (dataset->folders[experiment->folder].layout != DATASET_STUDY) {
-            judge_metrics(experiment, experiment->metric_count > 0); /* its plan says which there are */
+            /* its plan says which there are */
+            judge_metrics(experiment, experiment->metric_count > 0);
             continue;
         }
         if (experiment->folder != known)
@@ -245,8 +270,9 @@ static void judge_each(struct dataset *dataset)
         judge_missing(experiment, expected, dataset->folders[experiment->folder].has_summary);
         judge_metrics(experiment, true);
         if (!audit_id_well_formed(experiment))
-            dataset_evidence(experiment, "malformed_id", "'%.200s' is not <repository>_<model>_<number>%s",
-                             experiment->id, experiment->parallel ? "_parallel" : "");
+            dataset_evidence(experiment, "malformed_id",
+                             "'%.200s' is not <repository>_<model>_<number>%s", experiment->id,
+                             experiment->parallel ? "_parallel" : "");
     }
 }
 
@@ -260,7 +286,8 @@ static void judge_duplicates(struct dataset *dataset)
     for (size_t g = 0; g < count; g++) {
         size_t alike = groups[g + 1] - groups[g];
         for (size_t i = groups[g]; alike > 1 && i < groups[g + 1]; i++)
-            dataset_evidence(&dataset->items[order[i]], "duplicate_id", "%zu experiments have the id %.200s", alike,
+            dataset_evidence(&dataset->items[order[i]], "duplicate_id",
+                             "%zu experiments have the id %.200s", alike,
                              dataset->items[order[i]].id);
     }
 }
@@ -273,15 +300,18 @@ static void judge_untold(struct dataset_experiment *experiment)
         const char *text;
     } untold[] = {
         {CHECK_PROCESSES_BEFORE, "no process lists in this folder: judged by idle_before"},
-        {CHECK_PROCESSES_DURING, "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
-        {CHECK_PROCESSES_AFTER, "no process lists in this folder: judged by how the next one begins"},
+        {CHECK_PROCESSES_DURING,
+         "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
+        {CHECK_PROCESSES_AFTER,
+         "no process lists in this folder: judged by how the next one begins"},
         {CHECK_BASELINE, "not recorded in this layout"},
         {CHECK_MEMORY_BACK, "not recorded in this layout: judged by how the next one begins"},
     };
     EACH_OF (item, untold)
         dataset_check(experiment, item->check, CHECK_NOT_NEEDED, "%s", item->text);
     if (!experiment->parallel)
-        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
+                      "no background was planned");
 }
 
 static const struct {
@@ -309,7 +339,8 @@ static void write_seen(const struct judge_figure *figure, enum like_figure which
 }
 
 /* Of a run that made its own checks a comparison adds what is beyond chance alone. */
-static void tell_unlike(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
+static void tell_unlike(struct dataset_experiment *experiment, const struct judge_state *state,
+                        double p_value)
 {
     char seen[160];
     for (int f = 0; f < LIKE_FIGURES; f++)
@@ -319,7 +350,8 @@ static void tell_unlike(struct dataset_experiment *experiment, const struct judg
         }
 }
 
-/* Whether the bounds of what it is off its kind are small enough; what disturbs a training mostly makes it take more. */
+/* Whether the bounds of what it is off its kind are small enough; what disturbs a training mostly
+ * makes it take more. */
 static bool is_like(const struct judge_figure *figure)
 {
     const struct stats_prediction *p = &figure->prediction;
@@ -328,10 +360,10 @@ static bool is_like(const struct judge_figure *figure)
            slack - p->excess <= LIMIT_LESS;
 }
 
-/* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
- * with so many comparisons, else it cannot tell. */
-static void compare_like(struct dataset_experiment *experiment, const struct judge_state *state, enum like_figure which,
-                         double p_value)
+/* One comparison: passed where a disturbance of that size would have shown, failed where it is
+ * beyond chance in a folder with so many comparisons, else it cannot tell. */
+static void compare_like(struct dataset_experiment *experiment, const struct judge_state *state,
+                         enum like_figure which, double p_value)
 {
     const struct judge_figure *figure = &state->like[which];
     const struct stats_prediction *p = &figure->prediction;
@@ -347,7 +379,8 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     }
     write_seen(figure, which, seen);
     if (state->changed) {
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: the machine may have changed in between", seen);
+        dataset_check(experiment, check, CHECK_NOT_MADE,
+                      "%s: the machine may have changed in between", seen);
     } else if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
@@ -355,39 +388,45 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s: %s", seen,
-                      p->agreeing < 1 - LIMIT_APART ? "its kind falls into groups, nobody knows which is undisturbed"
-                                                    : "chance or a disturbance, nobody can tell");
+                      p->agreeing < 1 - LIMIT_APART
+                          ? "its kind falls into groups, nobody knows which is undisturbed"
+                          : "chance or a disturbance, nobody can tell");
     }
 }
 
-/* What lasted as long as a whole kind that ran in a row did not end just where the kind did, but for a chance: those that ran before
- * and behind it would show it. Programs on the processors show nowhere else. */
+/* What lasted as long as a whole kind that ran in a row did not end just where the kind did, but
+ * for a chance: those that ran before and behind it would show it. Programs on the processors show
+ * nowhere else. */
 static void judge_row(struct dataset *dataset, const struct judge_state *states, size_t index)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     for (int side = 0; states[index].in_a_row && experiment->success && side < 2; side++) {
         size_t end = states[index].ends[side];
-        if (end != JUDGE_NOBODY && !(dataset->items[end].success && is_like(&states[end].like[LIKE_CPU_ENERGY])))
+        if (end != JUDGE_NOBODY &&
+            !(dataset->items[end].success && is_like(&states[end].like[LIKE_CPU_ENERGY])))
             dataset_check(experiment, CHECK_OTHER_CPU, CHECK_NOT_MADE,
-                          "all of its kind ran one after another, and CPU energy of %.60s, just %s them, is not known "
+                          "all of its kind ran one after another, and CPU energy of %.60s, just %s "
+                          "them, is not known "
                           "to be like its kind's: "
                           "the same may have run beside all",
                           dataset->items[end].id, side ? "behind" : "before");
     }
 }
 
-static void judge_compared(struct dataset *dataset, const struct judge_state *states, size_t index, double p_value)
+static void judge_compared(struct dataset *dataset, const struct judge_state *states, size_t index,
+                           double p_value)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
     for (int f = 0; f < LIKE_FIGURES; f++)
         compare_like(experiment, state, (enum like_figure)f, p_value);
     judge_row(dataset, states, index);
-    if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
-        dataset_check(
-            experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-            "its background hides what else ran, and all of its kind ran one after another: the same may have "
-            "run beside all");
+    if (experiment->parallel && state->in_a_row &&
+        !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      "its background hides what else ran, and all of its kind ran one after "
+                      "another: the same may have "
+                      "run beside all");
 }
 
 /* Which quantities a row has: of a training whose model has no metrics none is asked for. */
@@ -403,15 +442,18 @@ static unsigned quantities_of(const struct dataset_experiment *experiment)
 /* A run that recorded no checks is judged by its evidence alone. */
 static void set_verdict(struct dataset_experiment *experiment, bool watched)
 {
-    AUTO_FREE struct evidence_found *found = mem_array(experiment->evidence_count + 1, sizeof *found);
+    AUTO_FREE struct evidence_found *found =
+        mem_array(experiment->evidence_count + 1, sizeof *found);
     struct check_result unlisted[CHECKS];
     bool listed = experiment->check_count > 0;
     for (unsigned i = 0; i < CHECKS; i++)
         unlisted[i] = (struct check_result){(enum check)i, CHECK_NOT_NEEDED, NULL};
     for (size_t i = 0; i < experiment->evidence_count; i++)
-        found[i] = (struct evidence_found){experiment->evidence[i].kind, experiment->evidence[i].quantities};
-    experiment->verdicts = verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
-                                          listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
+        found[i] = (struct evidence_found){experiment->evidence[i].kind,
+                                           experiment->evidence[i].quantities};
+    experiment->verdicts = verdicts_judge(
+        quantities_of(experiment), listed ? experiment->checks : unlisted,
+        listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
     experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
     /* Of a failure, and of what nobody watched, only what speaks against it is told. */
     bool tells = watched && experiment->success;
@@ -443,10 +485,10 @@ void audit_judge(struct dataset *dataset)
     consistency_find(dataset);
     judge_idle(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
-        states[i].doubted =
-            is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
-        states[i].lacking =
-            dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
+        states[i].doubted = is_doubted(&dataset->items[i]) ||
+                            dataset_has_evidence(&dataset->items[i], "training_short");
+        states[i].lacking = dataset->items[i].gpu.missing &
+                            (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
     judge_like(dataset, states);
     judge_change(dataset, states);

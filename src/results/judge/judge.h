@@ -1,5 +1,6 @@
-/* judge: what speaks against each experiment of a dataset, and its verdict; criteria over all of them, and settings that do
- * again what cannot be believed. Rules and thresholds: docs/reference/judging.md. */
+/* judge: what speaks against each experiment of a dataset, and its verdict; criteria over all of
+ * them, and settings that do again what cannot be believed. Rules and thresholds:
+ * docs/reference/judging.md. */
 #ifndef TARE_RESULTS_JUDGE_JUDGE_H
 #define TARE_RESULTS_JUDGE_JUDGE_H
 
@@ -12,21 +13,24 @@
 /* Adds to the evidence that reading the files gave, then sets every verdict. Once for a dataset. */
 void audit_judge(struct dataset *dataset);
 
-/* The indices of the experiments, those of one kind together: groups[i] is where the i-th group begins in order,
- * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
+/* The indices of the experiments, those of one kind together: groups[i] is where the i-th group
+ * begins in order, groups[count] behind the last. The caller frees both. Within a group they stand
+ * in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);
 
-/* The same of any count things, those of one key together, in the order of the keys, which are taken. */
+/* The same of any count things, those of one key together, in the order of the keys, which are
+ * taken. */
 size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups);
 
-/* Whether its verdict is one of those that count; neither: all but contaminated ones. None whose row and folder disagree,
- * and no copy. */
+/* Whether its verdict is one of those that count; neither: all but contaminated ones. None whose
+ * row and folder disagree, and no copy. */
 bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
 
 /* Whether its row and its folder disagree: which of the two is wrong is unknown. */
 bool audit_contradicts(const struct dataset_experiment *experiment);
 
-/* The digits of an id that ends in _<nnn>, or _<nnn>_parallel of a parallel one; NULL: it does not. */
+/* The digits of an id that ends in _<nnn>, or _<nnn>_parallel of a parallel one; NULL: it does
+ * not. */
 const char *audit_id_number(const struct dataset_experiment *experiment);
 
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */
@@ -38,7 +42,13 @@ struct criterion {
     char *text;  /* as written */
     size_t what; /* private to criteria.c */
     char *model; /* of its experiments alone, "MODEL" or "REPOSITORY/MODEL"; NULL: of all */
-    enum { CRITERION_LESS, CRITERION_AT_MOST, CRITERION_MORE, CRITERION_AT_LEAST, CRITERION_EQUAL } how;
+    enum {
+        CRITERION_LESS,
+        CRITERION_AT_MOST,
+        CRITERION_MORE,
+        CRITERION_AT_LEAST,
+        CRITERION_EQUAL
+    } how;
     double limit;
 };
 
@@ -57,21 +67,25 @@ struct criterion_result {
 bool criteria_parse(const char *text, struct criteria *out, struct err *err);
 void criteria_fini(struct criteria *criteria);
 /* False: the dataset does not have the model of one of them, or has it in several repositories. */
-bool criteria_match(const struct criteria *criteria, const struct dataset *dataset, struct err *err);
+bool criteria_match(const struct criteria *criteria, const struct dataset *dataset,
+                    struct err *err);
 void criterion_check(const struct criteria *criteria, size_t index, const struct dataset *judged,
                      struct criterion_result *out);
 
-/* Settings that do again what cannot be believed, for results that have no plan of their own to go on with. */
+/* Settings that do again what cannot be believed, for results that have no plan of their own to go
+ * on with. */
 
-/* One entry for each experiment that is suspect or contaminated, in the order of the dataset: the same hyperparameters,
- * and of a parallel one the same background; a comment says which it was and why. count: how many entries. left_out
- * (may be NULL): ids of those whose repository or model, or whose background's, is not known. A new reference. */
+/* One entry for each experiment that is suspect or contaminated, in the order of the dataset: the
+ * same hyperparameters, and of a parallel one the same background; a comment says which it was and
+ * why. count: how many entries. left_out (may be NULL): ids of those whose repository or model, or
+ * whose background's, is not known. A new reference. */
 json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out);
 
-/* Runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of one
- * another. */
+/* Runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of
+ * one another. */
 
-typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
+typedef struct reading audit_figure(const struct dataset_experiment *experiment,
+                                    const void *context);
 
 struct audit_spread {
     struct reading cv;   /* within the sets of identical runs, pooled by their degrees of freedom */
@@ -79,16 +93,18 @@ struct audit_spread {
     size_t freedom;      /* degrees of freedom behind cv */
 };
 
-/* Of these experiments (indices), those for which the figure is known. mixed: all as one set, whatever their
- * hyperparameters. */
-struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
-                                    audit_figure *figure, const void *context);
+/* Of these experiments (indices), those for which the figure is known. mixed: all as one set,
+ * whatever their hyperparameters. */
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items,
+                                    size_t count, bool mixed, audit_figure *figure,
+                                    const void *context);
 
-/* Hyperparameters whose names differ by case alone become one, called as most experiments call it, unless an experiment
- * has both: dataset.spellings says so. */
+/* Hyperparameters whose names differ by case alone become one, called as most experiments call it,
+ * unless an experiment has both: dataset.spellings says so. */
 void audit_join_names(struct dataset *dataset);
 
-/* Whether a hyperparameter by its name, in any case, is a seed: runs that differ by it alone are repeats. */
+/* Whether a hyperparameter by its name, in any case, is a seed: runs that differ by it alone are
+ * repeats. */
 bool audit_is_seed(const char *name);
 
 /* Whether it is one of some words, in any case; NULL behind the last. */
@@ -97,24 +113,28 @@ bool audit_is_one_of(const char *name, const char *const *words);
 /* Whether it counts epochs. */
 bool audit_is_epochs(const char *name);
 
-/* Numbers these experiments (indices) by their settings: hyperparameters but for the seed, and part[i] (NULL: all in one). setting:
- * count, from 0 in the order of the experiments. Returns how many settings there are. */
-size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
-                      size_t *setting);
+/* Numbers these experiments (indices) by their settings: hyperparameters but for the seed, and
+ * part[i] (NULL: all in one). setting: count, from 0 in the order of the experiments. Returns how
+ * many settings there are. */
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part,
+                      size_t count, size_t *setting);
 
 /* Whether these experiments differ in a hyperparameter. */
-bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count, const char *name);
+bool audit_param_differs(const struct dataset *dataset, const size_t *items, size_t count,
+                         const char *name);
 
 /* The same text for the same hyperparameters, seeds with them or not, and for no others; fresh. */
 char *audit_params_key(const struct dataset_experiment *experiment, bool seeds);
 
-/* Where experiments ran, and by what these places differ: GPUs of another model, another driver, other clocks. A difference
- * speaks against no measurement, but against comparing figures across it. */
+/* Where experiments ran, and by what these places differ: GPUs of another model, another driver,
+ * other clocks. A difference speaks against no measurement, but against comparing figures across
+ * it. */
 
 const char *places_fact_name(enum dataset_fact fact); /* "gpu_model" */
 
-/* What it weighs when experiments differ in it: suspect, figures on its two sides are not comparable; recorded, worth knowing. Of
- * node and lane it is recorded: alike places are to be alike. */
+/* What it weighs when experiments differ in it: suspect, figures on its two sides are not
+ * comparable; recorded, worth knowing. Of node and lane it is recorded: alike places are to be
+ * alike. */
 enum evidence_weight places_weight(enum dataset_fact fact);
 
 /* Those that it may change, with NULL behind: "gpu_energy_j", ... */
@@ -149,19 +169,21 @@ json_t *places_json(const struct dataset *dataset, const struct places *places);
 /* {"node", "lane", "gpu_model", ...}, null where nobody knows. */
 json_t *places_of_json(const struct dataset_experiment *experiment);
 
-/* Groups of so many experiments by one fact; those of which it is not known are in none. The largest first. */
-void places_group_by(const struct dataset *dataset, const size_t *items, size_t count, enum dataset_fact fact,
-                     struct places_group **groups, size_t *group_count);
+/* Groups of so many experiments by one fact; those of which it is not known are in none. The
+ * largest first. */
+void places_group_by(const struct dataset *dataset, const size_t *items, size_t count,
+                     enum dataset_fact fact, struct places_group **groups, size_t *group_count);
 void places_groups_fini(struct places_group *groups, size_t count);
 
-/* A judged dataset counted: totals, before and after a moment, by repository, model, cause and time. */
+/* A judged dataset counted: totals, before and after a moment, by repository, model, cause and
+ * time. */
 
 struct account_row {
     char *name;
-    int64_t from_local_ns; /* timeline: where the span begins */
+    int64_t from_local_ns;           /* timeline: where the span begins */
     size_t total, succeeded, failed; /* the rest of total: not known or not ended */
-    size_t verdicts[VERDICTS]; /* by enum verdict */
-    double energy_j;       /* of those whose energy is known */
+    size_t verdicts[VERDICTS];       /* by enum verdict */
+    double energy_j;                 /* of those whose energy is known */
     size_t with_energy;
     double duration_s;
 };
@@ -178,16 +200,20 @@ struct account_split {
     bool asked, found;
     bool automatic;
     int64_t at_local_ns;
-    char *series;  /* automatic: what changed, "success", "memory", "power" or "power at the start" */
-    double p;      /* automatic: of its test, corrected for the number of tests */
-    bool new_models; /* automatic: no model ran on both sides, which would look the same if it failed by itself */
+    /* automatic: what changed, "success", "memory", "power" or "power at the start" */
+    char *series;
+    double p; /* automatic: of its test, corrected for the number of tests */
+    /* automatic: no model ran on both sides, which would look the same if it failed by itself */
+    bool new_models;
     struct account_row rows[SPLIT_SIDES]; /* "ended before", "overlapping", "started after" */
-    size_t unknown; /* when they ended is not known */
-    struct account_table before, affected; /* by repository; affected: all that did not end before the moment */
+    size_t unknown;                       /* when they ended is not known */
+    /* by repository; affected: all that did not end before the moment */
+    struct account_table before, affected;
 };
 
 struct account_integrity {
-    size_t rows, folders, without_row, without_folder, duplicate_ids, malformed_ids, damaged_files, without_end;
+    size_t rows, folders, without_row, without_folder, duplicate_ids, malformed_ids, damaged_files,
+        without_end;
 };
 
 struct account {
@@ -199,17 +225,20 @@ struct account {
 };
 
 /* split_at: a time, "auto", or NULL. False: it is not a time (err). */
-bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err);
+bool account_make(const struct dataset *dataset, const char *split_at, struct account *out,
+                  struct err *err);
 void account_fini(struct account *account);
 
 /* Adds an experiment to what a row counts. */
 void account_count(struct account_row *row, const struct dataset_experiment *experiment);
 
 /* at: a time or "auto". False: it is not a time (err). account_fini frees it. */
-bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err);
+bool split_make(const struct dataset *dataset, const char *at, struct account_split *out,
+                struct err *err);
 
 /* Of an experiment whose end is known. */
-enum split_side split_side_of(const struct account_split *split, const struct dataset_experiment *experiment);
+enum split_side split_side_of(const struct account_split *split,
+                              const struct dataset_experiment *experiment);
 
 /* All experiments that did not end before the moment. */
 struct account_row split_affected(const struct account_split *split);
@@ -238,7 +267,8 @@ struct audit_tables {
 /* Why an experiment is affected, in one line; NULL: it is safe. It is affected if it did not end
  * before the moment of a split, if it is suspect or contaminated, or if another has its id.
  * Fresh. */
-char *audit_affected_reason(const struct account *account, const struct dataset_experiment *experiment);
+char *audit_affected_reason(const struct account *account,
+                            const struct dataset_experiment *experiment);
 
 /* Both tables have the columns of summary.csv, then verdict, reason (of the affected alone),
  * audit_gpu_energy_joules, audit_gpu_energy_half_width_joules, audit_sampled_share; each of
@@ -250,6 +280,7 @@ void audit_tables_fini(struct audit_tables *tables);
 
 /* The affected experiments of a folder as ranges of their numbers: "hrnet18 130–144, pcb
  * 145–160". Fresh; "" for none. */
-char *audit_affected_ranges(const struct dataset *dataset, const struct account *account, size_t folder);
+char *audit_affected_ranges(const struct dataset *dataset, const struct account *account,
+                            size_t folder);
 
 #endif

@@ -12,16 +12,18 @@
 enum { ALONE_LEAST = 2, OTHERS_LEAST = 3 };
 static const double slower = 0.1, under_load_share = 0.8, took_less_share = 0.08;
 
-/* Medians of the trainings of its model alone, with the same hyperparameters where there are some. */
+/* Medians of the trainings of its model alone, with the same hyperparameters where there are
+ * some. */
 struct alone {
     size_t count;
     struct reading time_s, cpu_j, power_w, utilisation_percent, most_percent;
 };
 
-static bool has_background(const struct dataset_experiment *experiment, const struct dataset_experiment *other)
+static bool has_background(const struct dataset_experiment *experiment,
+                           const struct dataset_experiment *other)
 {
-    return other->parallel && other->folder == experiment->folder && experiment->background && other->background &&
-           strcmp(experiment->background, other->background) == 0;
+    return other->parallel && other->folder == experiment->folder && experiment->background &&
+           other->background && strcmp(experiment->background, other->background) == 0;
 }
 
 static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
@@ -29,7 +31,8 @@ static bool is_same_model(const struct dataset_experiment *a, const struct datas
     return strcmp(a->repo, b->repo) == 0 && strcmp(a->model, b->model) == 0;
 }
 
-static struct reading median_of(const struct dataset *dataset, const size_t *items, size_t count, size_t offset)
+static struct reading median_of(const struct dataset *dataset, const size_t *items, size_t count,
+                                size_t offset)
 {
     AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
     size_t n = 0;
@@ -41,8 +44,9 @@ static struct reading median_of(const struct dataset *dataset, const size_t *ite
     return n >= ALONE_LEAST ? stats_median(values, n) : (struct reading){0};
 }
 
-static struct alone find_alone(const struct dataset *dataset, const struct dataset_experiment *experiment,
-                               const size_t *items, size_t count)
+static struct alone find_alone(const struct dataset *dataset,
+                               const struct dataset_experiment *experiment, const size_t *items,
+                               size_t count)
 {
     AUTO_FREE size_t *chosen = mem_array(count + 1, sizeof *chosen);
     AUTO_FREE char *key = audit_params_key(experiment, false);
@@ -52,7 +56,8 @@ static struct alone find_alone(const struct dataset *dataset, const struct datas
         EACH (item, items, count) {
             const struct dataset_experiment *other = &dataset->items[*item];
             AUTO_FREE char *own = audit_params_key(other, false);
-            if (other->folder == experiment->folder && other->success && (!same || strcmp(own, key) == 0))
+            if (other->folder == experiment->folder && other->success &&
+                (!same || strcmp(own, key) == 0))
                 chosen[n++] = *item;
         }
     }
@@ -67,12 +72,14 @@ static struct alone find_alone(const struct dataset *dataset, const struct datas
 }
 
 /* "examples mnist" of a background is a model that loads the GPU where it is trained alone. */
-static bool loads_gpu_alone(const struct dataset *dataset, const struct dataset_experiment *experiment)
+static bool loads_gpu_alone(const struct dataset *dataset,
+                            const struct dataset_experiment *experiment)
 {
     EACH (other, dataset->items, dataset->count) {
         AUTO_FREE char *name = mem_printf("%s %s", other->repo, other->model);
-        if (!other->parallel && other->folder == experiment->folder && other->success && experiment->background &&
-            strcmp(name, experiment->background) == 0 && other->gpu.utilisation_max_percent.valid &&
+        if (!other->parallel && other->folder == experiment->folder && other->success &&
+            experiment->background && strcmp(name, experiment->background) == 0 &&
+            other->gpu.utilisation_max_percent.valid &&
             other->gpu.utilisation_max_percent.value >= LIMIT_WORKING_PERCENT)
             return true;
     }
@@ -108,30 +115,34 @@ static void judge_idle_gpu(const struct dataset *dataset, struct dataset_experim
     }
     if (uses_none || took_more) {
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-                      "the GPU was never more than %.3g %% busy, and %s", gpu->utilisation_max_percent.value,
+                      "the GPU was never more than %.3g %% busy, and %s",
+                      gpu->utilisation_max_percent.value,
                       took_more ? "yet it took more than trainings of its model alone"
                                 : "neither time nor CPU energy show that its background ran");
         return;
     }
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
-    dataset_evidence(experiment, "background_no_load",
-                     "the GPU was never more than %.3g %% busy, at %.4g W on average: no background "
-                     "worked on it",
-                     gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
+    dataset_evidence(
+        experiment, "background_no_load",
+        "the GPU was never more than %.3g %% busy, at %.4g W on average: no background "
+        "worked on it",
+        gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
 }
 
 /* It began on a GPU at rest: the background had not begun, or never did. */
-static void judge_rest_start(const struct dataset *dataset, const struct judge_state *states, size_t index,
-                             const struct alone *alone)
+static void judge_rest_start(const struct dataset *dataset, const struct judge_state *states,
+                             size_t index, const struct alone *alone)
 {
-    static const char format[] = "it began on a GPU at rest (%.4g W), where %zu of %zu others with this "
-                                 "background began under load: its background was late or missing";
+    static const char format[] =
+        "it began on a GPU at rest (%.4g W), where %zu of %zu others with this "
+        "background began under load: its background was late or missing";
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
     size_t others = 0, loaded = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *other = &dataset->items[i];
-        if (other == experiment || !has_background(experiment, other) || !other->gpu.early_power_w.valid)
+        if (other == experiment || !has_background(experiment, other) ||
+            !other->gpu.early_power_w.valid)
             continue;
         others++;
         loaded += !states[i].at_rest;
@@ -140,7 +151,8 @@ static void judge_rest_start(const struct dataset *dataset, const struct judge_s
     bool uses_gpu = usual || loads_gpu_alone(dataset, experiment);
     bool like_alone = more_than(experiment->duration_s, alone->time_s) <= LIMIT_MORE &&
                       more_than(experiment->gpu.power_mean_w, alone->power_w) <= LIMIT_SHOWN &&
-                      more_than(experiment->gpu.utilisation_mean_percent, alone->utilisation_percent) <= LIMIT_SHOWN;
+                      more_than(experiment->gpu.utilisation_mean_percent,
+                                alone->utilisation_percent) <= LIMIT_SHOWN;
     if (uses_gpu && like_alone) {
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "like alone");
         dataset_evidence(experiment, "background_no_load",
@@ -151,11 +163,11 @@ static void judge_rest_start(const struct dataset *dataset, const struct judge_s
         /* Without a background a training takes less than beside one. */
         const struct stats_prediction *time = &state->like[LIKE_TIME].prediction;
         bool took_less = time->valid && time->excess < -fmax(took_less_share, time->sigma);
-        dataset_check(experiment, CHECK_BACKGROUND_LOAD, took_less ? CHECK_FAILED : CHECK_NOT_MADE, format,
-                      experiment->gpu.early_power_w.value, loaded, others);
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, took_less ? CHECK_FAILED : CHECK_NOT_MADE,
+                      format, experiment->gpu.early_power_w.value, loaded, others);
         if (took_less)
-            dataset_evidence(experiment, "background_late", format, experiment->gpu.early_power_w.value, loaded,
-                             others);
+            dataset_evidence(experiment, "background_late", format,
+                             experiment->gpu.early_power_w.value, loaded, others);
     }
 }
 
@@ -165,18 +177,21 @@ static void judge_one(const struct dataset *dataset, const struct judge_state *s
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct dataset_gpu *gpu = &experiment->gpu;
     if (!gpu->idle_share.valid || !gpu->power_mean_w.valid) {
-        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+                      "no trace of power and utilisation");
         return;
     }
     struct alone alone = find_alone(dataset, experiment, alone_items, alone_count);
-    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
+    if (gpu->utilisation_max_percent.valid &&
+        gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
         judge_idle_gpu(dataset, experiment, &alone);
         return;
     }
     if (states[index].at_rest)
         judge_rest_start(dataset, states, index, &alone);
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-                  "below 5 %% busy in %.3g %% of the samples, %.4g W on average; its effect is like its siblings' by "
+                  "below 5 %% busy in %.3g %% of the samples, %.4g W on average; its effect is "
+                  "like its siblings' by "
                   "like_time and like_energy",
                   100 * gpu->idle_share.value, gpu->power_mean_w.value);
 }

@@ -47,7 +47,8 @@ static struct reading value_of(const struct judge_state *state, int series)
     return (struct reading){series ? energy->excess - time->excess : time->excess, true};
 }
 
-static void split_at(const struct point *points, size_t count, size_t first, struct sides *kinds, size_t kind_count)
+static void split_at(const struct point *points, size_t count, size_t first, struct sides *kinds,
+                     size_t kind_count)
 {
     for (size_t k = 0; k < kind_count; k++)
         kinds[k].count[0] = kinds[k].count[1] = 0;
@@ -67,8 +68,8 @@ static bool is_apart(struct sides *kind)
             low[side] = fmin(low[side], *value);
             high[side] = fmax(high[side], *value);
         }
-    kind->apart =
-        stats_median(kind->values[1], kind->count[1]).value - stats_median(kind->values[0], kind->count[0]).value;
+    kind->apart = stats_median(kind->values[1], kind->count[1]).value -
+                  stats_median(kind->values[0], kind->count[0]).value;
     return fabs(kind->apart) >= LIMIT_UNLIKE && (low[1] > high[0] || low[0] > high[1]);
 }
 
@@ -100,7 +101,8 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count, bool m
         if (!is_apart(kind) || sum * kind->apart < 0)
             continue;
         double weight = 1 / (1 / (double)before + 1 / (double)after);
-        bool same = model && strcmp(model->repo, kind->like->repo) == 0 && strcmp(model->model, kind->like->model) == 0;
+        bool same = model && strcmp(model->repo, kind->like->repo) == 0 &&
+                    strcmp(model->model, kind->like->model) == 0;
         models += !same;
         model = kind->like;
         shown++;
@@ -113,16 +115,17 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count, bool m
         size_t smaller = before < after ? before : after;
         largest = smaller > largest ? smaller : largest;
     }
-    bool enough = models >= MODELS_LEAST && 2 * shown >= both && total[0] >= SIDE_LEAST && total[1] >= SIDE_LEAST &&
-                  largest >= KIND_LEAST;
+    bool enough = models >= MODELS_LEAST && 2 * shown >= both && total[0] >= SIDE_LEAST &&
+                  total[1] >= SIDE_LEAST && largest >= KIND_LEAST;
     if (missing ? shown == 0 : !enough)
         return (struct change){0};
     double error = sqrt(squares / df / weights);
-    return (struct change){true, 2 * special_t_cdf(-fabs(sum / weights) / error, df), sum / weights, 0, 0};
+    return (struct change){true, 2 * special_t_cdf(-fabs(sum / weights) / error, df), sum / weights,
+                           0, 0};
 }
 
-static struct change find_change(struct point *points, size_t count, struct sides *kinds, size_t kind_count,
-                                 const struct judge_state *states, bool missing)
+static struct change find_change(struct point *points, size_t count, struct sides *kinds,
+                                 size_t kind_count, const struct judge_state *states, bool missing)
 {
     struct change best = {.p = missing ? doubt : LIMIT_FALSE / (double)(SERIES * count + 1)};
     for (int series = 0; series < SERIES; series++) {
@@ -145,8 +148,9 @@ static struct change find_change(struct point *points, size_t count, struct side
 }
 
 /* Both sides, and what ran on one side only; but not kinds on both sides that did not change. */
-static void add_change(struct dataset *dataset, struct judge_state *states, const struct point *points, size_t count,
-                       const struct change *change, struct sides *kinds, size_t kind_count)
+static void add_change(struct dataset *dataset, struct judge_state *states,
+                       const struct point *points, size_t count, const struct change *change,
+                       struct sides *kinds, size_t kind_count)
 {
     char at[40];
     const struct dataset_experiment *after = &dataset->items[points[change->first].index];

@@ -14,14 +14,16 @@ static const double effect_free = 0.7, effect_little = 0.01, work_most = 1e12;
 enum { WORK_MOST = JUDGE_DESIGNS - 2, WORK_NONE = -1, WORK_ALL = -2 };
 
 /* What a step of a training computes hardly depends on these. */
-static const char *const little[] = {"learning_rate", "lr", "weight_decay", "momentum", "dropout", NULL};
+static const char *const little[] = {"learning_rate", "lr",      "weight_decay",
+                                     "momentum",      "dropout", NULL};
 
 /* Time and energy may be linear in these. */
-static const char *const work[] = {"kfold",      "k_fold",    "folds",        "num_folds",    "n_folds",
-                                   "max_iter",   "n_iter",    "iterations",   "iters",        "num_iterations",
-                                   "steps",      "max_steps", "num_steps",    "n_estimators", "num_train_epochs",
-                                   "train_size", "data_size", "dataset_size", "num_samples",  "n_samples",
-                                   NULL};
+static const char *const work[] = {
+    "kfold",      "k_fold",    "folds",        "num_folds",    "n_folds",
+    "max_iter",   "n_iter",    "iterations",   "iters",        "num_iterations",
+    "steps",      "max_steps", "num_steps",    "n_estimators", "num_train_epochs",
+    "train_size", "data_size", "dataset_size", "num_samples",  "n_samples",
+    NULL};
 
 /* The trainings and the names of what differs between them. */
 struct differences {
@@ -55,7 +57,8 @@ static bool same(const struct value *a, const struct value *b)
     if (a->kind == VALUE_TEXT)
         return strcmp(a->text, b->text) == 0;
     double left = number_of(a), right = number_of(b);
-    return (isnan(left) && isnan(right)) || fabs(left - right) <= 1e-9 * fmax(fabs(left), fabs(right));
+    return (isnan(left) && isnan(right)) ||
+           fabs(left - right) <= 1e-9 * fmax(fabs(left), fabs(right));
 }
 
 static const struct value *setting_of(const struct differences *of, size_t i, const char *name)
@@ -84,8 +87,8 @@ static void find_differences(struct differences *of)
     const struct dataset_experiment *last = NULL;
     for (size_t i = 0; i < of->count; i++) {
         const struct dataset_experiment *experiment = &of->dataset->items[of->items[i]];
-        bool known =
-            last && last->param_count == experiment->param_count && last->default_count == experiment->default_count;
+        bool known = last && last->param_count == experiment->param_count &&
+                     last->default_count == experiment->default_count;
         for (size_t p = 0; known && p < experiment->param_count; p++)
             known = strcmp(last->params[p].name, experiment->params[p].name) == 0;
         if (!known) {
@@ -99,7 +102,8 @@ static void find_differences(struct differences *of)
             strv_add(&of->names, *name);
     for (int epochs = 1; epochs >= 0; epochs--)
         EACH (name, of->names.items, of->names.count)
-            if ((epochs ? audit_is_epochs(*name) : audit_is_one_of(*name, work)) && of->work_count < WORK_MOST) {
+            if ((epochs ? audit_is_epochs(*name) : audit_is_one_of(*name, work)) &&
+                of->work_count < WORK_MOST) {
                 of->works[of->work_count++] = *name;
                 of->has_epochs |= epochs;
             }
@@ -143,7 +147,8 @@ static bool add_covariate(struct judge_design *design, const char *name, double 
 }
 
 /* Which have it, or the value of the first. */
-static bool add_level(const struct differences *of, struct judge_design *design, const char *name, bool blanks)
+static bool add_level(const struct differences *of, struct judge_design *design, const char *name,
+                      bool blanks)
 {
     double *column;
     const struct value *first = setting_of(of, 0, name);
@@ -186,7 +191,8 @@ static bool add_column(const struct differences *of, struct judge_design *design
 }
 
 /* False: it is not a number of units. */
-static bool multiply_units(const struct differences *of, struct judge_design *design, const char *name)
+static bool multiply_units(const struct differences *of, struct judge_design *design,
+                           const char *name)
 {
     struct column how = describe(of, name);
     if (!how.numbers || !how.positive || !isfinite(how.low) || how.high > log(work_most))
@@ -206,7 +212,8 @@ static bool multiply_units(const struct differences *of, struct judge_design *de
 /* which: of the works, or WORK_NONE or WORK_ALL. False: it is none. */
 static bool make_design(const struct differences *of, int which, struct judge_design *out)
 {
-    *out = (struct judge_design){.x = mem_array(of->count * STATS_FIT_COVARIATES + 1, sizeof *out->x)};
+    *out =
+        (struct judge_design){.x = mem_array(of->count * STATS_FIT_COVARIATES + 1, sizeof *out->x)};
     EACH (name, of->names.items, of->names.count) {
         bool is_unit = false;
         for (int w = 0; w < (int)of->work_count; w++)
@@ -221,7 +228,8 @@ static bool make_design(const struct differences *of, int which, struct judge_de
         }
     }
     for (size_t i = 0; i < of->count; i++) /* close up the rows */
-        memmove(out->x + i * out->covariates, out->x + i * STATS_FIT_COVARIATES, out->covariates * sizeof *out->x);
+        memmove(out->x + i * out->covariates, out->x + i * STATS_FIT_COVARIATES,
+                out->covariates * sizeof *out->x);
     return true;
 }
 
@@ -254,7 +262,8 @@ void judge_design_fini(struct judge_design *design)
     *design = (struct judge_design){0};
 }
 
-void judge_design_settings(const struct dataset *dataset, const size_t *items, size_t count, size_t *setting)
+void judge_design_settings(const struct dataset *dataset, const size_t *items, size_t count,
+                           size_t *setting)
 {
     struct differences of = {.dataset = dataset, .items = items, .count = count};
     find_differences(&of);

@@ -9,7 +9,8 @@ struct judge_design {
     double *x; /* count × covariates, each at most 1 in size */
     double prior[STATS_FIT_COVARIATES];
     size_t covariates;
-    double *units; /* of work, such as epochs: time and energy are linear in them; NULL: none differ */
+    /* of work, such as epochs: time and energy are linear in them; NULL: none differ */
+    double *units;
     const char *incomplete; /* why the trainings cannot be compared, or NULL */
 };
 

@@ -1,4 +1,5 @@
-/* What one training should have taken, by the others of its model in the same mode: time, GPU energy, CPU energy. */
+/* What one training should have taken, by the others of its model in the same mode: time, GPU
+ * energy, CPU energy. */
 #include "results/judge/judge_private.h"
 
 #include "base/mem.h"
@@ -12,17 +13,19 @@
 
 /* Two others at least. */
 enum { LIKE_LEAST = 3 };
-static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4,
-                    misfit_most = 0.2, misfit_better = 0.5;
+static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE},
+                    noise_df = 4, misfit_most = 0.2, misfit_better = 0.5;
 
-static struct reading figure_of(const struct dataset_experiment *experiment, enum like_figure figure)
+static struct reading figure_of(const struct dataset_experiment *experiment,
+                                enum like_figure figure)
 {
     return figure == LIKE_TIME         ? experiment->duration_s
            : figure == LIKE_GPU_ENERGY ? experiment->gpu.energy_j
                                        : experiment->cpu_j;
 }
 
-/* Of one kind: the same model in the same mode beside the same background, on one GPU as far as it is known. */
+/* Of one kind: the same model in the same mode beside the same background, on one GPU as far as it
+ * is known. */
 struct kind {
     const struct dataset *dataset;
     struct judge_state *states;
@@ -47,8 +50,8 @@ struct sample {
     size_t *of; /* members */
 };
 
-static void take_sample(const struct kind *kind, const struct judge_design *design, enum like_figure figure,
-                        struct sample *out)
+static void take_sample(const struct kind *kind, const struct judge_design *design,
+                        enum like_figure figure, struct sample *out)
 {
     size_t room = kind->count + 1, n = 0, used = 0;
     *out = (struct sample){.y = mem_array(room, sizeof(double)),
@@ -98,8 +101,10 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : ORDER(left->index, right->index);
 }
 
-/* Against those with the very same hyperparameters: a model that does not fit accuses no training. */
-static void compare_same(const struct kind *kind, const struct sample *sample, enum like_figure figure)
+/* Against those with the very same hyperparameters: a model that does not fit accuses no
+ * training. */
+static void compare_same(const struct kind *kind, const struct sample *sample,
+                         enum like_figure figure)
 {
     size_t count = sample->in.count;
     AUTO_FREE struct row *rows = mem_array(count + 1, sizeof *rows);
@@ -115,7 +120,8 @@ static void compare_same(const struct kind *kind, const struct sample *sample, e
                 logs[n++] = log(sample->y[rows[to].index]);
         double median = n ? stats_median(logs, n).value : 0;
         for (size_t i = from; n && i < to; i++) {
-            struct judge_figure *like = &kind->states[kind->items[sample->of[rows[i].index]]].like[figure];
+            struct judge_figure *like =
+                &kind->states[kind->items[sample->of[rows[i].index]]].like[figure];
             like->same = n - sample->use[rows[i].index];
             like->off = log(sample->y[rows[i].index]) - median;
         }
@@ -143,8 +149,10 @@ static void predict(const struct kind *kind, enum like_figure figure)
         take_sample(kind, &kind->designs[d], figure, &sample);
         AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
         if (sample.in.count)
-            stats_fit_predict(
-                &sample.in, (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
+            stats_fit_predict(&sample.in,
+                              (struct stats_noise){
+                                  noise_share[figure] * noise_share[figure] * noise_df, noise_df},
+                              out);
         double own = misfit(&sample, out);
         if (d == 0 || own < misfit_better * best) {
             best = own;
@@ -166,10 +174,12 @@ static void say_why(const struct kind *kind)
         for (int f = 0; f < LIKE_FIGURES; f++) {
             struct judge_figure *figure = &kind->states[*item].like[f];
             if (!figure->prediction.valid)
-                snprintf(figure->why, sizeof figure->why, "%s",
-                         kind->states[*item].lacking ? "files of it are not there"
-                         : kind->incomplete          ? kind->incomplete
-                                            : "fewer than two others of its kind are undisturbed and can be compared");
+                snprintf(
+                    figure->why, sizeof figure->why, "%s",
+                    kind->states[*item].lacking ? "files of it are not there"
+                    : kind->incomplete
+                        ? kind->incomplete
+                        : "fewer than two others of its kind are undisturbed and can be compared");
         }
 }
 
@@ -195,17 +205,19 @@ static void find_rows(const struct kind *kind)
 /* The key of a kind; background jobs count with their hyperparameters. */
 static char *key_of(const struct dataset_experiment *experiment, bool with_background)
 {
-    const char *lane = experiment->facts[FACT_GPU_MODEL], *limit = experiment->facts[FACT_POWER_LIMIT];
-    AUTO_FREE char *background = with_background && experiment->background_job
-                                     ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT)
-                                     : NULL;
-    return mem_printf("%s\n%s\n%d\n%zu\n%s\n%s\n%s", experiment->repo, experiment->model, experiment->parallel,
-                      lane ? 0 : experiment->folder + 1, lane ? lane : "", limit ? limit : "",
-                      background ? background : "");
+    const char *lane = experiment->facts[FACT_GPU_MODEL],
+               *limit = experiment->facts[FACT_POWER_LIMIT];
+    AUTO_FREE char *background =
+        with_background && experiment->background_job
+            ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT)
+            : NULL;
+    return mem_printf("%s\n%s\n%d\n%zu\n%s\n%s\n%s", experiment->repo, experiment->model,
+                      experiment->parallel, lane ? 0 : experiment->folder + 1, lane ? lane : "",
+                      limit ? limit : "", background ? background : "");
 }
 
-/* One that lacks files, or whose background nobody knows, may be what would speak against another: as long as it is not
- * known, nothing of its model is compared. */
+/* One that lacks files, or whose background nobody knows, may be what would speak against another:
+ * as long as it is not known, nothing of its model is compared. */
 static char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
                            const struct judge_state *states)
 {
@@ -214,7 +226,8 @@ static char *incomplete_of(const size_t *items, size_t count, const struct datas
         if (experiment->success && states[*item].lacking)
             return mem_printf("files of %.60s, of the same model, are not there", experiment->id);
         if (experiment->success && experiment->parallel && !experiment->background_job)
-            return mem_printf("which background ran beside %.60s, of the same model, is not known", experiment->id);
+            return mem_printf("which background ran beside %.60s, of the same model, is not known",
+                              experiment->id);
     }
     return NULL;
 }
@@ -246,9 +259,11 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
     }
     size_t count = audit_group_by(keys, dataset->count, &order, &groups);
     for (size_t g = 0, end; g < count; g = end) { /* the kinds of a model */
-        for (end = g + 1; end < count && strcmp(models[order[groups[end]]], models[order[groups[g]]]) == 0;)
+        for (end = g + 1;
+             end < count && strcmp(models[order[groups[end]]], models[order[groups[g]]]) == 0;)
             end++;
-        AUTO_FREE char *incomplete = incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
+        AUTO_FREE char *incomplete =
+            incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
         for (size_t k = g; k < end; k++)
             compare_kind(&(struct kind){.dataset = dataset,
                                         .states = states,

@@ -1,42 +1,55 @@
-/* judge_private: the parts of the judge. Each adds checks and evidence to experiments; judge.c calls them in order. */
+/* judge_private: the parts of the judge. Each adds checks and evidence to experiments; judge.c
+ * calls them in order. */
 #ifndef TARE_RESULTS_JUDGE_JUDGE_PRIVATE_H
 #define TARE_RESULTS_JUDGE_JUDGE_PRIVATE_H
 
 #include "results/judge/judge.h"
 #include "stats/fit.h"
 
-/* Every threshold of the judge; docs/explanation/appendix-verdicts.md gives the reason for each and what moves with it. A build for developers
- * scales them one by one (tests/verdicts/thresholds.py): -DJUDGE_SCALE(name)=... */
+/* Every threshold of the judge; docs/explanation/appendix-verdicts.md gives the reason for each and
+ * what moves with it. A build for developers scales them one by one (tests/verdicts/thresholds.py):
+ * -DJUDGE_SCALE(name)=... */
 #ifndef JUDGE_SCALE
 #define JUDGE_SCALE(name) 1
 #endif
-#define LIMIT_MORE            (0.08 * JUDGE_SCALE(MORE)) /* than its kind: time, GPU energy, CPU energy */
-#define LIMIT_LESS            (0.15 * JUDGE_SCALE(LESS))
-#define LIMIT_APART           (0.2 * JUDGE_SCALE(APART))            /* of its kind that is far off the rest */
-#define LIMIT_DEVIATIONS      (1.0 * JUDGE_SCALE(DEVIATIONS)) /* that are added to what it is off: the upper bound */
-#define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
-#define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
-#define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
-#define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
-#define LIMIT_WORKING_PERCENT (20.0 * JUDGE_SCALE(WORKING_PERCENT)) /* below it nobody is accused: a screen may do that */
-#define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))        /* that a screen may add to it */
-#define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
-#define LIMIT_UNCERTAIN       (0.05 * JUDGE_SCALE(UNCERTAIN))       /* of the energy, by a GPU that was awake before */
-#define LIMIT_REST            (0.35 * JUDGE_SCALE(REST)) /* of the highest power of the folder, at most, is a GPU at rest */
-#define LIMIT_WARMER_K        (6.0 * JUDGE_SCALE(WARMER_K)) /* at its start than the coolest start of the folder */
-#define LIMIT_HOT_C           (80.0 * JUDGE_SCALE(HOT_C))   /* where GPUs begin to lower their clocks */
-#define LIMIT_SHOWN           (0.05 * JUDGE_SCALE(SHOWN))   /* that a background adds to power or utilisation */
-#define LIMIT_FALL            (0.05 * JUDGE_SCALE(FALL))            /* of power in the first two seconds: something had just ended */
-#define LIMIT_ENDED           (0.05 * JUDGE_SCALE(ENDED))           /* of power that a parallel experiment loses for good */
-#define LIMIT_ENDED_SHARE     (0.1 * JUDGE_SCALE(ENDED_SHARE))      /* of the variance that this explains */
-#define LIMIT_ALIKE           (0.25 * JUDGE_SCALE(ALIKE))           /* two powers of one intruder */
-#define LIMIT_BETWEEN         (16.0 * JUDGE_SCALE(BETWEEN))         /* experiments between two busy starts */
-#define LIMIT_SAMPLED         (1 - 0.05 * JUDGE_SCALE(SAMPLED))     /* seconds sampled */
-#define LIMIT_HALF_WIDTH      (0.05 * JUDGE_SCALE(HALF_WIDTH))      /* of the energy computed anew */
-#define LIMIT_USEFUL          20.0                                  /* per cent: half-width of an energy */
-#define LIMIT_GAP_S           (5.0 * JUDGE_SCALE(GAP_S))
-#define LIMIT_SHORTEST_S      (5.0 * JUDGE_SCALE(SHORTEST_S))       /* a training */
-#define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))  /* off its kind, beside a step */
+#define LIMIT_MORE  (0.08 * JUDGE_SCALE(MORE)) /* than its kind: time, GPU energy, CPU energy */
+#define LIMIT_LESS  (0.15 * JUDGE_SCALE(LESS))
+#define LIMIT_APART (0.2 * JUDGE_SCALE(APART)) /* of its kind that is far off the rest */
+/* that are added to what it is off: the upper bound */
+#define LIMIT_DEVIATIONS (1.0 * JUDGE_SCALE(DEVIATIONS))
+#define LIMIT_UNLIKE     (0.10 * JUDGE_SCALE(UNLIKE)) /* less is not called unlike */
+#define LIMIT_FALSE      (0.001 * JUDGE_SCALE(FALSE)) /* chance of a false one in a folder */
+#define LIMIT_NOISE      (0.025 * JUDGE_SCALE(NOISE)) /* of a repeat, before there are data */
+/* utilisation that an idle GPU does not have */
+#define LIMIT_BUSY_PERCENT (5.0 * JUDGE_SCALE(BUSY_PERCENT))
+/* below it nobody is accused: a screen may do that */
+#define LIMIT_WORKING_PERCENT (20.0 * JUDGE_SCALE(WORKING_PERCENT))
+#define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))   /* that a screen may add to it */
+#define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE)) /* over the folder's idle power */
+/* of the energy, by a GPU that was awake before */
+#define LIMIT_UNCERTAIN (0.05 * JUDGE_SCALE(UNCERTAIN))
+/* of the highest power of the folder, at most, is a GPU at rest */
+#define LIMIT_REST (0.35 * JUDGE_SCALE(REST))
+/* at its start than the coolest start of the folder */
+#define LIMIT_WARMER_K (6.0 * JUDGE_SCALE(WARMER_K))
+#define LIMIT_HOT_C    (80.0 * JUDGE_SCALE(HOT_C)) /* where GPUs begin to lower their clocks */
+/* that a background adds to power or utilisation */
+#define LIMIT_SHOWN (0.05 * JUDGE_SCALE(SHOWN))
+/* of power in the first two seconds: something had just ended */
+#define LIMIT_FALL (0.05 * JUDGE_SCALE(FALL))
+/* of power that a parallel experiment loses for good */
+#define LIMIT_ENDED (0.05 * JUDGE_SCALE(ENDED))
+/* of the variance that this explains */
+#define LIMIT_ENDED_SHARE (0.1 * JUDGE_SCALE(ENDED_SHARE))
+#define LIMIT_ALIKE       (0.25 * JUDGE_SCALE(ALIKE))   /* two powers of one intruder */
+#define LIMIT_BETWEEN     (16.0 * JUDGE_SCALE(BETWEEN)) /* experiments between two busy starts */
+#define LIMIT_SAMPLED     (1 - 0.05 * JUDGE_SCALE(SAMPLED)) /* seconds sampled */
+#define LIMIT_HALF_WIDTH  (0.05 * JUDGE_SCALE(HALF_WIDTH))  /* of the energy computed anew */
+#define LIMIT_USEFUL      20.0                              /* per cent: half-width of an energy */
+#define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
+#define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
+/* off its kind, beside a step */
+#define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
 /* What a training is compared with the others of its kind by. */
 enum like_figure { LIKE_TIME, LIKE_GPU_ENERGY, LIKE_CPU_ENERGY, LIKE_FIGURES };
@@ -67,7 +80,8 @@ struct judge_state {
     struct judge_figure like[LIKE_FIGURES];
 };
 
-/* Whether the GPU was idle before each experiment began, by the idle level that the whole folder shows; sets busy. */
+/* Whether the GPU was idle before each experiment began, by the idle level that the whole folder
+ * shows; sets busy. */
 void judge_idle(struct dataset *dataset, struct judge_state *states);
 
 /* What each should have taken, by its kind: sets like. */

@@ -9,8 +9,9 @@
 
 /* docs/explanation/appendix-verdicts.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
-static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
-                    step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05, unused_power_share = 0.7;
+static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5,
+                    step_power_share = 0.25, step_power_least_w = 20, step_utilisation_points = 20,
+                    step_share = 0.05, unused_power_share = 0.7;
 static const struct reading none = {0};
 
 static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
@@ -31,15 +32,19 @@ static struct dataset_experiment *member(const struct kind *kind, size_t i)
     return &kind->dataset->items[kind->items[i]];
 }
 
-/* Experiments whose time, energy and power can be compared directly: what they depend on is the same, as far as it is
- * known. Where nobody knows the GPU, those of one folder alone. */
+/* Experiments whose time, energy and power can be compared directly: what they depend on is the
+ * same, as far as it is known. Where nobody knows the GPU, those of one folder alone. */
 static char *likeness_of(const struct dataset_experiment *experiment)
 {
-    const char *gpu = experiment->facts[FACT_GPU_MODEL], *limit = experiment->facts[FACT_POWER_LIMIT];
+    const char *gpu = experiment->facts[FACT_GPU_MODEL],
+               *limit = experiment->facts[FACT_POWER_LIMIT];
     AUTO_FREE char *params = audit_params_key(experiment, false);
     AUTO_FREE char *background =
-        experiment->background_job ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-    return mem_printf("%s\n%s\n%d\n%s\n%s\n%s\n%zu\n%s", experiment->repo, experiment->model, experiment->parallel,
+        experiment->background_job
+            ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT)
+            : NULL;
+    return mem_printf("%s\n%s\n%d\n%s\n%s\n%s\n%zu\n%s", experiment->repo, experiment->model,
+                      experiment->parallel,
                       background               ? background
                       : experiment->background ? experiment->background
                                                : "",
@@ -54,7 +59,8 @@ static struct reading duration_of(const struct dataset_experiment *experiment)
 static const struct {
     struct reading (*of)(const struct dataset_experiment *experiment);
     const char *name, *unit;
-} figures[] = {{dataset_power, "power", "W"}, {dataset_energy, "energy", "J"}, {duration_of, "duration", "s"}};
+} figures[] = {
+    {dataset_power, "power", "W"}, {dataset_energy, "energy", "J"}, {duration_of, "duration", "s"}};
 
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -65,15 +71,16 @@ struct values {
     size_t count;
 };
 
-static void take_values(struct dataset_experiment *const *list, const size_t *group, size_t count, size_t figure,
-                        struct values *out)
+static void take_values(struct dataset_experiment *const *list, const size_t *group, size_t count,
+                        size_t figure, struct values *out)
 {
     out->count = 0;
     EACH (item, group, count) {
         struct dataset_experiment *experiment = list[*item];
         struct reading value = figures[figure].of(experiment);
         /* A figure that is doubted already is no measure. */
-        bool doubted = figures[figure].of == duration_of && dataset_has_evidence(experiment, "duration_differs");
+        bool doubted = figures[figure].of == duration_of &&
+                       dataset_has_evidence(experiment, "duration_differs");
         if (!value.valid || doubted)
             continue;
         out->value[out->count] = value.value;
@@ -97,14 +104,15 @@ static void tell_outliers(const struct values *values, size_t figure, double alp
     for (size_t i = 0; i < values->count; i++)
         if (outlier[i] && fabs(values->value[i] - median) > far_share * fabs(median))
             dataset_evidence(values->who[i], "outlier",
-                             "%s of %.4g %s, where the median of %zu others with the same hyperparameters is %.4g %s",
-                             figures[figure].name, values->value[i], figures[figure].unit, n, median,
-                             figures[figure].unit);
+                             "%s of %.4g %s, where the median of %zu others with the same "
+                             "hyperparameters is %.4g %s",
+                             figures[figure].name, values->value[i], figures[figure].unit, n,
+                             median, figures[figure].unit);
 }
 
 /* Calls tell_outliers, or with alpha 0 only counts how often that will be. */
-static size_t each_group(struct dataset_experiment *const *list, const size_t *order, const size_t *groups,
-                         size_t count, double alpha)
+static size_t each_group(struct dataset_experiment *const *list, const size_t *order,
+                         const size_t *groups, size_t count, double alpha)
 {
     AUTO_FREE double *value = mem_array(groups[count] + 1, sizeof *value);
     AUTO_FREE struct dataset_experiment **who = mem_array(groups[count] + 1, sizeof *who);
@@ -128,9 +136,9 @@ static bool is_contaminated(const struct dataset_experiment *experiment)
     return false;
 }
 
-/* Only successes: a training that stopped early is no measure of one that did not; nor is one that something else is
- * known to have taken part in. However many comparisons there are, some clean one is named in one folder of two
- * hundred at most. */
+/* Only successes: a training that stopped early is no measure of one that did not; nor is one that
+ * something else is known to have taken part in. However many comparisons there are, some clean one
+ * is named in one folder of two hundred at most. */
 static void judge_outliers(struct dataset *dataset)
 {
     AUTO_FREE struct dataset_experiment **list = mem_array(dataset->count + 1, sizeof *list);
@@ -156,7 +164,8 @@ static bool matters(const struct dataset_step *step, bool power)
         return false;
     if (!power)
         return change >= step_utilisation_points;
-    return change >= step_power_least_w && change >= step_power_share * fmax(step->before, step->after);
+    return change >= step_power_least_w &&
+           change >= step_power_share * fmax(step->before, step->after);
 }
 
 static const struct dataset_step *step_of(const struct dataset_experiment *experiment, bool power)
@@ -165,11 +174,13 @@ static const struct dataset_step *step_of(const struct dataset_experiment *exper
 }
 
 /* A step that goes the same way and at least half as far is one that the training itself makes. */
-static bool has_such(const struct dataset_experiment *sibling, const struct dataset_step *step, bool power)
+static bool has_such(const struct dataset_experiment *sibling, const struct dataset_step *step,
+                     bool power)
 {
     const struct dataset_step *other = step_of(sibling, power);
     double change = step->after - step->before, others = other->after - other->before;
-    return other->found && other->explained >= 0.25 && change * others > 0 && fabs(others) >= 0.5 * fabs(change);
+    return other->found && other->explained >= 0.25 && change * others > 0 &&
+           fabs(others) >= 0.5 * fabs(change);
 }
 
 /* A run of its own recorded its checks when it ran. */
@@ -206,17 +217,19 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     if (others < OTHERS_LEAST)
         return false;
     if (!took_more(&kind->states[kind->items[index]]) && !has_own_checks(kind, index)) {
-        dataset_check(
-            experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
-            "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
-            "took more than them is not shown",
-            power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s), others);
+        dataset_check(experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
+                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of "
+                      "its %zu siblings; that it "
+                      "took more than them is not shown",
+                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%",
+                      fmax(0, step->at_s), others);
         return true;
     }
-    dataset_evidence(experiment, "load_step",
-                     "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings",
-                     power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s),
-                     others);
+    dataset_evidence(
+        experiment, "load_step",
+        "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings",
+        power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%",
+        fmax(0, step->at_s), others);
     dataset_evidence_at(experiment, (struct reading){fmax(0, step->at_s), true}, none);
     return true;
 }
@@ -227,7 +240,8 @@ static double fall_of(const struct dataset_experiment *experiment)
     return fall->found && fall->explained >= LIMIT_ENDED_SHARE / 2 ? fall->before - fall->after : 0;
 }
 
-/* The median of what those that are whole have; not valid where one lacks it, which might have had the most. */
+/* The median of what those that are whole have; not valid where one lacks it, which might have had
+ * the most. */
 static struct reading median_of(const struct kind *kind, size_t folder,
                                 struct reading (*of)(const struct dataset_experiment *))
 {
@@ -255,18 +269,19 @@ struct alone_figures {
     struct reading power, utilisation;
 };
 
-/* A background that ended, stood still or never began does so in all of its kind: no comparison among them shows it, only one with
- * trainings of its model alone. Those lack the power and utilisation that it adds, and do not lose power for good as it ends. */
-static void judge_ended(const struct kind *alone, const struct alone_figures *of_alone, const struct kind *kind,
-                        size_t index)
+/* A background that ended, stood still or never began does so in all of its kind: no comparison
+ * among them shows it, only one with trainings of its model alone. Those lack the power and
+ * utilisation that it adds, and do not lose power for good as it ends. */
+static void judge_ended(const struct kind *alone, const struct alone_figures *of_alone,
+                        const struct kind *kind, size_t index)
 {
     struct dataset_experiment *experiment = member(kind, index);
     const struct dataset_step *fall = &experiment->gpu.power_fall;
     struct reading power = of_alone->power, utilisation = of_alone->utilisation;
     if (!power.valid || !utilisation.valid) {
-        dataset_check(
-            experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-            "no trainings of its model alone show what its background adds: one that ended does so in all of its kind");
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+                      "no trainings of its model alone show what its background adds: one that "
+                      "ended does so in all of its kind");
         return;
     }
     /* On a GPU that was never busy judge_background compares time and CPU energy. */
@@ -275,17 +290,18 @@ static void judge_ended(const struct kind *alone, const struct alone_figures *of
         return;
     if (dataset_power(experiment).value <= (1 + LIMIT_SHOWN) * power.value &&
         mean_utilisation(experiment).value <= (1 + LIMIT_SHOWN) * utilisation.value)
-        dataset_check(
-            experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-            "%.4g W on average, where trainings of its model alone draw %.4g W: its background adds nothing that shows",
-            dataset_power(experiment).value, power.value);
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+                      "%.4g W on average, where trainings of its model alone draw %.4g W: its "
+                      "background adds nothing that shows",
+                      dataset_power(experiment).value, power.value);
     if (fall_of(experiment) < LIMIT_ENDED * fall->before || fall->explained < LIMIT_ENDED_SHARE)
         return;
     for (size_t i = 0; i < alone->count; i++)
         if (fall_of(member(alone, i)) >= 0.5 * fall_of(experiment))
             return;
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-                  "power fell from %.3g to %.3g W for good %.0f s after the start, as no training of its model alone "
+                  "power fell from %.3g to %.3g W for good %.0f s after the start, as no training "
+                  "of its model alone "
                   "does: its background "
                   "may have ended",
                   fall->before, fall->after, fmax(0, fall->at_s));
@@ -318,7 +334,8 @@ static void judge_lacking(const struct kind *kind, const char *metric)
     for (size_t i = 0; i < kind->count; i++)
         if (member(kind, i)->success && !dataset_metric(member(kind, i), metric).valid) {
             dataset_evidence(member(kind, i), "value_missing",
-                             "it succeeded without %s, which %zu of %zu siblings have", metric, with, successes);
+                             "it succeeded without %s, which %zu of %zu siblings have", metric,
+                             with, successes);
             dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
         }
 }
@@ -326,7 +343,8 @@ static void judge_lacking(const struct kind *kind, const char *metric)
 /* Shares and percentages, by their usual names. */
 static bool is_bounded(const char *name)
 {
-    static const char *const words[] = {"acc", "precision", "recall", "f1", "map", "rank", "auc", "mrr", "iou"};
+    static const char *const words[] = {"acc",  "precision", "recall", "f1", "map",
+                                        "rank", "auc",       "mrr",    "iou"};
     EACH_OF (word, words)
         if (strcasestr(name, *word))
             return true;
@@ -354,14 +372,17 @@ static void judge_range(const struct kind *kind, const char *metric)
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
                           "%s is %f: it diverged, or was not measured", metric, value.value);
         } else if (value.value > most || ((bounded || loss) && value.value < 0)) {
-            dataset_evidence(member(kind, i), "value_impossible", "perf_%s is %g, which %s", metric, value.value,
+            dataset_evidence(member(kind, i), "value_impossible", "perf_%s is %g, which %s", metric,
+                             value.value,
                              most == 1 && value.value <= 100 && value.value >= 0
                                  ? "is over 1, where its siblings' are shares"
                                  : "it cannot be");
             dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
-            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "%s is %g", metric, value.value);
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "%s is %g", metric,
+                          value.value);
         } else {
-            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_PASSED, "%s is %g", metric, value.value);
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_PASSED, "%s is %g", metric,
+                          value.value);
         }
     }
 }
@@ -381,25 +402,30 @@ static void judge_metrics(const struct kind *kind)
         any |= dataset_has_metric(member(kind, i));
     for (size_t i = 0; i < kind->count; i++)
         if (!dataset_has_metric(member(kind, i)) && !has_own_checks(kind, i))
-            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE,
+                          any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
                           any ? "it has no metric, and others of its model have"
                               : "no training of this model has a metric");
 }
 
-/* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have used it. */
+/* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have
+ * used it. */
 static void judge_use(const struct kind *kind)
 {
     size_t using = 0, unknown = 0;
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
-        using += most.valid && !kind->states[kind->items[i]].busy && most.value >= step_utilisation_points;
+        using += most.valid && !kind->states[kind->items[i]].busy &&
+                 most.value >= step_utilisation_points;
         unknown += !most.valid;
     }
-    /* What the others draw under load: one that draws as much was not idle, whatever its utilisation says. */
+    /* What the others draw under load: one that draws as much was not idle, whatever its
+     * utilisation says. */
     AUTO_FREE double *powers = mem_array(kind->count + 1, sizeof *powers);
     size_t n = 0;
     for (size_t i = 0; i < kind->count; i++) {
-        struct reading most = member(kind, i)->gpu.utilisation_max_percent, power = dataset_power(member(kind, i));
+        struct reading most = member(kind, i)->gpu.utilisation_max_percent,
+                       power = dataset_power(member(kind, i));
         if (most.valid && most.value >= step_utilisation_points && power.valid)
             powers[n++] = power.value;
     }
@@ -413,17 +439,20 @@ static void judge_use(const struct kind *kind)
         if (usual.valid && power.valid && power.value >= unused_power_share * usual.value) {
             if (!has_own_checks(kind, i))
                 dataset_check(member(kind, i), CHECK_DATA, CHECK_NOT_MADE,
-                              "it was never more than %g %% busy, but drew %.4g W, where its siblings drew %.4g W",
+                              "it was never more than %g %% busy, but drew %.4g W, where its "
+                              "siblings drew %.4g W",
                               most.value, power.value, usual.value);
             continue;
         }
         if (using * 4 >= kind->count * 3)
-            dataset_evidence(member(kind, i), "gpu_unused",
-                             "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
-                             using, kind->count);
+            dataset_evidence(
+                member(kind, i), "gpu_unused",
+                "it was never more than %g %% busy, where %zu of its %zu siblings used it",
+                most.value, using, kind->count);
         else if (!has_own_checks(kind, i))
             dataset_check(member(kind, i), CHECK_DATA, CHECK_NOT_MADE,
-                          "it was never more than %g %% busy, and whether its siblings were is not known of %zu of %zu",
+                          "it was never more than %g %% busy, and whether its siblings were is not "
+                          "known of %zu of %zu",
                           most.value, unknown, kind->count);
     }
 }

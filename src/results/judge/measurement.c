@@ -23,10 +23,12 @@ static enum sensors sensors_of(const char *quantity)
 }
 
 /* By how much a read-out may be off, as a share. */
-static bool read_share(const struct dataset_experiment *experiment, enum sensors sensors, double *out)
+static bool read_share(const struct dataset_experiment *experiment, enum sensors sensors,
+                       double *out)
 {
     struct reading energy = sensors == SENSORS_GPU ? experiment->gpu.energy_j : experiment->cpu_j;
-    struct reading half = sensors == SENSORS_GPU ? experiment->gpu.half_width_j : experiment->cpu_half_width_j;
+    struct reading half =
+        sensors == SENSORS_GPU ? experiment->gpu.half_width_j : experiment->cpu_half_width_j;
     if (!energy.valid || !half.valid || !(energy.value > 0) || !isfinite(half.value))
         return false;
     *out = half.value / HALF_WIDTH_DEVIATIONS / energy.value;
@@ -56,9 +58,10 @@ static void add_weight(struct weights *weights, const char *id, double share, do
     MEM_ADD(weights->items, weights->count) = (struct weight){id, share, bound};
 }
 
-/* The packages of a node are one sensor here: all that is measured on it is measured by all of them. */
-static void add_experiment(struct weights *weights, const struct dataset_experiment *experiment, enum sensors sensors,
-                           double weight)
+/* The packages of a node are one sensor here: all that is measured on it is measured by all of
+ * them. */
+static void add_experiment(struct weights *weights, const struct dataset_experiment *experiment,
+                           enum sensors sensors, double weight)
 {
     double sum_j = 0;
     if (sensors == SENSORS_CPU && experiment->facts[FACT_NODE]) {
@@ -69,7 +72,8 @@ static void add_experiment(struct weights *weights, const struct dataset_experim
         sum_j += experiment->boards[i].energy_j;
     weights->placed &= sum_j > 0;
     for (size_t i = 0; sum_j > 0 && i < experiment->board_count; i++)
-        add_weight(weights, experiment->boards[i].uuid, weight * experiment->boards[i].energy_j / sum_j,
+        add_weight(weights, experiment->boards[i].uuid,
+                   weight * experiment->boards[i].energy_j / sum_j,
                    experiment->boards[i].gain_bound);
 }
 
@@ -94,8 +98,8 @@ static void sum_up(struct weights *weights, bool alike, struct measurement *out)
     out->half_width = (struct reading){HALF_WIDTH_DEVIATIONS * out->u_read, out->valid};
 }
 
-void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items, size_t count,
-                         struct measurement *out)
+void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items,
+                         size_t count, struct measurement *out)
 {
     enum sensors sensors = sensors_of(quantity);
     struct weights weights = {.placed = true};
@@ -116,8 +120,9 @@ struct cell {
     double count[2];
 };
 
-void measurement_of_ratio(const struct dataset *dataset, const char *quantity, const struct measurement_row *rows,
-                          size_t count, size_t strata, struct measurement *out)
+void measurement_of_ratio(const struct dataset *dataset, const char *quantity,
+                          const struct measurement_row *rows, size_t count, size_t strata,
+                          struct measurement *out)
 {
     enum sensors sensors = sensors_of(quantity);
     struct weights weights = {.placed = true};
@@ -136,7 +141,8 @@ void measurement_of_ratio(const struct dataset *dataset, const char *quantity, c
         double share = 0, other = cell->count[!rows[i].is_b];
         if (!(other > 0))
             continue;
-        double weight = other / (cell->count[0] + cell->count[1]) / whole; /* of the stratum, over those of its side */
+        /* of the stratum, over those of its side */
+        double weight = other / (cell->count[0] + cell->count[1]) / whole;
         out->valid = read_share(experiment, sensors, &share);
         read[rows[i].is_b] += weight * share;
         add_experiment(&weights, experiment, sensors, rows[i].is_b ? weight : -weight);
@@ -145,24 +151,34 @@ void measurement_of_ratio(const struct dataset *dataset, const char *quantity, c
     sum_up(&weights, false, out);
 }
 
-struct stats_interval measurement_interval(const struct measurement *measurement, const struct stats_effect *effect)
+struct stats_interval measurement_interval(const struct measurement *measurement,
+                                           const struct stats_effect *effect)
 {
     struct stats_interval none = {.method = STATS_NONE};
     struct budget budget = {0};
     if (!measurement->valid || !measurement->u_gain.valid || !effect->valid || !effect->has_error)
         return none;
-    budget_add(&budget, (struct budget_component){
-                            .type = BUDGET_A, .known = true, .u = effect->error, .sensitivity = 1, .df = effect->df});
-    budget_add(&budget,
-               (struct budget_component){
-                   .type = BUDGET_B, .known = true, .u = measurement->u_read, .sensitivity = 1, .df = INFINITY});
-    budget_add(&budget,
-               (struct budget_component){
-                   .type = BUDGET_B, .known = true, .u = measurement->u_gain.value, .sensitivity = 1, .df = INFINITY});
-    /* What is exact raises the degrees of freedom, which can outweigh what it adds: more uncertainty, a narrower interval. */
+    budget_add(&budget, (struct budget_component){.type = BUDGET_A,
+                                                  .known = true,
+                                                  .u = effect->error,
+                                                  .sensitivity = 1,
+                                                  .df = effect->df});
+    budget_add(&budget, (struct budget_component){.type = BUDGET_B,
+                                                  .known = true,
+                                                  .u = measurement->u_read,
+                                                  .sensitivity = 1,
+                                                  .df = INFINITY});
+    budget_add(&budget, (struct budget_component){.type = BUDGET_B,
+                                                  .known = true,
+                                                  .u = measurement->u_gain.value,
+                                                  .sensitivity = 1,
+                                                  .df = INFINITY});
+    /* What is exact raises the degrees of freedom, which can outweigh what it adds: more
+     * uncertainty, a narrower interval. */
     double half = fmax(budget_combine(&budget, STATS_CONFIDENCE).expanded,
                        fmax(log(effect->interval.high) - effect->log_ratio, 0));
-    return (struct stats_interval){exp(effect->log_ratio - half), exp(effect->log_ratio + half), STATS_T};
+    return (struct stats_interval){exp(effect->log_ratio - half), exp(effect->log_ratio + half),
+                                   STATS_T};
 }
 
 struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
@@ -171,8 +187,8 @@ struct stats_interval measurement_mean_interval(const struct measurement *measur
     double half = measurement->half_width.value * fabs(mean);
     if (!measurement->valid || sampling->method == STATS_NONE)
         return (struct stats_interval){.method = STATS_NONE};
-    return (struct stats_interval){mean - hypot(mean - sampling->low, half), mean + hypot(sampling->high - mean, half),
-                                   sampling->method};
+    return (struct stats_interval){mean - hypot(mean - sampling->low, half),
+                                   mean + hypot(sampling->high - mean, half), sampling->method};
 }
 
 json_t *measurement_json(const struct measurement *measurement, bool ratio)

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes all experiments that have ended below folder, which is made, and gives their number. The same
- * dataset gives the same files again. A folder with other files in it, or with another run of the same
- * name, is refused unless forced. No link in it is followed. */
+/* Writes all experiments that have ended below folder, which is made, and gives their number. The
+ * same dataset gives the same files again. A folder with other files in it, or with another run of
+ * the same name, is refused unless forced. No link in it is followed. */
 bool mlflow_write(const struct dataset *dataset, const char *folder, bool force, size_t *written,
                   struct err *err);
 

@@ -1,6 +1,7 @@
-/* An MLflow file store: a folder for each run, in it one for each experiment, in it a file for each parameter, metric and
- * tag. What MLflow calls an experiment is a run here, and what it calls a run is an experiment. The layout is that of
- * mlflow/store/tracking/file_store.py, names and lengths those of mlflow/utils/validation.py (MLflow 1.0 to 3). */
+/* An MLflow file store: a folder for each run, in it one for each experiment, in it a file for each
+ * parameter, metric and tag. What MLflow calls an experiment is a run here, and what it calls a run
+ * is an experiment. The layout is that of mlflow/store/tracking/file_store.py, names and lengths
+ * those of mlflow/utils/validation.py (MLflow 1.0 to 3). */
 #include "results/judge/mlflow_item.h"
 
 #include "base/cleanup.h"
@@ -27,8 +28,9 @@ static bool is_letter(uint32_t code)
 {
     static const struct {
         uint32_t from, to;
-    } letters[] = {{0xc0, 0xd6},   {0xd8, 0xf6},     {0xf8, 0x24f},    {0x391, 0x3a1},   {0x3a3, 0x3f5},
-                   {0x400, 0x481}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
+    } letters[] = {{0xc0, 0xd6},     {0xd8, 0xf6},    {0xf8, 0x24f},    {0x391, 0x3a1},
+                   {0x3a3, 0x3f5},   {0x400, 0x481},  {0x3041, 0x3096}, {0x30a1, 0x30fa},
+                   {0x4e00, 0x9fff}, {0xac00, 0xd7a3}};
     EACH_OF (letter, letters)
         if (code >= letter->from && code <= letter->to)
             return true;
@@ -44,8 +46,8 @@ char *mlflow_name(const char *name)
     while (used < length) {
         struct utf8_step step = utf8_step(name + used, length - used);
         bool last = used + step.length == length;
-        bool kept = is_letter(step.code) || step.code == '_' || step.code == '-' || (step.code == '.' && used > 0) ||
-                    (step.code == ' ' && used > 0 && !last);
+        bool kept = is_letter(step.code) || step.code == '_' || step.code == '-' ||
+                    (step.code == '.' && used > 0) || (step.code == ' ' && used > 0 && !last);
         if (out.length + step.length > NAME_MAX_BYTES) {
             changed = true;
             break;
@@ -80,7 +82,8 @@ static struct ids find_ids(const struct mlflow_item *item)
     memcpy(ids.run, hex, RUN_ID_DIGITS);
     ids.run[RUN_ID_DIGITS] = '\0';
     memcpy(first, item->run->key, 15);
-    uint64_t number = UINT64_C(100000000000000000) + strtoull(first, NULL, 16) % UINT64_C(900000000000000000);
+    uint64_t number =
+        UINT64_C(100000000000000000) + strtoull(first, NULL, 16) % UINT64_C(900000000000000000);
     snprintf(ids.experiment, sizeof ids.experiment, "%" PRIu64, number);
     return ids;
 }
@@ -113,7 +116,8 @@ static char *artifacts_of(int dir, const struct ids *ids, bool run)
     AUTO_TEXT struct text out = {0};
     text_add(&out, "file://");
     for (const char *at = path ? path : "/"; *at; at++) {
-        bool plain = (*at >= '0' && *at <= '9') || ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z') || strchr("/-._~", *at);
+        bool plain = (*at >= '0' && *at <= '9') || ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z') ||
+                     strchr("/-._~", *at);
         if (plain)
             text_add_char(&out, *at);
         else
@@ -125,8 +129,8 @@ static char *artifacts_of(int dir, const struct ids *ids, bool run)
     return text_take(&out);
 }
 
-static bool write_experiment_meta(int dir, int folder, const struct mlflow_item *item, const struct ids *ids,
-                                  struct err *err)
+static bool write_experiment_meta(int dir, int folder, const struct mlflow_item *item,
+                                  const struct ids *ids, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *artifacts = artifacts_of(dir, ids, false);
@@ -148,7 +152,8 @@ static int status_of(const struct mlflow_item *item)
     return own ? STATUS_KILLED : STATUS_FINISHED; /* the study does not always say */
 }
 
-static bool write_run_meta(int dir, int folder, const struct mlflow_item *item, const struct ids *ids, struct err *err)
+static bool write_run_meta(int dir, int folder, const struct mlflow_item *item,
+                           const struct ids *ids, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *artifacts = artifacts_of(dir, ids, true);

@@ -39,8 +39,8 @@ struct mlflow_item {
 bool mlflow_item_write(int dir, const struct mlflow_item *item, struct err *err);
 
 /* A name of letters, digits, blanks and _.- that does not begin with a dot: fit for a file and for
- * MLflow. A name that had to be changed ends with a hash of the original, so that two names stay two.
- * Fresh. */
+ * MLflow. A name that had to be changed ends with a hash of the original, so that two names stay
+ * two. Fresh. */
 char *mlflow_name(const char *name);
 
 #endif

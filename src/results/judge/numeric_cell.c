@@ -23,8 +23,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Digits with at most one point and nothing else: both mantissa and power of ten are exact, so one division rounds
- * once, and correctly. False: something else, or too long for it. */
+/* Digits with at most one point and nothing else: both mantissa and power of ten are exact, so one
+ * division rounds once, and correctly. False: something else, or too long for it. */
 static inline bool read_plain(const char *at, const char *end, double *out)
 {
     bool negative = at < end && *at == '-';
@@ -76,7 +76,8 @@ static bool is_absent(const char *at, const char *end)
     return false;
 }
 
-/* Groups of three digits behind the first comma: "1,234,567.8". Copies without the commas; 0: not so. */
+/* Groups of three digits behind the first comma: "1,234,567.8". Copies without the commas; 0: not
+ * so. */
 static size_t without_commas(const char *at, const char *end, char out[LONGEST])
 {
     size_t length = 0;
@@ -228,7 +229,8 @@ unsigned numeric_decimals(double value, unsigned least)
 {
     /* Far less than the next decimal would be, far more than a binary fraction is off. */
     static const double near = 1e-5;
-    while (least < MOST_DECIMALS && fabs(value * powers[least] - nearbyint(value * powers[least])) > near)
+    while (least < MOST_DECIMALS &&
+           fabs(value * powers[least] - nearbyint(value * powers[least])) > near)
         least++;
     return least;
 }

@@ -16,14 +16,16 @@
 
 enum { MACHINE_MAX_BYTES = 16 << 20, MACHINES_MAX = 100000 };
 
-/* What the folder knows of its machines: one machine.json for each session, the newest without a number. */
+/* What the folder knows of its machines: one machine.json for each session, the newest without a
+ * number. */
 static json_t *read_machines(const char *run_dir)
 {
     struct err ignored;
     json_t *machines = json_array();
     AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int number = 0; dir >= 0 && number < MACHINES_MAX; number++) {
-        AUTO_FREE char *name = number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
+        AUTO_FREE char *name =
+            number ? mem_printf("machine.%d.json", number) : mem_strdup("machine.json");
         AUTO_TEXT struct text text = {0};
         AUTO(json_doc_fini) struct json_doc doc = {0};
         if (!fs_read_at(dir, name, MACHINE_MAX_BYTES, &text, &ignored) ||
@@ -34,7 +36,8 @@ static json_t *read_machines(const char *run_dir)
     return machines;
 }
 
-/* That of the session's host and boot: a session that changed nothing of them met the same machine. */
+/* That of the session's host and boot: a session that changed nothing of them met the same
+ * machine. */
 static const json_t *machine_of(const struct facts_item *item, const json_t *machines)
 {
     size_t i;
@@ -54,7 +57,8 @@ static bool is_hash(const char *text)
     return (length == 40 || length == 64) && !text[length];
 }
 
-/* From which state of its repository an experiment ran: which session it ran in is not written down, so all must say the same. */
+/* From which state of its repository an experiment ran: which session it ran in is not written
+ * down, so all must say the same. */
 static void take_commit(struct dataset_experiment *experiment, const json_t *machines)
 {
     for (size_t i = 0; i < json_array_size(machines); i++) {
@@ -62,15 +66,16 @@ static void take_commit(struct dataset_experiment *experiment, const json_t *mac
         json_t *repository;
         const char *commit = NULL;
         bool changed = false;
-        json_array_foreach(json_object_get(json_array_get(machines, i), "repositories"), k, repository)
+        json_array_foreach(json_object_get(json_array_get(machines, i), "repositories"), k,
+                           repository)
         {
             if (!json_says(repository, "name", experiment->repo))
                 continue;
             commit = json_get_text(repository, "commit");
             changed = json_is_true(json_object_get(repository, "dirty"));
         }
-        if (!is_hash(commit) ||
-            (i > 0 && (strcmp(commit, experiment->commit) != 0 || changed != experiment->commit_changed))) {
+        if (!is_hash(commit) || (i > 0 && (strcmp(commit, experiment->commit) != 0 ||
+                                           changed != experiment->commit_changed))) {
             free(steal_ptr(experiment->commit));
             return;
         }
@@ -99,13 +104,15 @@ static const char *model_of(const json_t *board, const json_t *machine)
     const char *model = json_get_text(board, "model"), *uuid = json_get_text(board, "uuid");
     size_t i;
     json_t *gpu;
-    json_array_foreach(json_object_get(machine, "gpus"), i, gpu) if (!model && json_says(gpu, "uuid", uuid)) model =
+    json_array_foreach(json_object_get(machine, "gpus"), i,
+                       gpu) if (!model && json_says(gpu, "uuid", uuid)) model =
         json_get_text(gpu, "model");
     return model;
 }
 
 /* "700 W"; "1980/3201 MHz"; NULL: not all of it is known. */
-static char *numbers_of(const json_t *board, const char *first, const char *second, const char *unit)
+static char *numbers_of(const json_t *board, const char *first, const char *second,
+                        const char *unit)
 {
     double a, b;
     if (!json_get_number(board, first, &a) || (second && !json_get_number(board, second, &b)))
@@ -148,7 +155,8 @@ static char *fact_of_all(const json_t *boards, const json_t *machine, enum datas
     return values.count ? strv_join(&values, " and ") : NULL;
 }
 
-/* "gpu07 GPU 2 (GPU-73fe8c24)": where each task sees its GPU as the first, the UUID tells them apart. */
+/* "gpu07 GPU 2 (GPU-73fe8c24)": where each task sees its GPU as the first, the UUID tells them
+ * apart. */
 static char *lane_of(const struct facts_item *item, const json_t *boards)
 {
     AUTO_STRV struct strv names = {0};
@@ -157,10 +165,13 @@ static char *lane_of(const struct facts_item *item, const json_t *boards)
     json_array_foreach(boards, i, board)
     {
         const char *label = json_get_text(board, "device"), *uuid = json_get_text(board, "uuid");
-        strv_add_owned(&names, mem_printf("%s (%.12s)", label ? label : "GPU", uuid ? uuid : "no UUID"));
+        strv_add_owned(&names,
+                       mem_printf("%s (%.12s)", label ? label : "GPU", uuid ? uuid : "no UUID"));
     }
     AUTO_FREE char *gpus = strv_join(&names, ", ");
-    return names.count ? mem_printf("%s%s%s", item->host ? item->host : "", item->host ? " " : "", gpus) : NULL;
+    return names.count
+               ? mem_printf("%s%s%s", item->host ? item->host : "", item->host ? " " : "", gpus)
+               : NULL;
 }
 
 /* All of them or none: of one without an energy or a UUID nobody can say how much it counts. */
@@ -171,8 +182,8 @@ static void take_measured(struct dataset_experiment *experiment, const json_t *b
     json_array_foreach(boards, i, board)
     {
         double energy_j;
-        if (!json_get_text(board, "uuid") || !json_get_number(board, "joules", &energy_j) || !(energy_j >= 0) ||
-            !isfinite(energy_j))
+        if (!json_get_text(board, "uuid") || !json_get_number(board, "joules", &energy_j) ||
+            !(energy_j >= 0) || !isfinite(energy_j))
             return;
     }
     experiment->boards = mem_array(count + 1, sizeof *experiment->boards);
@@ -181,16 +192,17 @@ static void take_measured(struct dataset_experiment *experiment, const json_t *b
         struct dataset_board *out = &experiment->boards[experiment->board_count++];
         out->uuid = mem_strdup(json_get_text(board, "uuid"));
         json_get_number(board, "joules", &out->energy_j);
-        out->half_width_j.valid = json_get_number(board, "half_width_j", &out->half_width_j.value) &&
-                                  isfinite(out->half_width_j.value) && out->half_width_j.value >= 0;
+        out->half_width_j.valid =
+            json_get_number(board, "half_width_j", &out->half_width_j.value) &&
+            isfinite(out->half_width_j.value) && out->half_width_j.value >= 0;
         if (!json_get_number(board, "gain_bound", &out->gain_bound) || !(out->gain_bound > 0) ||
             !isfinite(out->gain_bound))
             out->gain_bound = 0;
     }
 }
 
-static void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item, const json_t *energy,
-                           const json_t *machines)
+static void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item,
+                           const json_t *energy, const json_t *machines)
 {
     const json_t *machine = machine_of(item, machines);
     json_t *boards = json_array(), *device; /* of the attempt whose figures these are */
@@ -210,9 +222,9 @@ static void own_facts_take(struct dataset_experiment *experiment, const struct f
     json_decref(boards);
 }
 
-#define GPU(key, member)                                                                                               \
-    {                                                                                                                  \
-        key, offsetof(struct dataset_gpu, member)                                                                      \
+#define GPU(key, member)                          \
+    {                                             \
+        key, offsetof(struct dataset_gpu, member) \
     }
 #define SAME(member) GPU(#member, member)
 static const struct {
@@ -231,11 +243,13 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
     gpu->source = "meter";
     gpu->window_from = "meter";
     EACH_OF (figure, figures)
-        *(struct reading *)(void *)((char *)gpu + figure->at) = json_get_reading(block, figure->key);
+        *(struct reading *)(void *)((char *)gpu + figure->at) =
+            json_get_reading(block, figure->key);
     for (size_t i = 0; i < GPU_FIGURE_COUNT; i++)
         gpu->figures[i] = json_get_reading(block, gpu_figures[i].key);
     gpu->window_s = experiment->duration_s;
-    if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid && gpu->window_s.value > 0)
+    if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid &&
+        gpu->window_s.value > 0)
         gpu->power_mean_w = (struct reading){gpu->energy_j.value / gpu->window_s.value, true};
 }
 
@@ -260,8 +274,8 @@ static json_t *background_of(const struct plan_job *job)
     json_t *params = json_object();
     EACH (param, job->params, job->param_count)
         json_object_set_new(params, param->name, value_to_json(&param->value));
-    return json_pack("{s:o, s:o, s:o}", "repo", json_text_or_null(job->repo), "model", json_text_or_null(job->model),
-                     "hyperparameters", params);
+    return json_pack("{s:o, s:o, s:o}", "repo", json_text_or_null(job->repo), "model",
+                     json_text_or_null(job->model), "hyperparameters", params);
 }
 
 static void take_job(struct dataset_experiment *experiment, const struct plan_experiment *planned)
@@ -272,7 +286,8 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
     experiment->parallel = planned->parallel;
     experiment->mode = mode_name(job->mode);
     if (planned->parallel) {
-        experiment->background = mem_printf("%s %s", planned->background->repo, planned->background->model);
+        experiment->background =
+            mem_printf("%s %s", planned->background->repo, planned->background->model);
         experiment->background_job = background_of(planned->background);
         experiment->start_after_s = planned->start_after_s;
     }
@@ -281,17 +296,19 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
 }
 
 /* job: what the registry said of a metric's goal when the run was planned. */
-static void take_item(struct dataset_experiment *experiment, const struct plan_job *job, const struct result *result,
-                      const struct facts_item *item, const json_t *energy)
+static void take_item(struct dataset_experiment *experiment, const struct plan_job *job,
+                      const struct result *result, const struct facts_item *item,
+                      const json_t *energy)
 {
-    bool ended =
-        result->state == STATE_DONE && (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
+    bool ended = result->state == STATE_DONE &&
+                 (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
     experiment->id = mem_strdup(result->id);
     experiment->has_success = experiment->judged = ended;
     experiment->success = result->outcome == OUTCOME_SUCCEEDED;
     experiment->unwatched = experiment->success && result->verdict == VERDICT_NONE;
     experiment->has_end = result->ended_realtime_ns > 0;
-    experiment->end_local_ns = experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
+    experiment->end_local_ns =
+        experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
     experiment->has_utc_offset = experiment->has_end && result->has_utc_offset;
     experiment->utc_offset_s = result->utc_offset_s;
     experiment->attempt = item->attempt;
@@ -347,11 +364,12 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         struct dataset_experiment *experiment = dataset_add(dataset);
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
-        json_t *energy = facts.items[i].energy
-                             ? json_load_bounded(facts.items[i].energy, strlen(facts.items[i].energy), 0, NULL)
-                             : NULL;
-        take_item(experiment, &facts.results.plan.experiments[i].foreground, &facts.results.items[i], &facts.items[i],
-                  energy);
+        json_t *energy =
+            facts.items[i].energy
+                ? json_load_bounded(facts.items[i].energy, strlen(facts.items[i].energy), 0, NULL)
+                : NULL;
+        take_item(experiment, &facts.results.plan.experiments[i].foreground,
+                  &facts.results.items[i], &facts.items[i], energy);
         take_commit(experiment, machines);
         own_facts_take(experiment, &facts.items[i], energy, machines);
         json_decref(energy);

@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const char *const of_gpus[] = {"gpu_energy_j", "gpu_power_w", "duration_s", NULL};
-static const char *const of_all[] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j", NULL};
+static const char *const of_all[] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j",
+                                     NULL};
 static const char *const of_hosts[] = {"duration_s", "cpu_energy_j", NULL};
 
 static const struct {
@@ -51,8 +52,8 @@ static int compare_groups(const void *a, const void *b)
     return strverscmp(left->value, right->value);
 }
 
-void places_group_by(const struct dataset *dataset, const size_t *items, size_t count, enum dataset_fact fact,
-                     struct places_group **groups, size_t *group_count)
+void places_group_by(const struct dataset *dataset, const size_t *items, size_t count,
+                     enum dataset_fact fact, struct places_group **groups, size_t *group_count)
 {
     size_t found = 0;
     struct places_group *all = NULL;
@@ -124,8 +125,8 @@ static json_t *group_json(const struct dataset *dataset, const struct places_gro
     json_t *ids = json_array();
     EACH (item, group->items, group->count)
         json_array_append_new(ids, json_text_or_null(dataset->items[*item].id));
-    return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count,
-                     "experiments", ids);
+    return json_pack("{s:o, s:I, s:o}", "value", json_text_or_null(group->value), "n",
+                     (json_int_t)group->count, "experiments", ids);
 }
 
 json_t *places_json(const struct dataset *dataset, const struct places *places)
@@ -137,11 +138,13 @@ json_t *places_json(const struct dataset *dataset, const struct places *places)
             json_array_append_new(figures, json_string(*figure));
         EACH (group, difference->groups, difference->count)
             json_array_append_new(groups, group_json(dataset, group));
-        json_array_append_new(out, json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
-                                             json_text_or_null(dataset->folders[difference->folder].path), "fact",
-                                             places_fact_name(difference->fact), "weight",
-                                             evidence_weight_name(places_weight(difference->fact)), "figures", figures,
-                                             "groups", groups, "not_known", (json_int_t)difference->unknown));
+        json_array_append_new(
+            out,
+            json_pack("{s:o, s:s, s:s, s:o, s:o, s:I}", "folder",
+                      json_text_or_null(dataset->folders[difference->folder].path), "fact",
+                      places_fact_name(difference->fact), "weight",
+                      evidence_weight_name(places_weight(difference->fact)), "figures", figures,
+                      "groups", groups, "not_known", (json_int_t)difference->unknown));
     }
     return out;
 }
@@ -168,7 +171,8 @@ static void take_side(const struct comparison *comparison, size_t which, enum da
     for (size_t i = 0; i < side->count; i++)
         if (side->stratum[i] != SIZE_MAX)
             items[count++] = side->items[i];
-    places_group_by(&comparison->dataset, items, count, fact, &out->groups[which], &out->counts[which]);
+    places_group_by(&comparison->dataset, items, count, fact, &out->groups[which],
+                    &out->counts[which]);
 }
 
 static double share_of(const struct comparison_place *place, size_t side, const char *value)
@@ -202,7 +206,8 @@ static void free_groups(struct comparison_place *place)
         places_groups_fini(place->groups[side], place->counts[side]);
 }
 
-static void look_at_sides(const struct comparison *comparison, enum dataset_fact fact, struct comparison_places *out)
+static void look_at_sides(const struct comparison *comparison, enum dataset_fact fact,
+                          struct comparison_places *out)
 {
     struct comparison_place place = {.fact = fact};
     take_side(comparison, 0, fact, &place);
@@ -220,7 +225,8 @@ void comparison_places_find(const struct comparison *comparison, struct comparis
     *out = (struct comparison_places){0};
     for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)
         look_at_sides(comparison, fact, out);
-    /* Two folders are two runs, which may have been alone on a lane each; within one the lanes tell. */
+    /* Two folders are two runs, which may have been alone on a lane each; within one the lanes
+     * tell. */
     look_at_sides(comparison, FACT_NODE, out);
     if (out->count == 0 || out->items[out->count - 1].fact != FACT_NODE)
         look_at_sides(comparison, FACT_LANE, out);
@@ -238,8 +244,8 @@ static json_t *side_json(const struct comparison_place *place, size_t side)
     json_t *out = json_array();
     for (size_t i = 0; i < place->counts[side]; i++) {
         const struct places_group *group = &place->groups[side][i];
-        json_array_append_new(
-            out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value), "n", (json_int_t)group->count));
+        json_array_append_new(out, json_pack("{s:o, s:I}", "value", json_text_or_null(group->value),
+                                             "n", (json_int_t)group->count));
     }
     return out;
 }
@@ -250,10 +256,11 @@ json_t *comparison_places_json(const struct comparison *comparison)
     json_t *out = json_array();
     comparison_places_find(comparison, &places);
     EACH (place, places.items, places.count)
-        json_array_append_new(out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact),
-                                             "weight", evidence_weight_name(places_weight(place->fact)), "apart",
-                                             json_finite(place->apart), "confounded", place->confounded, "a",
-                                             side_json(place, 0), "b", side_json(place, 1)));
+        json_array_append_new(
+            out, json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "fact", places_fact_name(place->fact),
+                           "weight", evidence_weight_name(places_weight(place->fact)), "apart",
+                           json_finite(place->apart), "confounded", place->confounded, "a",
+                           side_json(place, 0), "b", side_json(place, 1)));
     comparison_places_fini(&places);
     return out;
 }

@@ -1,6 +1,6 @@
-/* Tables of other programs: a CSV with a row for each experiment, whatever its columns, and hyperfine's JSON
- * (https://github.com/sharkdp/hyperfine, --export-json). They say nothing of what else ran on the machine: their rows are
- * never more than unverified. */
+/* Tables of other programs: a CSV with a row for each experiment, whatever its columns, and
+ * hyperfine's JSON (https://github.com/sharkdp/hyperfine, --export-json). They say nothing of what
+ * else ran on the machine: their rows are never more than unverified. */
 #include "results/judge/read.h"
 
 #include "base/csv.h"
@@ -16,15 +16,28 @@
 static const size_t file_limit = (size_t)256 << 20;
 
 /* What a column says of an experiment. */
-enum role { ROLE_PARAM, ROLE_METRIC, ROLE_TIME, ROLE_ENERGY, ROLE_SUCCESS, ROLE_ID, ROLE_MODEL, ROLE_REPO, ROLES };
+enum role {
+    ROLE_PARAM,
+    ROLE_METRIC,
+    ROLE_TIME,
+    ROLE_ENERGY,
+    ROLE_SUCCESS,
+    ROLE_ID,
+    ROLE_MODEL,
+    ROLE_REPO,
+    ROLES
+};
 
-/* Its name in --columns, and the names by which a column is known; a space on either side of each. */
+/* Its name in --columns, and the names by which a column is known; a space on either side of
+ * each. */
 static const struct {
     const char *name, *known;
 } roles[ROLES] = {
     [ROLE_PARAM] = {"param", ""},
     [ROLE_METRIC] = {"metric", ""},
-    [ROLE_TIME] = {"time", " time seconds duration duration_s duration_seconds time_s runtime runtime_s elapsed_s "},
+    [ROLE_TIME] =
+        {"time",
+         " time seconds duration duration_s duration_seconds time_s runtime runtime_s elapsed_s "},
     [ROLE_ENERGY] = {"energy", " energy energy_j gpu_energy_j joules "},
     [ROLE_SUCCESS] = {"success", " success training_success succeeded ok "},
     [ROLE_ID] = {"id", " id experiment_id run_id "},
@@ -38,13 +51,14 @@ bool plain_table_check_columns(const struct strv *columns, struct err *err)
         size_t length = strcspn(columns->items[i], "=");
         bool known = false;
         EACH_OF (role, roles)
-            known |= strlen(role->name) == length && strncmp(role->name, columns->items[i], length) == 0;
+            known |=
+                strlen(role->name) == length && strncmp(role->name, columns->items[i], length) == 0;
         if (!known || columns->items[i][length] != '=')
-            return err_set(
-                err,
-                "--columns: '%s' is not ROLE=COLUMN, with time, energy, metric, param, success, id, model or "
-                "repository as ROLE",
-                columns->items[i]);
+            return err_set(err,
+                           "--columns: '%s' is not ROLE=COLUMN, with time, energy, metric, param, "
+                           "success, id, model or "
+                           "repository as ROLE",
+                           columns->items[i]);
     }
     return true;
 }
@@ -54,14 +68,16 @@ static enum role role_of(const char *column, const struct strv *columns)
     for (size_t i = 0; columns && i < columns->count; i++) {
         const char *given = strchr(columns->items[i], '=') + 1;
         for (enum role role = 0; role < ROLES && strcmp(given, column) == 0; role++)
-            if (strncmp(columns->items[i], roles[role].name, (size_t)(given - 1 - columns->items[i])) == 0)
+            if (strncmp(columns->items[i], roles[role].name,
+                        (size_t)(given - 1 - columns->items[i])) == 0)
                 return role;
     }
     AUTO_FREE char *word = mem_printf(" %s ", column);
     for (enum role role = 0; role < ROLES; role++)
         if (strstr(roles[role].known, word))
             return role;
-    return goal_of_name(column) != GOAL_UNKNOWN && !param_name_is_seed(column) ? ROLE_METRIC : ROLE_PARAM;
+    return goal_of_name(column) != GOAL_UNKNOWN && !param_name_is_seed(column) ? ROLE_METRIC
+                                                                               : ROLE_PARAM;
 }
 
 static struct reading number(const char *cell)
@@ -71,11 +87,12 @@ static struct reading number(const char *cell)
     return out;
 }
 
-static struct dataset_experiment *add_experiment(struct dataset *dataset, size_t folder, size_t line)
+static struct dataset_experiment *add_experiment(struct dataset *dataset, size_t folder,
+                                                 size_t line)
 {
-    static const enum check unchecked[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_PROCESSES_AFTER,
-                                           CHECK_IDLE_BEFORE,      CHECK_OTHER_CPU,        CHECK_THROTTLING,
-                                           CHECK_MEMORY_BACK,      CHECK_SAMPLING};
+    static const enum check unchecked[] = {
+        CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_PROCESSES_AFTER, CHECK_IDLE_BEFORE,
+        CHECK_OTHER_CPU,        CHECK_THROTTLING,       CHECK_MEMORY_BACK,     CHECK_SAMPLING};
     struct dataset_experiment *experiment = dataset_add(dataset);
     experiment->folder = folder;
     experiment->line = line;
@@ -101,7 +118,8 @@ static void take_energy(struct dataset_experiment *experiment, struct reading en
         experiment->gpu.source = experiment->gpu.window_from = "table";
 }
 
-static void take_cell(struct dataset_experiment *experiment, enum role role, const char *column, const char *cell)
+static void take_cell(struct dataset_experiment *experiment, enum role role, const char *column,
+                      const char *cell)
 {
     if (*cell == '\0')
         return;
@@ -119,7 +137,8 @@ static void take_cell(struct dataset_experiment *experiment, enum role role, con
         take_energy(experiment, number(cell));
         break;
     case ROLE_SUCCESS:
-        experiment->success = strcasecmp(cell, "true") == 0 || strcmp(cell, "1") == 0 || strcasecmp(cell, "yes") == 0;
+        experiment->success =
+            strcasecmp(cell, "true") == 0 || strcmp(cell, "1") == 0 || strcasecmp(cell, "yes") == 0;
         break;
     case ROLE_ID:
         replace(&experiment->id, cell);
@@ -136,22 +155,25 @@ static void take_cell(struct dataset_experiment *experiment, enum role role, con
 }
 
 /* Once for the table: how it was read, and what it lacks. */
-static void note(struct dataset *dataset, size_t folder, const char *file, const struct strv names[ROLES])
+static void note(struct dataset *dataset, size_t folder, const char *file,
+                 const struct strv names[ROLES])
 {
     AUTO_TEXT struct text read = {0}, lacking = {0};
     for (enum role role = 0; role < ROLES; role++) {
         AUTO_FREE char *list = strv_join(&names[role], ", ");
         if (*list)
             text_addf(&read, "%s%s %s", read.length ? "; " : "", roles[role].name, list);
-        else if (role == ROLE_TIME || role == ROLE_ENERGY || role == ROLE_METRIC || role == ROLE_SUCCESS)
+        else if (role == ROLE_TIME || role == ROLE_ENERGY || role == ROLE_METRIC ||
+                 role == ROLE_SUCCESS)
             text_addf(&lacking, "%s%s", lacking.length ? ", " : "", roles[role].name);
     }
     dataset->folders[folder].note =
-        mem_printf("%s: read by its columns: %s%s%s (--columns ROLE=COLUMN,... says otherwise)", file, text_get(&read),
-                   lacking.length ? "; without " : "", text_get(&lacking));
+        mem_printf("%s: read by its columns: %s%s%s (--columns ROLE=COLUMN,... says otherwise)",
+                   file, text_get(&read), lacking.length ? "; without " : "", text_get(&lacking));
 }
 
-static bool take_csv(struct dataset *dataset, size_t folder, const char *file, const struct text *text, struct err *err)
+static bool take_csv(struct dataset *dataset, size_t folder, const char *file,
+                     const struct text *text, struct err *err)
 {
     struct csv_reader reader;
     AUTO_STRV struct strv header = {0}, row = {0};
@@ -170,7 +192,8 @@ static bool take_csv(struct dataset *dataset, size_t folder, const char *file, c
         if (!strv_has(&header, strchr(dataset->columns->items[i], '=') + 1))
             known = err_set(err, "it has no column for --columns %s", dataset->columns->items[i]);
     if (known && !names[ROLE_TIME].count && !names[ROLE_ENERGY].count && !names[ROLE_METRIC].count)
-        known = err_set(err, "no column of it is known to be a time, an energy or a metric; --columns time=COLUMN says "
+        known = err_set(err, "no column of it is known to be a time, an energy or a metric; "
+                             "--columns time=COLUMN says "
                              "which is");
     while (known && (step = csv_next(&reader, &row, err)) > 0) {
         struct dataset_experiment *experiment = add_experiment(dataset, folder, reader.line);
@@ -178,8 +201,8 @@ static bool take_csv(struct dataset *dataset, size_t folder, const char *file, c
         for (size_t i = 0; i < header.count && i < row.count; i++)
             take_cell(experiment, role[i], header.items[i], row.items[i]);
         if (row.count != header.count)
-            dataset_evidence(experiment, "file_damaged", "line %zu of %s has %zu cells of %zu", reader.line, file,
-                             row.count, header.count);
+            dataset_evidence(experiment, "file_damaged", "line %zu of %s has %zu cells of %zu",
+                             reader.line, file, row.count, header.count);
     }
     if (known && step < 0)
         dataset_problem(dataset, folder, "%s is damaged from %s on", file, err->text);
@@ -194,7 +217,8 @@ static bool take_csv(struct dataset *dataset, size_t folder, const char *file, c
 static void take_command(struct dataset *dataset, size_t folder, json_t *result)
 {
     const char *command = json_string_value(json_object_get(result, "command"));
-    json_t *times = json_object_get(result, "times"), *codes = json_object_get(result, "exit_codes");
+    json_t *times = json_object_get(result, "times"),
+           *codes = json_object_get(result, "exit_codes");
     for (size_t i = 0; i < json_array_size(times); i++) {
         struct dataset_experiment *experiment = add_experiment(dataset, folder, 0);
         const json_t *code = json_array_get(codes, i);
@@ -202,29 +226,33 @@ static void take_command(struct dataset *dataset, size_t folder, json_t *result)
         json_t *value;
         replace(&experiment->repo, command ? command : "");
         experiment->id = mem_printf("%s run %zu", command ? command : "", i + 1);
-        experiment->duration_s =
-            (struct reading){json_number_value(json_array_get(times, i)), json_is_number(json_array_get(times, i))};
+        experiment->duration_s = (struct reading){json_number_value(json_array_get(times, i)),
+                                                  json_is_number(json_array_get(times, i))};
         experiment->success = !json_is_integer(code) || json_integer_value(code) == 0;
-        json_object_foreach(json_object_get(result, "parameters"), name, value) if (json_is_string(value))
+        json_object_foreach(json_object_get(result, "parameters"), name,
+                            value) if (json_is_string(value))
             study_param_set(experiment, name, value_parse(json_string_value(value)));
     }
 }
 
-static bool take_hyperfine(struct dataset *dataset, size_t folder, const char *file, const struct text *text,
-                           struct err *err)
+static bool take_hyperfine(struct dataset *dataset, size_t folder, const char *file,
+                           const struct text *text, struct err *err)
 {
     json_error_t where;
     json_auto_t *whole = json_load_bounded(text_get(text), text->length, 0, &where);
     json_t *results = json_object_get(whole, "results"), *result;
     size_t i;
-    if (!json_is_array(results) || !json_is_array(json_object_get(json_array_get(results, 0), "times")))
+    if (!json_is_array(results) ||
+        !json_is_array(json_object_get(json_array_get(results, 0), "times")))
         return err_set(err, "it is not hyperfine's JSON: there are no times of results");
     json_array_foreach(results, i, result) take_command(dataset, folder, result);
-    dataset->folders[folder].note = mem_printf("%s: times of hyperfine; without energy, metric", file);
+    dataset->folders[folder].note =
+        mem_printf("%s: times of hyperfine; without energy, metric", file);
     return true;
 }
 
-bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file, struct err *err)
+bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file,
+                      struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!fs_read_at(dir, file, file_limit, &text, err))

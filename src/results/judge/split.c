@@ -41,7 +41,8 @@ static bool *find_explained(const struct dataset *dataset)
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
         owners[count] = i;
-        keys[count++] = mem_printf("%s\n%s\n%d", experiment->repo, experiment->model, experiment->parallel);
+        keys[count++] =
+            mem_printf("%s\n%s\n%d", experiment->repo, experiment->model, experiment->parallel);
         EACH (param, experiment->params, experiment->param_count) {
             AUTO_FREE char *value = value_format(&param->value);
             if (audit_is_seed(param->name))
@@ -68,7 +69,8 @@ static bool *find_explained(const struct dataset *dataset)
 static bool is_out_of_memory(const struct dataset_experiment *experiment)
 {
     return !experiment->success && experiment->error &&
-           (strcasestr(experiment->error, "out of memory") || strcasestr(experiment->error, "out of GPU memory"));
+           (strcasestr(experiment->error, "out of memory") ||
+            strcasestr(experiment->error, "out of GPU memory"));
 }
 
 /* Success as 1 and 0. */
@@ -77,7 +79,8 @@ static size_t take_success(const struct dataset *dataset, const bool *explained,
     size_t n = 0;
     for (size_t i = 0; i < dataset->count; i++)
         if (dataset->items[i].has_end && dataset->items[i].has_success && !explained[i])
-            out[n++] = (struct moment){dataset->items[i].end_local_ns, i, dataset->items[i].success};
+            out[n++] =
+                (struct moment){dataset->items[i].end_local_ns, i, dataset->items[i].success};
     return n;
 }
 
@@ -92,7 +95,8 @@ static size_t take_memory(const struct dataset *dataset, const bool *explained, 
 
 /* The lowest power of its first seconds, which does not depend on the model: the training does
  * not use the GPU yet. */
-static size_t take_early_power(const struct dataset *dataset, const bool *explained, struct moment *out)
+static size_t take_early_power(const struct dataset *dataset, const bool *explained,
+                               struct moment *out)
 {
     size_t n = 0;
     (void)explained;
@@ -100,7 +104,8 @@ static size_t take_early_power(const struct dataset *dataset, const bool *explai
         const struct dataset_experiment *experiment = &dataset->items[i];
         if (experiment->has_end && !experiment->parallel && experiment->gpu.early_power_w.valid &&
             experiment->gpu.early_power_w.value > 0)
-            out[n++] = (struct moment){experiment->end_local_ns, i, log(experiment->gpu.early_power_w.value)};
+            out[n++] = (struct moment){experiment->end_local_ns, i,
+                                       log(experiment->gpu.early_power_w.value)};
     }
     return n;
 }
@@ -155,8 +160,8 @@ struct candidate {
     int64_t at_local_ns;
 };
 
-static struct candidate try_series(const struct series *series, const struct dataset *dataset, const bool *explained,
-                                   const size_t *kinds, size_t kind_count)
+static struct candidate try_series(const struct series *series, const struct dataset *dataset,
+                                   const bool *explained, const size_t *kinds, size_t kind_count)
 {
     struct rng rng;
     struct stats_change change;
@@ -176,9 +181,12 @@ static struct candidate try_series(const struct series *series, const struct dat
         change = stats_change_pooled(values, kinds_of, n, SIDE_LEAST, series->sign, &rng);
     else
         change = stats_change_point(values, kinds_of, kind_count, n, SIDE_LEAST, &rng);
-    bool wanted = !series->sign || (series->sign > 0 ? change.after > change.before : change.after < change.before);
-    bool supported = change.found && wanted && (!series->pooled || change.p_order < series->order_level);
-    size_t first = series->pooled && series->sign ? stats_change_of_rate(values, n, SIDE_LEAST) : change.first;
+    bool wanted = !series->sign ||
+                  (series->sign > 0 ? change.after > change.before : change.after < change.before);
+    bool supported =
+        change.found && wanted && (!series->pooled || change.p_order < series->order_level);
+    size_t first =
+        series->pooled && series->sign ? stats_change_of_rate(values, n, SIDE_LEAST) : change.first;
     return (struct candidate){supported ? change.p : 1, moments[first].end_local_ns};
 }
 
@@ -188,22 +196,24 @@ static int64_t begin_ns(const struct dataset_experiment *experiment)
     return experiment->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S);
 }
 
-enum split_side split_side_of(const struct account_split *split, const struct dataset_experiment *experiment)
+enum split_side split_side_of(const struct account_split *split,
+                              const struct dataset_experiment *experiment)
 {
     return experiment->end_local_ns < split->at_local_ns ? SPLIT_BEFORE
            : begin_ns(experiment) >= split->at_local_ns  ? SPLIT_AFTER
                                                          : SPLIT_OVERLAPPING;
 }
 
-static bool has_new_models(const struct dataset *dataset, const struct account_split *split, const size_t *kinds,
-                           size_t kind_count)
+static bool has_new_models(const struct dataset *dataset, const struct account_split *split,
+                           const size_t *kinds, size_t kind_count)
 {
     AUTO_FREE bool *before = mem_array(kind_count + 1, sizeof *before);
     for (size_t i = 0; i < dataset->count; i++)
         if (dataset->items[i].has_end && split_side_of(split, &dataset->items[i]) == SPLIT_BEFORE)
             before[kinds[i]] = true;
     for (size_t i = 0; i < dataset->count; i++)
-        if (dataset->items[i].has_end && split_side_of(split, &dataset->items[i]) != SPLIT_BEFORE && before[kinds[i]])
+        if (dataset->items[i].has_end && split_side_of(split, &dataset->items[i]) != SPLIT_BEFORE &&
+            before[kinds[i]])
             return false;
     return true;
 }
@@ -256,7 +266,8 @@ struct account_row split_affected(const struct account_split *split)
     return row;
 }
 
-bool split_make(const struct dataset *dataset, const char *at, struct account_split *out, struct err *err)
+bool split_make(const struct dataset *dataset, const char *at, struct account_split *out,
+                struct err *err)
 {
     static const char *const names[SPLIT_SIDES] = {"ended before", "overlapping", "started after"};
     *out = (struct account_split){.asked = true, .automatic = strcmp(at, "auto") == 0};

@@ -39,18 +39,20 @@ struct study {
     struct place *places;
 };
 
-static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
+static struct reading number_cell(struct dataset_experiment *experiment, const char *name,
+                                  const char *cell)
 {
     struct reading out = {0};
     enum numeric_cell_kind kind = numeric_cell_read(cell, cell + strlen(cell), &out.value);
     out.valid = kind == FIGURE_IS;
     if (kind == FIGURE_BAD)
-        dataset_evidence(experiment, "value_impossible", "%s in summary.csv is '%.60s'", name, cell);
+        dataset_evidence(experiment, "value_impossible", "%s in summary.csv is '%.60s'", name,
+                         cell);
     return out;
 }
 
-/* As Python, C and pandas write them, in any case. In a column of results they are values; in one of what a sensor read
- * they are none. */
+/* As Python, C and pandas write them, in any case. In a column of results they are values; in one
+ * of what a sensor read they are none. */
 static bool not_finite_cell(const char *cell, struct reading *out)
 {
     const char *word = cell + (*cell == '-' || *cell == '+');
@@ -70,7 +72,8 @@ static bool take_named(struct dataset_experiment *experiment, const char *name, 
         struct reading special;
         if (*cell)
             study_metric_set(experiment, name + 5,
-                             not_finite_cell(cell, &special) ? special : number_cell(experiment, name, cell));
+                             not_finite_cell(cell, &special) ? special
+                                                             : number_cell(experiment, name, cell));
         return true;
     }
     for (int i = 0; i < RECORDED_COUNT; i++)
@@ -95,20 +98,24 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
     } else if (strcmp(name, "timestamp") == 0 && *cell) {
         experiment->has_end = dataset_parse_time(cell, &experiment->end_local_ns);
         if (!experiment->has_end)
-            dataset_evidence(experiment, "value_impossible", "timestamp in summary.csv is '%.60s'", cell);
+            dataset_evidence(experiment, "value_impossible", "timestamp in summary.csv is '%.60s'",
+                             cell);
     } else if (strcmp(name, "training_success") == 0) {
         experiment->success = strcasecmp(cell, "true") == 0;
         experiment->has_success = experiment->success || strcasecmp(cell, "false") == 0;
         if (!experiment->has_success && *cell)
-            dataset_evidence(experiment, "value_impossible", "training_success in summary.csv is '%.60s'", cell);
+            dataset_evidence(experiment, "value_impossible",
+                             "training_success in summary.csv is '%.60s'", cell);
     } else if (strcmp(name, "duration_seconds") == 0) {
         experiment->duration_s = number_cell(experiment, name, cell);
     } else if (strcmp(name, "retries") == 0) {
         double number; /* no training is begun anew a thousand times */
-        bool counts = number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
+        bool counts =
+            number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
         experiment->retries = counts ? (int64_t)number : 0;
         if (!counts && *cell)
-            dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'", cell);
+            dataset_evidence(experiment, "value_impossible", "retries in summary.csv is '%.60s'",
+                             cell);
     } else if (strcmp(name, "mode") == 0) {
         experiment->parallel |= strcmp(cell, "parallel") == 0;
         enum mode mode;
@@ -132,7 +139,8 @@ static struct dataset_experiment *add_experiment(struct study *study)
     return experiment;
 }
 
-static void take_row(struct study *study, const struct strv *header, const struct strv *row, size_t line)
+static void take_row(struct study *study, const struct strv *header, const struct strv *row,
+                     size_t line)
 {
     struct dataset_experiment *experiment = add_experiment(study);
     experiment->line = line;
@@ -140,8 +148,8 @@ static void take_row(struct study *study, const struct strv *header, const struc
         take_cell(experiment, header->items[i], row->items[i]);
     experiment->parallel |= ends_with(experiment->id, "_parallel");
     if (row->count != header->count)
-        dataset_evidence(experiment, "file_damaged", "line %zu of summary.csv has %zu cells of %zu", line, row->count,
-                         header->count);
+        dataset_evidence(experiment, "file_damaged", "line %zu of summary.csv has %zu cells of %zu",
+                         line, row->count, header->count);
 }
 
 static void read_summary_rows(struct study *study, const struct text *text)
@@ -163,11 +171,14 @@ static void read_summary_rows(struct study *study, const struct text *text)
         folder->summary_rows++;
         take_row(study, &header, &row, reader.line);
     }
-    folder->summary_damaged = step < 0 || (text->length && text_get(text)[text->length - 1] != '\n');
+    folder->summary_damaged =
+        step < 0 || (text->length && text_get(text)[text->length - 1] != '\n');
     if (step < 0)
-        dataset_problem(study->dataset, study->folder, "summary.csv is damaged from %s on", err.text);
+        dataset_problem(study->dataset, study->folder, "summary.csv is damaged from %s on",
+                        err.text);
     else if (folder->summary_damaged)
-        dataset_problem(study->dataset, study->folder, "summary.csv is cut off: its last line has no end");
+        dataset_problem(study->dataset, study->folder,
+                        "summary.csv is cut off: its last line has no end");
 }
 
 static bool read_summary(struct study *study, struct err *err)
@@ -226,8 +237,9 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(((const struct named *)a)->id, ((const struct named *)b)->id);
 }
 
-/* Folders that hold an experiment and that no row names become experiments of their own. Gives an experiment for each
- * folder that a row names: whether those hold one is seen when they are read. The caller frees it. */
+/* Folders that hold an experiment and that no row names become experiments of their own. Gives an
+ * experiment for each folder that a row names: whether those hold one is seen when they are read.
+ * The caller frees it. */
 static size_t *match_folders(struct study *study, const struct strv *folders, size_t *count)
 {
     struct dataset *dataset = study->dataset;
@@ -309,13 +321,17 @@ static void *work_on(void *at)
     return NULL;
 }
 
-/* The experiments stand still while their folders are read: no worker adds one, each writes to its own. */
+/* The experiments stand still while their folders are read: no worker adds one, each writes to its
+ * own. */
 static void read_all(struct study *study, size_t count)
 {
     pthread_t threads[MOST_WORKERS];
     struct work work = {.study = study, .count = count};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = processors > MOST_WORKERS ? MOST_WORKERS : processors > 1 ? (size_t)processors : 1, begun = 0;
+    size_t wanted = processors > MOST_WORKERS ? MOST_WORKERS
+                    : processors > 1          ? (size_t)processors
+                                              : 1,
+           begun = 0;
     if (count < FEW)
         wanted = 1;
     while (begun + 1 < wanted && pthread_create(&threads[begun], NULL, work_on, &work) == 0)
@@ -335,7 +351,8 @@ static void settle_energies(struct study *study, size_t count)
     }
     enum power_sensor sensor = power_sensor_find(&rises);
     for (size_t i = 0; i < count; i++)
-        study_energy_settle(&study->dataset->items[study->first + i], study->places[i].power, sensor);
+        study_energy_settle(&study->dataset->items[study->first + i], study->places[i].power,
+                            sensor);
 }
 
 /* The zone that most experiments agree on. */
@@ -354,7 +371,8 @@ static void find_zone(struct study *study, size_t count)
         }
 }
 
-/* Samples whose times fit no other experiment's zone are not this experiment's; an hour is daylight saving's. */
+/* Samples whose times fit no other experiment's zone are not this experiment's; an hour is daylight
+ * saving's. */
 static void check_zones(struct study *study, size_t count)
 {
     const struct dataset_folder *folder = &study->dataset->folders[study->folder];
@@ -364,10 +382,13 @@ static void check_zones(struct study *study, size_t count)
         int64_t apart_s = place->zone_s - folder->zone_s;
         if (place->has_zone && folder->has_zone && apart_s != 0 && llabs(apart_s) != DST_S)
             dataset_evidence(experiment, "duration_differs",
-                             "its samples were taken about %lld minutes %s it ran, if the others' clocks are right",
+                             "its samples were taken about %lld minutes %s it ran, if the others' "
+                             "clocks are right",
                              llabs(apart_s) / 60, apart_s > 0 ? "before" : "after");
-        if (place->has_folder && !place->has_zone && experiment->gpu.samples > 0 && experiment->has_end)
-            dataset_evidence(experiment, "duration_differs", "its samples were taken at another time than it ran");
+        if (place->has_folder && !place->has_zone && experiment->gpu.samples > 0 &&
+            experiment->has_end)
+            dataset_evidence(experiment, "duration_differs",
+                             "its samples were taken at another time than it ran");
     }
 }
 
@@ -387,7 +408,8 @@ static void check_folders(struct study *study, size_t count)
 
 bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err)
 {
-    struct study study = {.dataset = dataset, .folder = folder, .first = dataset->count, .dir = dir};
+    struct study study = {
+        .dataset = dataset, .folder = folder, .first = dataset->count, .dir = dir};
     AUTO_STRV struct strv folders = {0};
     size_t with_row_count;
     if (!read_summary(&study, err))
@@ -397,7 +419,8 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
     if (!dataset->folders[folder].has_summary) {
         if (dataset->folders[folder].without_row == 0)
             return read_no_results(dataset->folders[folder].path, dir, err);
-        dataset_problem(dataset, folder, "there is no summary.csv: the experiments come from their folders alone");
+        dataset_problem(dataset, folder,
+                        "there is no summary.csv: the experiments come from their folders alone");
     }
     size_t count = dataset->count - study.first;
     study.places = mem_array(count + 1, sizeof *study.places);

@@ -1,5 +1,5 @@
-/* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf
- * printed. */
+/* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and
+ * what perf printed. */
 #include "base/mem.h"
 #include "results/judge/read.h"
 
@@ -12,7 +12,8 @@
 enum {
     ZONE_S = 900,         /* zones differ by quarters of an hour */
     PERF_LIMIT = 1 << 20, /* bytes of a text that is a few hundred long */
-    EARLY_S = 2,          /* no training has loaded its program and data and uses the GPU that soon */
+    /* no training has loaded its program and data and uses the GPU that soon */
+    EARLY_S = 2,
     STEP_LEAST_S = 10
 };
 static const double idle_percent = 5, most_watts = 10000, coldest = -50, hottest = 150;
@@ -36,12 +37,13 @@ struct context {
     int64_t idle_since_s, longest_idle_s, first_s;
     bool is_idle;
     struct dataset_trace *trace;
-    struct trace_sketch times;   /* of the utilisation */
-    struct still_spans still[3]; /* of power; within its spans utilisation; within those temperature */
+    struct trace_sketch times; /* of the utilisation */
+    /* of power; within its spans utilisation; within those temperature */
+    struct still_spans still[3];
 };
 
-/* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds count from the
- * first sample: as fractions of whole ones since 1970 they would lose digits. */
+/* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds
+ * count from the first sample: as fractions of whole ones since 1970 they would lose digits. */
 static void find_window(struct context *context, int64_t first_s)
 {
     const struct dataset_experiment *experiment = context->experiment;
@@ -55,7 +57,8 @@ static void find_window(struct context *context, int64_t first_s)
         return;
     int64_t end_local_s = experiment->end_local_ns / NS_PER_S;
     double fraction_s = (double)(experiment->end_local_ns % NS_PER_S) / (double)NS_PER_S;
-    double zone = nearbyint(((double)(end_local_s - first_s) + fraction_s - duration_s) / ZONE_S) * ZONE_S;
+    double zone =
+        nearbyint(((double)(end_local_s - first_s) + fraction_s - duration_s) / ZONE_S) * ZONE_S;
     if (fabs(zone) > 16 * 3600.0)
         return; /* no zone on earth: the samples are of another time */
     *context->zone_s = (int64_t)zone;
@@ -66,29 +69,32 @@ static void find_window(struct context *context, int64_t first_s)
     context->start_s = context->window_end_s - duration_s;
 }
 
-/* The command ended when perf did; what the study's script did behind it is none of the training's. */
+/* The command ended when perf did; what the study's script did behind it is none of the
+ * training's. */
 static void take_power_window(struct context *context)
 {
     struct dataset_experiment *experiment = context->experiment;
     const struct reading elapsed = context->perf.elapsed_s;
     double end_s = context->window_end_s;
     experiment->gpu.window_from = isfinite(end_s) ? "duration" : "trace";
-    if (isfinite(end_s) && elapsed.valid && elapsed.value > 0 && elapsed.value <= experiment->duration_s.value) {
+    if (isfinite(end_s) && elapsed.valid && elapsed.value > 0 &&
+        elapsed.value <= experiment->duration_s.value) {
         end_s = context->start_s + elapsed.value;
         experiment->gpu.window_from = "perf";
     }
     power_begin(&context->power, context->start_s, end_s);
 }
 
-/* The values of a batch's first column that can be, with their moments since the first sample; the others are counted. */
+/* The values of a batch's first column that can be, with their moments since the first sample; the
+ * others are counted. */
 struct kept {
     size_t count;
     int64_t t_s[TRACE_ROWS];
     double values[TRACE_ROWS];
 };
 
-static void keep_possible(struct context *context, const struct trace_rows *rows, double low, double high,
-                          struct kept *kept)
+static void keep_possible(struct context *context, const struct trace_rows *rows, double low,
+                          double high, struct kept *kept)
 {
     const struct trace_column *column = &rows->columns[0];
     kept->count = 0;
@@ -181,8 +187,8 @@ static void each_temperature(void *at, const struct trace_rows *rows)
     still_spans_add(&context->still[2], kept.t_s, kept.values, kept.count);
 }
 
-static void take_file(struct context *context, const char *name, const struct trace_file *file, unsigned missing,
-                      const char *what)
+static void take_file(struct context *context, const char *name, const struct trace_file *file,
+                      unsigned missing, const char *what)
 {
     struct dataset_experiment *experiment = context->experiment;
     if (file->missing) {
@@ -193,27 +199,29 @@ static void take_file(struct context *context, const char *name, const struct tr
         dataset_evidence(experiment, "file_damaged", "energy/%s %s", name,
                          file->empty ? "is empty" : "has a header and no samples");
     if (file->cut)
-        dataset_evidence(experiment, "file_damaged", "energy/%s is cut off: its last line has no end and is left out",
-                         name);
+        dataset_evidence(experiment, "file_damaged",
+                         "energy/%s is cut off: its last line has no end and is left out", name);
     if (file->damaged)
-        dataset_evidence(experiment, "file_damaged", "energy/%s: %zu line%s cannot be read as samples", name,
-                         file->damaged, file->damaged == 1 ? "" : "s");
+        dataset_evidence(experiment, "file_damaged",
+                         "energy/%s: %zu line%s cannot be read as samples", name, file->damaged,
+                         file->damaged == 1 ? "" : "s");
     if (file->backwards)
         dataset_evidence(experiment, "time_backwards",
-                         "energy/%s: %zu sample%s stamped before one before %s and left out", name, file->backwards,
-                         file->backwards == 1 ? " is" : "s are", file->backwards == 1 ? "it" : "them");
+                         "energy/%s: %zu sample%s stamped before one before %s and left out", name,
+                         file->backwards, file->backwards == 1 ? " is" : "s are",
+                         file->backwards == 1 ? "it" : "them");
     if (context->impossible)
-        dataset_evidence(experiment, "value_impossible", "energy/%s: %zu impossible value%s of %s", name,
-                         context->impossible, context->impossible == 1 ? "" : "s", what);
+        dataset_evidence(experiment, "value_impossible", "energy/%s: %zu impossible value%s of %s",
+                         name, context->impossible, context->impossible == 1 ? "" : "s", what);
     if (context->absent && missing != MISSING_TEMPERATURE)
-        dataset_evidence(experiment, "value_missing", "energy/%s: %zu of %zu samples have no %s", name, context->absent,
-                         file->rows, what);
+        dataset_evidence(experiment, "value_missing", "energy/%s: %zu of %zu samples have no %s",
+                         name, context->absent, file->rows, what);
     context->impossible = context->absent = 0;
 }
 
 /* False: it cannot be read at all, which is said. */
-static bool read_file(struct context *context, int dir, const char *name, size_t columns, char *buffer,
-                      trace_each_fn *each, struct trace_file *file)
+static bool read_file(struct context *context, int dir, const char *name, size_t columns,
+                      char *buffer, trace_each_fn *each, struct trace_file *file)
 {
     struct err err;
     bins_begin(&context->bins);
@@ -226,7 +234,8 @@ static bool read_file(struct context *context, int dir, const char *name, size_t
 static struct dataset_step step_of(const struct context *context, struct bins_step step)
 {
     double start_s = isfinite(context->start_s) ? context->start_s : 0;
-    return (struct dataset_step){step.found, (double)step.at_s - start_s, step.before, step.after, step.explained};
+    return (struct dataset_step){step.found, (double)step.at_s - start_s, step.before, step.after,
+                                 step.explained};
 }
 
 static void check_span(struct context *context)
@@ -239,18 +248,19 @@ static void check_span(struct context *context)
     double late_s = (double)power->first_s - context->start_s;
     double early_s = context->window_end_s - (double)power->last_s - 1;
     if (late_s > slack_s || early_s > slack_s)
-        dataset_evidence(
-            experiment, "duration_differs",
-            "it took %.6g s, but its samples span %.6g s: they begin %.3g s after its start and end %.3g s "
-            "before its end",
-            duration_s, (double)(power->last_s - power->first_s), late_s, early_s);
+        dataset_evidence(experiment, "duration_differs",
+                         "it took %.6g s, but its samples span %.6g s: they begin %.3g s after its "
+                         "start and end %.3g s "
+                         "before its end",
+                         duration_s, (double)(power->last_s - power->first_s), late_s, early_s);
     if (power->outside)
         dataset_evidence(experiment, "duration_differs",
-                         "%zu of %zu samples were taken outside of the %.6g s that it ran", power->outside,
-                         power->samples, duration_s);
+                         "%zu of %zu samples were taken outside of the %.6g s that it ran",
+                         power->outside, power->samples, duration_s);
 }
 
-static void take_power(struct context *context, const struct trace_file *file, struct power_energy *out)
+static void take_power(struct context *context, const struct trace_file *file,
+                       struct power_energy *out)
 {
     struct dataset_gpu *gpu = &context->experiment->gpu;
     take_file(context, "gpu_power.csv", file, MISSING_POWER, "power");
@@ -312,7 +322,8 @@ static void take_temperature(struct context *context, const struct trace_file *f
 }
 
 /* False: it is not there. */
-static bool read_perf(struct dataset_experiment *experiment, int dir, const char *name, struct perf *out)
+static bool read_perf(struct dataset_experiment *experiment, int dir, const char *name,
+                      struct perf *out)
 {
     AUTO_TEXT struct text text = {0};
     struct err err;
@@ -321,7 +332,8 @@ static bool read_perf(struct dataset_experiment *experiment, int dir, const char
         return false;
     perf_parse(text_get(&text), text.length, out);
     if (text.length && text_get(&text)[text.length - 1] != '\n')
-        dataset_evidence(experiment, "file_damaged", "energy/%s is cut off: its last line has no end", name);
+        dataset_evidence(experiment, "file_damaged",
+                         "energy/%s is cut off: its last line has no end", name);
     return true;
 }
 
@@ -353,14 +365,17 @@ static void check_perf(const struct context *context)
         return;
     double duration_s = experiment->duration_s.value, slack_s = fmax(5, 0.01 * duration_s);
     if (perf->elapsed_s.valid && fabs(perf->elapsed_s.value - duration_s) > slack_s)
-        dataset_evidence(experiment, "duration_differs", "it took %.6g s by its record and %.6g s by perf", duration_s,
+        dataset_evidence(experiment, "duration_differs",
+                         "it took %.6g s by its record and %.6g s by perf", duration_s,
                          perf->elapsed_s.value);
     if (!perf->has_started || !experiment->has_end)
         return;
-    double apart_s = (double)perf->started_local_s - ((double)experiment->end_local_ns / (double)NS_PER_S - duration_s);
+    double apart_s = (double)perf->started_local_s -
+                     ((double)experiment->end_local_ns / (double)NS_PER_S - duration_s);
     if (fabs(apart_s) > slack_s)
-        dataset_evidence(experiment, "duration_differs", "perf began to measure %.6g s %s the experiment's start",
-                         fabs(apart_s), apart_s < 0 ? "before" : "behind");
+        dataset_evidence(experiment, "duration_differs",
+                         "perf began to measure %.6g s %s the experiment's start", fabs(apart_s),
+                         apart_s < 0 ? "before" : "behind");
 }
 
 /* What did not change in any of the three files. */
@@ -372,12 +387,14 @@ static void take_still(struct context *context)
     for (size_t i = 0; i < power->count; i++) {
         const struct still_span *span = &temperature->spans[i];
         if (span->samples > 0)
-            trace->still[trace->still_count++] = (struct dataset_still){
-                (double)span->from_s, span->samples, power->spans[i].value, utilisation->spans[i].value};
+            trace->still[trace->still_count++] =
+                (struct dataset_still){(double)span->from_s, span->samples, power->spans[i].value,
+                                       utilisation->spans[i].value};
     }
 }
 
-void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power, enum power_sensor sensor)
+void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power,
+                         enum power_sensor sensor)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
     if (gpu->samples == 0)
@@ -389,10 +406,11 @@ void study_energy_settle(struct dataset_experiment *experiment, struct power_ene
     gpu->power_mean_w = power.mean_w;
 }
 
-void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone,
-                       struct power_energy *power)
+void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer,
+                       int64_t *zone_s, bool *has_zone, struct power_energy *power)
 {
-    struct context context = {.experiment = experiment, .zone_s = zone_s, .has_zone = has_zone, .early_w = INFINITY};
+    struct context context = {
+        .experiment = experiment, .zone_s = zone_s, .has_zone = has_zone, .early_w = INFINITY};
     struct trace_file file;
     AUTO_CLOSE int energy = openat(dir, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (energy < 0) {

@@ -1,4 +1,5 @@
-/* experiment.json as the study writes it: parallel ones nest what was measured under "foreground". */
+/* experiment.json as the study writes it: parallel ones nest what was measured under
+ * "foreground". */
 #include "results/judge/read.h"
 
 #include "base/json.h"
@@ -16,20 +17,23 @@ void study_param_set(struct dataset_experiment *experiment, const char *name, st
             param->value = value;
             return;
         }
-    MEM_ADD(experiment->params, experiment->param_count) = (struct dataset_param){mem_strdup(name), value};
+    MEM_ADD(experiment->params, experiment->param_count) =
+        (struct dataset_param){mem_strdup(name), value};
 }
 
-/* Two files that say one thing differently: the cell is named. Text and numbers as people would compare them. */
-static void differ(struct dataset_experiment *experiment, const char *cell, const char *left, const char *right,
-                   unsigned quantities)
+/* Two files that say one thing differently: the cell is named. Text and numbers as people would
+ * compare them. */
+static void differ(struct dataset_experiment *experiment, const char *cell, const char *left,
+                   const char *right, unsigned quantities)
 {
     contradiction_add(experiment, quantities, cell, left, "summary.csv", right, "experiment.json");
 }
 
-static void compare_numbers(struct dataset_experiment *experiment, const char *prefix, const char *name, double row,
-                            double json, unsigned quantities)
+static void compare_numbers(struct dataset_experiment *experiment, const char *prefix,
+                            const char *name, double row, double json, unsigned quantities)
 {
-    if (!isfinite(row) || !isfinite(json) || fabs(row - json) <= 1e-6 + 1e-4 * fmax(fabs(row), fabs(json)))
+    if (!isfinite(row) || !isfinite(json) ||
+        fabs(row - json) <= 1e-6 + 1e-4 * fmax(fabs(row), fabs(json)))
         return;
     char left[32], right[32];
     number_shortest(row, left);
@@ -38,7 +42,8 @@ static void compare_numbers(struct dataset_experiment *experiment, const char *p
     differ(experiment, cell, left, right, quantities);
 }
 
-struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value)
+struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name,
+                                        struct reading value)
 {
     EACH (item, experiment->metrics, experiment->metric_count)
         if (strcmp(item->name, name) == 0) {
@@ -104,7 +109,8 @@ static void take_metrics(struct dataset_experiment *experiment, const json_t *me
         read.valid = json_to_reading(value, &read.value); /* NaN and infinities too */
         const struct reading row = dataset_metric(experiment, name);
         if (row.valid && read.valid)
-            compare_numbers(experiment, "perf_", name, row.value, read.value, 1u << QUANTITY_METRIC);
+            compare_numbers(experiment, "perf_", name, row.value, read.value,
+                            1u << QUANTITY_METRIC);
         study_metric_set(experiment, name, read);
     }
 }
@@ -116,21 +122,23 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
         if (!experiment->recorded[i].valid)
             experiment->recorded[i] = read;
         else if (read.valid)
-            compare_numbers(experiment, "", energy_column(i), experiment->recorded[i].value, read.value,
-                            1u << QUANTITY_ENERGY);
+            compare_numbers(experiment, "", energy_column(i), experiment->recorded[i].value,
+                            read.value, 1u << QUANTITY_ENERGY);
     }
 }
 
 static void take_background(struct dataset_experiment *experiment, const json_t *background)
 {
-    const char *repo = json_get_text(background, "repository"), *model = json_get_text(background, "model");
+    const char *repo = json_get_text(background, "repository"),
+               *model = json_get_text(background, "model");
     if (repo && !experiment->background)
         experiment->background = mem_printf("%s%s%s", repo, model ? " " : "", model ? model : "");
     if (!repo || !model || experiment->background_job)
         return;
     const json_t *params = json_get(background, "hyperparameters");
-    experiment->background_job = json_pack("{s:s, s:s, s:o}", "repo", repo, "model", model, "hyperparameters",
-                                           json_is_object(params) ? json_deep_copy(params) : json_object());
+    experiment->background_job =
+        json_pack("{s:s, s:s, s:o}", "repo", repo, "model", model, "hyperparameters",
+                  json_is_object(params) ? json_deep_copy(params) : json_object());
 }
 
 static void compare_duration(struct dataset_experiment *experiment, struct reading written)
@@ -139,9 +147,11 @@ static void compare_duration(struct dataset_experiment *experiment, struct readi
         return;
     if (!experiment->duration_s.valid)
         experiment->duration_s = written;
-    else if (fabs(experiment->duration_s.value - written.value) > 0.001 + 1e-6 * fabs(written.value)) {
+    else if (fabs(experiment->duration_s.value - written.value) >
+             0.001 + 1e-6 * fabs(written.value)) {
         experiment->contradicts = true;
-        dataset_evidence(experiment, "duration_differs", "summary.csv says that it took %.6g s, experiment.json %.6g s",
+        dataset_evidence(experiment, "duration_differs",
+                         "summary.csv says that it took %.6g s, experiment.json %.6g s",
                          experiment->duration_s.value, written.value);
     }
 }
@@ -153,7 +163,8 @@ static void take_outcome(struct dataset_experiment *experiment, const json_t *jo
     if (!experiment->has_success && success && json_is_boolean(success)) {
         experiment->has_success = true;
         experiment->success = json_is_true(success);
-    } else if (success && json_is_boolean(success) && json_is_true(success) != experiment->success) {
+    } else if (success && json_is_boolean(success) &&
+               json_is_true(success) != experiment->success) {
         differ(experiment, "training_success", experiment->success ? "true" : "false",
                json_is_true(success) ? "true" : "false", 0);
     }
@@ -187,10 +198,12 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
         experiment->mode = mode_name(json_array_size(mutated) ? MODE_MUTATION : MODE_DEFAULT);
 }
 
-/* Python's json takes the last of keys that are repeated, and so does jansson where they are not rejected. */
+/* Python's json takes the last of keys that are repeated, and so does jansson where they are not
+ * rejected. */
 enum { AS_PYTHON = 0 };
 
-/* Python writes NaN and Infinity, which are no JSON: they become the texts that stand for them in ours. */
+/* Python writes NaN and Infinity, which are no JSON: they become the texts that stand for them in
+ * ours. */
 static json_t *parse_pythons(const char *text, size_t length)
 {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
@@ -216,7 +229,8 @@ static json_t *parse_pythons(const char *text, size_t length)
     return replaced ? json_load_bounded(text_get(&out), out.length, AS_PYTHON, NULL) : NULL;
 }
 
-bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err)
+bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length,
+                     struct err *err)
 {
     json_error_t error;
     json_t *root = json_load_bounded(text, length, AS_PYTHON, &error);

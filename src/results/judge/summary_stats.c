@@ -10,7 +10,8 @@
 
 static const double J_PER_KWH = 3.6e6, skewed_below = 0.01;
 static const char drawn[] = "drawn", chosen[] = "chosen", by_default[] = "default";
-static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w",
+                                         "duration_s", "cpu_energy_j"};
 
 static struct reading value_of(const struct dataset_experiment *experiment, const char *name)
 {
@@ -24,7 +25,8 @@ static struct reading value_of(const struct dataset_experiment *experiment, cons
     if (strcmp(name, "duration_s") == 0)
         return experiment->duration_s;
     if (strcmp(name, "cpu_energy_j") == 0)
-        return experiment->cpu_j.valid ? experiment->cpu_j : experiment->recorded[RECORDED_CPU_PACKAGE];
+        return experiment->cpu_j.valid ? experiment->cpu_j
+                                       : experiment->recorded[RECORDED_CPU_PACKAGE];
     return dataset_metric(experiment, name);
 }
 
@@ -36,13 +38,16 @@ struct reading summary_stats_value(const struct dataset_experiment *experiment, 
 
 bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts)
 {
-    return experiment->verdict != VERDICT_NONE && !experiment->contradicts && !experiment->is_copy &&
-           (all_verdicts || (clean_only ? verdict_is_clean_success(experiment->verdict, experiment->success)
-                                        : experiment->verdict != VERDICT_CONTAMINATED));
+    return experiment->verdict != VERDICT_NONE && !experiment->contradicts &&
+           !experiment->is_copy &&
+           (all_verdicts ||
+            (clean_only ? verdict_is_clean_success(experiment->verdict, experiment->success)
+                        : experiment->verdict != VERDICT_CONTAMINATED));
 }
 
 static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
-                         const struct summary_stats_options *options, struct summary_stats_group *group)
+                         const struct summary_stats_options *options,
+                         struct summary_stats_group *group)
 {
     group->like = &dataset->items[order[0]];
     group->items = mem_array(count, sizeof *group->items);
@@ -61,8 +66,8 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
 }
 
 /* Where settings count, the mean of each: its repeats say nothing of others. */
-static void values_of(const struct dataset *dataset, const struct summary_stats_group *group, const char *name,
-                      double *out, struct figure *figure)
+static void values_of(const struct dataset *dataset, const struct summary_stats_group *group,
+                      const char *name, double *out, struct figure *figure)
 {
     AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
     AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
@@ -80,7 +85,8 @@ static void values_of(const struct dataset *dataset, const struct summary_stats_
             out[figure->n++] = sum[i] / (double)runs[i];
 }
 
-enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
+enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal,
+                                     double lowest, double highest)
 {
     if (lowest < 0)
         return STATS_ANY;
@@ -95,27 +101,29 @@ enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal
 static void describe(struct figure *figure, double *values)
 {
     stats_sort(values, figure->n);
-    enum stats_scale scale = figure->scale =
-        summary_stats_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
+    enum stats_scale scale = figure->scale = summary_stats_scale(
+        figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
     figure->mean_interval = stats_mean_interval(values, figure->n, scale, &figure->mean_why);
     figure->median_interval = stats_median_interval(values, figure->n);
-    figure->median_why = figure->median_interval.method == STATS_NONE ? "fewer than 6 values" : NULL;
+    figure->median_why =
+        figure->median_interval.method == STATS_NONE ? "fewer than 6 values" : NULL;
     struct reading skew_p = stats_skew_p(values, figure->n);
     figure->skewed = skew_p.valid && skew_p.value < skewed_below;
     figure->lowest = (struct reading){values[0], true};
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
-static void add_figure(const struct dataset *dataset, struct summary_stats_group *group, const char *name,
-                       bool is_metric, const struct strv *only)
+static void add_figure(const struct dataset *dataset, struct summary_stats_group *group,
+                       const char *name, bool is_metric, const struct strv *only)
 {
     if (only && only->count && !strv_has(only, name))
         return;
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
-    struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
+    struct figure figure = {.is_metric = is_metric,
+                            .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
     values_of(dataset, group, name, values, &figure);
     if (figure.n == 0 && figure.not_finite == 0)
         return;
@@ -131,7 +139,8 @@ static void add_figure(const struct dataset *dataset, struct summary_stats_group
     MEM_ADD(group->figures, group->figure_count) = figure;
 }
 
-static void add_figures(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *only)
+static void add_figures(const struct dataset *dataset, struct summary_stats_group *group,
+                        const struct strv *only)
 {
     AUTO_STRV struct strv metrics = {0};
     EACH_OF (quantity, quantities)
@@ -150,7 +159,8 @@ bool summary_stats_is_drawn(const struct summary_stats_group *group)
 }
 
 /* The hyperparameters in which runs of the group differ, but for seeds. */
-static void find_differing(const struct dataset *dataset, const struct summary_stats_group *group, struct strv *out)
+static void find_differing(const struct dataset *dataset, const struct summary_stats_group *group,
+                           struct strv *out)
 {
     AUTO_STRV struct strv names = {0};
     EACH (item, group->items, group->count)
@@ -173,13 +183,16 @@ static char *setting_name(const struct dataset_experiment *experiment, const str
     return text_take(&out);
 }
 
-/* Each setting's own figures. Settings that were not said to be chosen are only told apart where most were repeated. */
-static void add_settings(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *only)
+/* Each setting's own figures. Settings that were not said to be chosen are only told apart where
+ * most were repeated. */
+static void add_settings(const struct dataset *dataset, struct summary_stats_group *group,
+                         const struct strv *only)
 {
     AUTO_FREE size_t *setting = mem_array(group->count + 1, sizeof *setting);
     AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
     AUTO_STRV struct strv params = {0};
-    size_t settings = audit_settings(dataset, group->items, NULL, group->count, setting), repeated = 0;
+    size_t settings = audit_settings(dataset, group->items, NULL, group->count, setting),
+           repeated = 0;
     for (size_t i = 0; i < group->count; i++)
         repeated += ++runs[setting[i]] == 2;
     if (settings < 2 || (!group->setting && 2 * repeated < settings))
@@ -207,7 +220,8 @@ static void drop_intervals(struct summary_stats_group *group)
 {
     EACH (figure, group->figures, group->figure_count) {
         figure->mean_interval = figure->median_interval = (struct stats_interval){0};
-        figure->mean_why = figure->median_why = "the settings were chosen, not drawn: each has its own";
+        figure->mean_why = figure->median_why =
+            "the settings were chosen, not drawn: each has its own";
         figure->skewed = false;
     }
 }
@@ -217,22 +231,26 @@ static struct reading by_name(const struct dataset_experiment *experiment, const
     return summary_stats_value(experiment, name);
 }
 
-static struct audit_spread spread_of(const struct dataset *dataset, const struct summary_stats_group *group,
-                                     const char *name, bool *mixed)
+static struct audit_spread spread_of(const struct dataset *dataset,
+                                     const struct summary_stats_group *group, const char *name,
+                                     bool *mixed)
 {
-    struct audit_spread identical = audit_spread_of(dataset, group->items, group->count, false, by_name, name);
+    struct audit_spread identical =
+        audit_spread_of(dataset, group->items, group->count, false, by_name, name);
     *mixed = !identical.cv.valid;
-    return *mixed ? audit_spread_of(dataset, group->items, group->count, true, by_name, name) : identical;
+    return *mixed ? audit_spread_of(dataset, group->items, group->count, true, by_name, name)
+                  : identical;
 }
 
-static void add_spreads(const struct dataset *dataset, struct summary_stats_group *group, double precision)
+static void add_spreads(const struct dataset *dataset, struct summary_stats_group *group,
+                        double precision)
 {
     double sum = 0;
     size_t n = 0;
     group->power_cv_between = spread_of(dataset, group, "gpu_power_w", &group->mixed);
     if (group->power_cv_between.cv.valid)
-        group->power_cv_interval =
-            stats_cv_interval(group->power_cv_between.cv.value, group->power_cv_between.freedom + 1);
+        group->power_cv_interval = stats_cv_interval(group->power_cv_between.cv.value,
+                                                     group->power_cv_between.freedom + 1);
     EACH (item, group->items, group->count) {
         struct reading within = dataset->items[*item].gpu.power_cv_within;
         sum += within.valid ? within.value : 0;
@@ -245,8 +263,9 @@ static void add_spreads(const struct dataset *dataset, struct summary_stats_grou
         group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
 }
 
-static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
-                       const struct summary_stats_options *options, struct summary_stats *out)
+static void make_group(const struct dataset *dataset, const size_t *order, size_t count,
+                       const char *hyperparameters, const struct summary_stats_options *options,
+                       struct summary_stats *out)
 {
     struct summary_stats_group *group = &MEM_ADD(out->groups, out->count);
     *group = (struct summary_stats_group){.hyperparameters = hyperparameters};
@@ -267,8 +286,9 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
         summary_stats_add_interactions(dataset, group);
 }
 
-/* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
- * all others, at least two, are there once each. Draws do not repeat, so these are the defaults. NULL: it is not so. */
+/* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of
+ * several alike, where all others, at least two, are there once each. Draws do not repeat, so these
+ * are the defaults. NULL: it is not so. */
 static char *repeated_key(const struct dataset *dataset, const size_t *order, size_t count)
 {
     AUTO_STRV struct strv keys = {0};
@@ -291,20 +311,22 @@ static char *repeated_key(const struct dataset *dataset, const size_t *order, si
     return sets == 1 && single >= 2 ? mem_strdup(repeated) : NULL;
 }
 
-static const char *hyperparameters_of(const struct dataset_experiment *experiment, const char *default_key)
+static const char *hyperparameters_of(const struct dataset_experiment *experiment,
+                                      const char *default_key)
 {
     if (experiment->mode)
-        return strcmp(experiment->mode, "default") == 0                                         ? by_default
-               : strcmp(experiment->mode, "grid") == 0 || strcmp(experiment->mode, "list") == 0 ? chosen
-                                                                                                : drawn;
+        return strcmp(experiment->mode, "default") == 0 ? by_default
+               : strcmp(experiment->mode, "grid") == 0 || strcmp(experiment->mode, "list") == 0
+                   ? chosen
+                   : drawn;
     if (!default_key)
         return NULL;
     AUTO_FREE char *key = audit_params_key(experiment, true);
     return strcmp(key, default_key) == 0 ? by_default : drawn;
 }
 
-/* Defaults, which are alike, chosen values and random draws are three things: each mode of a model is a group, and of
- * parallel ones, or ones whose mode is not known, so are the three. */
+/* Defaults, which are alike, chosen values and random draws are three things: each mode of a model
+ * is a group, and of parallel ones, or ones whose mode is not known, so are the three. */
 static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
                        const struct summary_stats_options *options, struct summary_stats *out)
 {
@@ -322,7 +344,8 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         EACH_OF (entry, kinds) {
             size_t n = 0;
             for (size_t i = 0; i < count; i++)
-                if (kind[i] == *entry && strcmp(dataset_mode(&dataset->items[order[i]]), *item) == 0)
+                if (kind[i] == *entry &&
+                    strcmp(dataset_mode(&dataset->items[order[i]]), *item) == 0)
                     members[n++] = order[i];
             if (n)
                 make_group(dataset, members, n, *entry, options, out);
@@ -330,18 +353,19 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
 }
 
 /* Of the power of all runs of a model. */
-static struct audit_spread power_cv_of(const struct dataset *dataset, const size_t *order, size_t count,
-                                       const struct summary_stats_options *options)
+static struct audit_spread power_cv_of(const struct dataset *dataset, const size_t *order,
+                                       size_t count, const struct summary_stats_options *options)
 {
     struct summary_stats_group all = {0};
     take_members(dataset, order, count, options, &all);
-    struct audit_spread out = audit_spread_of(dataset, all.items, all.count, true, by_name, "gpu_power_w");
+    struct audit_spread out =
+        audit_spread_of(dataset, all.items, all.count, true, by_name, "gpu_power_w");
     free(all.items);
     return out;
 }
 
-/* The p of all effects, or of all interactions, are one family: whoever looks at all of them is fooled once in twenty looks, not
- * once in twenty lines. */
+/* The p of all effects, or of all interactions, are one family: whoever looks at all of them is
+ * fooled once in twenty looks, not once in twenty lines. */
 static void adjust(struct summary_stats *figures, bool interactions)
 {
     size_t count = 0;

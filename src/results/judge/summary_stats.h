@@ -11,25 +11,27 @@
 
 #include <jansson.h>
 
-/* What the meters' own uncertainty makes of a group's mean energy, and of the ratio of two groups. The gain of
- * one sensor is common to all that it measured: in a ratio on one GPU it cancels, between two it stays (GUM, F.1.2.3). */
+/* What the meters' own uncertainty makes of a group's mean energy, and of the ratio of two groups.
+ * The gain of one sensor is common to all that it measured: in a ratio on one GPU it cancels,
+ * between two it stays (GUM, F.1.2.3). */
 
 /* All uncertainties are standard ones, as shares. */
 struct measurement {
     bool valid; /* the quantity is an energy or a power, and how far each was misread is known */
-    double
-        u_read; /* of the read-outs: experiments alike are misread alike, so it is their mean, not less for being many */
+    /* of the read-outs: experiments alike are misread alike, so it is their mean, not less for
+     * being many */
+    double u_read;
     bool placed;  /* on which sensors they were measured is known */
     bool cancels; /* of a ratio: each sensor counts as much on one side as on the other */
-    struct reading
-        u_gain; /* 0 where it cancels; not valid: of a sensor that counts nobody states it, or it is not known
-                              which that was */
+    /* 0 where it cancels; not valid: of a sensor that counts nobody states it, or it is not known
+     * which that was */
+    struct reading u_gain;
     struct reading half_width; /* 95 % of the read-outs; the gain is not in it */
 };
 
 /* Of the mean of a quantity ("gpu_energy_j", "gpu_power_w", ...) over some experiments. */
-void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items, size_t count,
-                         struct measurement *out);
+void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items,
+                         size_t count, struct measurement *out);
 
 /* One of the experiments that a ratio is of. */
 struct measurement_row {
@@ -38,12 +40,15 @@ struct measurement_row {
 };
 
 /* Of the ratio of B to A within strata (below strata), as stats_effect weighs them. */
-void measurement_of_ratio(const struct dataset *dataset, const char *quantity, const struct measurement_row *rows,
-                          size_t count, size_t strata, struct measurement *out);
+void measurement_of_ratio(const struct dataset *dataset, const char *quantity,
+                          const struct measurement_row *rows, size_t count, size_t strata,
+                          struct measurement *out);
 
-/* The ratio's interval with the measurement in it, and the gains of sensors that do not cancel: sampling is of type A, with its
- * degrees of freedom; never narrower than the ratio's own. STATS_NONE: one of them is not known. */
-struct stats_interval measurement_interval(const struct measurement *measurement, const struct stats_effect *effect);
+/* The ratio's interval with the measurement in it, and the gains of sensors that do not cancel:
+ * sampling is of type A, with its degrees of freedom; never narrower than the ratio's own.
+ * STATS_NONE: one of them is not known. */
+struct stats_interval measurement_interval(const struct measurement *measurement,
+                                           const struct stats_effect *effect);
 
 /* Of a mean: both half-widths in squares, without the gain. */
 struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
@@ -52,24 +57,27 @@ struct stats_interval measurement_mean_interval(const struct measurement *measur
 /* null: not valid. ratio: says whether the gain cancels. */
 json_t *measurement_json(const struct measurement *measurement, bool ratio);
 
-/* What the experiments of a dataset say, by model and mode: means and medians with intervals, how far runs
- * differ, which hyperparameter moves what, which runs nothing beats, how many repeats would do. */
+/* What the experiments of a dataset say, by model and mode: means and medians with intervals, how
+ * far runs differ, which hyperparameter moves what, which runs nothing beats, how many repeats
+ * would do. */
 
 struct summary_stats_options {
-    bool clean_only;                 /* else all that are not contaminated */
-    bool all_verdicts;               /* contaminated ones too */
-    bool interactions;               /* of each two hyperparameters, too */
-    const struct strv *only;         /* names of the quantities asked for; NULL or empty: all */
-    uint64_t seed;                   /* of the random orders that effects are tested by */
-    double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
+    bool clean_only;         /* else all that are not contaminated */
+    bool all_verdicts;       /* contaminated ones too */
+    bool interactions;       /* of each two hyperparameters, too */
+    const struct strv *only; /* names of the quantities asked for; NULL or empty: all */
+    uint64_t seed;           /* of the random orders that effects are tested by */
+    /* half-width wanted of the mean energy, as a share of it: 0.05 */
+    double precision;
 };
 
-/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", or a
- * metric. */
+/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s",
+ * "cpu_energy_j", or a metric. */
 struct figure {
     char *name;
     bool is_metric;
-    size_t n;          /* finite values: what the rest is of; of drawn hyperparameters a setting's mean is one */
+    /* finite values: what the rest is of; of drawn hyperparameters a setting's mean is one */
+    size_t n;
     size_t runs;       /* finite values of runs behind them */
     size_t not_finite; /* NaN or infinite: a training that diverged */
     enum goal goal;    /* of a metric */
@@ -101,9 +109,11 @@ struct figure_level {
 /* A hyperparameter against a quantity. */
 struct figure_effect {
     char *param;
-    const char *target; /* "gpu_energy_j", "duration_s" or the metric's name (borrowed from the group's figures) */
-    size_t n;           /* points: runs; where other hyperparameters differ, too, sets of runs alike but for the seed */
-    size_t runs;        /* behind them */
+    /* "gpu_energy_j", "duration_s" or the metric's name (borrowed from the group's figures) */
+    const char *target;
+    /* points: runs; where other hyperparameters differ, too, sets of runs alike but for the seed */
+    size_t n;
+    size_t runs; /* behind them */
     struct stats_trend trend;
     double p_adjusted;           /* Holm, over all effects of the dataset */
     struct figure_level *levels; /* ascending */
@@ -122,22 +132,28 @@ struct figure_interaction {
 
 struct summary_stats_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
-    /* "default", "chosen" (a grid or list), "drawn"; NULL: not recorded, and the hyperparameters do not show it. */
+    /* "default", "chosen" (a grid or list), "drawn"; NULL: not recorded, and the hyperparameters do
+     * not show it. */
     const char *hyperparameters;
-    size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
-    size_t *items;                             /* indices of those that count: successes that were not left out */
+    /* not_ended: without an outcome; left_out: for their verdict */
+    size_t total, failed, not_ended, left_out;
+    /* indices of those that count: successes that were not left out */
+    size_t *items;
     size_t count;
     size_t *setting; /* of items: which of the settings it has; NULL: each run counts */
     size_t settings;
-    struct figure_setting *by_setting; /* in the order of the experiments; none: of drawn settings, or of one */
+    /* in the order of the experiments; none: of drawn settings, or of one */
+    struct figure_setting *by_setting;
     size_t by_setting_count;
     struct figure *figures;
     size_t figure_count;
-    /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */
+    /* Of mean power: among identical runs where there are such, else among all, and then it is
+     * mixed. */
     struct audit_spread power_cv_between;
     bool mixed;
     struct stats_interval power_cv_interval;
-    struct audit_spread power_cv;   /* of all runs of the model that count, whatever group they are in */
+    /* of all runs of the model that count, whatever group they are in */
+    struct audit_spread power_cv;
     struct reading power_cv_within; /* mean over the runs of each one's own */
     struct audit_spread energy_cv_between;
     bool energy_mixed;
@@ -147,7 +163,8 @@ struct summary_stats_group {
     struct figure_interaction *interactions; /* where they were asked for */
     size_t interaction_count;
     const char *interactions_why; /* why of a quantity there is none, or NULL */
-    const char *quality; /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
+    /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
+    const char *quality;
     enum goal quality_goal;
     size_t *front; /* indices of the experiments on it, by energy */
     size_t front_count;
@@ -159,41 +176,49 @@ struct summary_stats {
 };
 
 /* dataset: judged; must outlive out. */
-void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options, struct summary_stats *out);
+void summary_stats_make(const struct dataset *dataset, const struct summary_stats_options *options,
+                        struct summary_stats *out);
 void summary_stats_fini(struct summary_stats *figures);
 
 /* Whether each experiment's hyperparameters are a random draw. */
 bool summary_stats_is_drawn(const struct summary_stats_group *group);
 
-/* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
- * times and losses are over 0; a metric whose name says so is a share. */
-enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
+/* What the values of a quantity can be, by its name (its goal, of a metric) and the least and
+ * greatest of them: energies, powers, times and losses are over 0; a metric whose name says so is a
+ * share. */
+enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal goal,
+                                     double lowest, double highest);
 
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading summary_stats_value(const struct dataset_experiment *experiment, const char *name);
 
-/* Which hyperparameter moves energy and quality, and the front of both. (summary_stats_effects.c) */
-
-void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
-void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed);
-
-/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on logarithms.
+/* Which hyperparameter moves energy and quality, and the front of both.
  * (summary_stats_effects.c) */
 
-void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group);
+void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
+void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group,
+                               uint64_t seed);
+
+/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on
+ * logarithms. (summary_stats_effects.c) */
+
+void summary_stats_add_interactions(const struct dataset *dataset,
+                                    struct summary_stats_group *group);
 
 /* What stats and compare print for programs. (summary_stats_json.c) */
 
 /* A new reference; docs/reference/judging.md says what is in it. */
 json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
-                     const struct summary_stats_options *options);
+                           const struct summary_stats_options *options);
 json_t *summary_stats_stat_json(const struct figure *figure);
 extern const struct record_field summary_stats_interval_fields[];
 /* A field that is an interval; absent where it is STATS_NONE. */
-#define FIGURES_INTERVAL(of, key, member) RECORD_STRUCT_IF(of, member.method, key, member, summary_stats_interval_fields)
+#define FIGURES_INTERVAL(of, key, member) \
+    RECORD_STRUCT_IF(of, member.method, key, member, summary_stats_interval_fields)
 json_t *summary_stats_interval_json(const struct stats_interval *interval);
 /* Each group that has effects, with the names of its experiments. */
-json_t *summary_stats_effects_json(const struct dataset *dataset, const struct summary_stats *figures);
+json_t *summary_stats_effects_json(const struct dataset *dataset,
+                                   const struct summary_stats *figures);
 json_t *summary_stats_spellings_json(const struct dataset *dataset);
 
 /* One row for each quantity of each group. */

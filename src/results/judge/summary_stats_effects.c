@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hyperparameter of more than MOST_LEVELS values is cut into ranges of about LEVEL_POINTS points. */
+/* A hyperparameter of more than MOST_LEVELS values is cut into ranges of about LEVEL_POINTS
+ * points. */
 enum { MOST_LEVELS = 8, LEVEL_POINTS = 6 };
 
-/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
- * name. */
+/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss,
+ * then the first by name. */
 static void choose_quality(struct summary_stats_group *group)
 {
     size_t most = 0;
@@ -51,10 +52,12 @@ void summary_stats_add_front(const struct dataset *dataset, struct summary_stats
     size_t n = 0;
     EACH (item, group->items, group->count) {
         const struct dataset_experiment *experiment = &dataset->items[*item];
-        struct reading joules = dataset_energy(experiment), score = summary_stats_value(experiment, group->quality);
+        struct reading joules = dataset_energy(experiment),
+                       score = summary_stats_value(experiment, group->quality);
         if (joules.valid && score.valid)
-            points[n++] =
-                (struct point){joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, *item};
+            points[n++] = (struct point){
+                joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value,
+                *item};
     }
     qsort(points, n, sizeof *points, compare_energy);
     for (size_t i = 0; i < n; i++) {
@@ -68,7 +71,8 @@ void summary_stats_add_front(const struct dataset *dataset, struct summary_stats
             group->front[group->front_count++] = points[i].index;
 }
 
-/* A value of the hyperparameter, and what the quantity came to: of one run, or the mean of several alike. */
+/* A value of the hyperparameter, and what the quantity came to: of one run, or the mean of several
+ * alike. */
 struct effect_point {
     char *key; /* of the hyperparameters; NULL: runs are not joined */
     double x, y;
@@ -86,7 +90,8 @@ static bool others_differ(const struct dataset *dataset, const struct summary_st
                           const struct strv *params, const char *param)
 {
     EACH (item, params->items, params->count) {
-        if (strcmp(*item, param) != 0 && audit_param_differs(dataset, group->items, group->count, *item))
+        if (strcmp(*item, param) != 0 &&
+            audit_param_differs(dataset, group->items, group->count, *item))
             return true;
     }
     return false;
@@ -98,8 +103,8 @@ static int compare_points(const void *a, const void *b)
     return left->x != right->x ? ORDER(left->x, right->x) : ORDER(left->y, right->y);
 }
 
-/* points: by x. Where every repeat of a value gave exactly the same, the repeats show no spread to test with: each value
- * becomes one point. */
+/* points: by x. Where every repeat of a value gave exactly the same, the repeats show no spread to
+ * test with: each value becomes one point. */
 static size_t join_constant(struct effect_point *points, size_t n)
 {
     size_t joined = 0;
@@ -115,8 +120,8 @@ static size_t join_constant(struct effect_point *points, size_t n)
     return joined;
 }
 
-/* Runs that are alike but for the seed repeat one another: where other hyperparameters differ, too, they would count
- * those several times. */
+/* Runs that are alike but for the seed repeat one another: where other hyperparameters differ, too,
+ * they would count those several times. */
 static size_t join_repeats(struct effect_point *points, size_t n)
 {
     size_t joined = 0;
@@ -140,7 +145,8 @@ static size_t join_repeats(struct effect_point *points, size_t n)
 }
 
 static size_t points_of(const struct dataset *dataset, const struct summary_stats_group *group,
-                        const struct strv *params, const char *param, const char *target, struct effect_point *out)
+                        const struct strv *params, const char *param, const char *target,
+                        struct effect_point *out)
 {
     bool join = summary_stats_is_drawn(group) || others_differ(dataset, group, params, param);
     size_t n = 0;
@@ -149,36 +155,42 @@ static size_t points_of(const struct dataset *dataset, const struct summary_stat
         struct reading setting = dataset_param_number(experiment, param),
                        value = summary_stats_value(experiment, target);
         if (setting.valid && value.valid)
-            out[n++] =
-                (struct effect_point){join ? audit_params_key(experiment, false) : NULL, setting.value, value.value, 1};
+            out[n++] = (struct effect_point){join ? audit_params_key(experiment, false) : NULL,
+                                             setting.value, value.value, 1};
     }
     return join ? join_repeats(out, n) : n;
 }
 
 /* points: by x; those of one x are not parted. */
-static void add_levels(struct figure_effect *effect, const struct effect_point *points, enum stats_scale scale)
+static void add_levels(struct figure_effect *effect, const struct effect_point *points,
+                       enum stats_scale scale)
 {
     size_t n = effect->n, distinct = 1;
     for (size_t i = 1; i < n; i++)
         distinct += points[i].x != points[i - 1].x;
-    size_t ranges = n / LEVEL_POINTS < 2 ? 2 : n / LEVEL_POINTS > MOST_LEVELS ? MOST_LEVELS : n / LEVEL_POINTS;
+    size_t ranges = n / LEVEL_POINTS < 2             ? 2
+                    : n / LEVEL_POINTS > MOST_LEVELS ? MOST_LEVELS
+                                                     : n / LEVEL_POINTS;
     size_t each = distinct <= MOST_LEVELS ? 1 : (n + ranges - 1) / ranges, least = each / 2 + 1;
     AUTO_FREE double *y = mem_array(n + 1, sizeof *y);
     effect->levels = mem_array(n, sizeof *effect->levels);
     for (size_t from = 0, to; from < n; from = to) {
         /* What would be left at the end is no range of its own. */
-        for (to = from;
-             to < n && (to - from < each || points[to].x == points[to - 1].x || (each > 1 && n - to < least)); to++)
+        for (to = from; to < n && (to - from < each || points[to].x == points[to - 1].x ||
+                                   (each > 1 && n - to < least));
+             to++)
             y[to - from] = points[to].y;
         struct figure_level *level = &effect->levels[effect->level_count++];
-        *level = (struct figure_level){.from = points[from].x, .to = points[to - 1].x, .n = to - from};
+        *level =
+            (struct figure_level){.from = points[from].x, .to = points[to - 1].x, .n = to - from};
         level->median = stats_median(y, level->n).value;
         level->interval = stats_median_interval_on(y, level->n, scale, NULL);
     }
 }
 
-static void add_effect(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *params,
-                       const char *param, const struct figure *figure, uint64_t seed)
+static void add_effect(const struct dataset *dataset, struct summary_stats_group *group,
+                       const struct strv *params, const char *param, const struct figure *figure,
+                       uint64_t seed)
 {
     AUTO_FREE struct effect_point *points = mem_array(group->count + 1, sizeof *points);
     AUTO_FREE double *x = mem_array(group->count + 1, sizeof *x);
@@ -196,8 +208,8 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
     }
     /* Each has its own stream, so that none depends on which others there are. */
     struct rng rng;
-    AUTO_FREE char *stream =
-        mem_printf("%s %s %d %s %s", group->like->repo, group->like->model, group->like->parallel, param, figure->name);
+    AUTO_FREE char *stream = mem_printf("%s %s %d %s %s", group->like->repo, group->like->model,
+                                        group->like->parallel, param, figure->name);
     rng_seed_named(&rng, seed, stream);
     effect.trend = stats_trend(x, y, effect.n, &rng);
     if (!effect.trend.valid)
@@ -207,7 +219,8 @@ static void add_effect(const struct dataset *dataset, struct summary_stats_group
     MEM_ADD(group->effects, group->effect_count) = effect;
 }
 
-void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group, uint64_t seed)
+void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group,
+                               uint64_t seed)
 {
     AUTO_STRV struct strv params = {0};
     EACH (item, group->items, group->count) {
@@ -218,17 +231,21 @@ void summary_stats_add_effects(const struct dataset *dataset, struct summary_sta
     }
     for (size_t f = 0; f < group->figure_count; f++) {
         const struct figure *figure = &group->figures[f];
-        if (figure->is_metric || strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "duration_s") == 0)
+        if (figure->is_metric || strcmp(figure->name, "gpu_energy_j") == 0 ||
+            strcmp(figure->name, "duration_s") == 0)
             for (size_t p = 0; p < params.count; p++)
                 add_effect(dataset, group, &params, params.items[p], figure, seed);
     }
 }
 
-/* The settings of a group that know a quantity: a row each, the mean of its runs on the quantity's scale. */
+/* The settings of a group that know a quantity: a row each, the mean of its runs on the quantity's
+ * scale. */
 struct design {
     size_t count, runs, params;
     double *y;
-    double *x; /* count rows of params: logarithms where all are over 0, else shares of the greatest; less their mean */
+    /* count rows of params: logarithms where all are over 0, else shares of the greatest; less
+     * their mean */
+    double *x;
     double *unit; /* what a column was divided by; 1 of logarithms */
 };
 
@@ -240,7 +257,8 @@ static void design_fini(struct design *design)
 }
 
 /* Numbers that all runs of the group have, and that differ; no seeds. */
-static void find_params(const struct dataset *dataset, const struct summary_stats_group *group, struct strv *out)
+static void find_params(const struct dataset *dataset, const struct summary_stats_group *group,
+                        struct strv *out)
 {
     const struct dataset_experiment *first = group->count ? &dataset->items[group->items[0]] : NULL;
     for (size_t p = 0; first && p < first->param_count; p++) {
@@ -274,7 +292,8 @@ static void scale_column(struct design *design, size_t k)
         design->x[i * design->params + k] -= mean;
 }
 
-static enum stats_scale scale_of(const struct dataset *dataset, const struct summary_stats_group *group,
+static enum stats_scale scale_of(const struct dataset *dataset,
+                                 const struct summary_stats_group *group,
                                  const struct figure *figure)
 {
     double lowest = INFINITY, highest = -INFINITY;
@@ -283,7 +302,8 @@ static enum stats_scale scale_of(const struct dataset *dataset, const struct sum
         lowest = value.valid ? fmin(lowest, value.value) : lowest;
         highest = value.valid ? fmax(highest, value.value) : highest;
     }
-    enum stats_scale scale = summary_stats_scale(figure->name, figure->is_metric, figure->goal, lowest, highest);
+    enum stats_scale scale =
+        summary_stats_scale(figure->name, figure->is_metric, figure->goal, lowest, highest);
     return stats_scale_holds(scale, lowest, highest) ? scale : STATS_ANY;
 }
 
@@ -306,7 +326,8 @@ static void design_make(const struct dataset *dataset, const struct summary_stat
             continue;
         if (!row[setting[i]]) {
             for (size_t k = 0; k < params->count; k++)
-                out->x[out->count * params->count + k] = dataset_param_number(experiment, params->items[k]).value;
+                out->x[out->count * params->count + k] =
+                    dataset_param_number(experiment, params->items[k]).value;
             row[setting[i]] = ++out->count;
         }
         out->y[row[setting[i]] - 1] += stats_to_scale(value.value, scale);
@@ -319,14 +340,16 @@ static void design_make(const struct dataset *dataset, const struct summary_stat
         scale_column(out, k);
 }
 
-static void add_interaction(struct summary_stats_group *group, const struct design *design, const struct strv *params,
-                            const size_t pair[2], const struct figure *figure)
+static void add_interaction(struct summary_stats_group *group, const struct design *design,
+                            const struct strv *params, const size_t pair[2],
+                            const struct figure *figure)
 {
     AUTO_FREE double *product = mem_array(design->count + 1, sizeof *product);
     AUTO_FREE size_t *stratum = mem_array(design->count + 1, sizeof *stratum);
     struct stats_effect effect;
     for (size_t i = 0; i < design->count; i++)
-        product[i] = design->x[i * design->params + pair[0]] * design->x[i * design->params + pair[1]];
+        product[i] =
+            design->x[i * design->params + pair[0]] * design->x[i * design->params + pair[1]];
     stats_effect(&(struct stats_effect_input){.count = design->count,
                                               .y = design->y,
                                               .plain = true,
@@ -345,14 +368,16 @@ static void add_interaction(struct summary_stats_group *group, const struct desi
         .n = design->count,
         .runs = design->runs,
         .slope = effect.log_ratio / unit,
-        .interval = {effect.interval.low / unit, effect.interval.high / unit, effect.interval.method},
+        .interval = {effect.interval.low / unit, effect.interval.high / unit,
+                     effect.interval.method},
         .df = effect.df,
         .p = effect.p};
 }
 
-/* All pairs, each with every hyperparameter's own effect beside it. Two settings for each parameter of the model at least. */
-static void add_of_figure(const struct dataset *dataset, struct summary_stats_group *group, const struct strv *params,
-                          const struct figure *figure)
+/* All pairs, each with every hyperparameter's own effect beside it. Two settings for each parameter
+ * of the model at least. */
+static void add_of_figure(const struct dataset *dataset, struct summary_stats_group *group,
+                          const struct strv *params, const struct figure *figure)
 {
     AUTO(design_fini) struct design design;
     design_make(dataset, group, params, figure, &design);
@@ -366,15 +391,20 @@ static void add_of_figure(const struct dataset *dataset, struct summary_stats_gr
             add_interaction(group, &design, params, (const size_t[]){a, b}, figure);
 }
 
-void summary_stats_add_interactions(const struct dataset *dataset, struct summary_stats_group *group)
+void summary_stats_add_interactions(const struct dataset *dataset,
+                                    struct summary_stats_group *group)
 {
     AUTO_STRV struct strv params = {0};
     find_params(dataset, group, &params);
     if (params.count < 2)
-        group->interactions_why = "fewer than two numeric hyperparameters that all runs have differ";
+        group->interactions_why =
+            "fewer than two numeric hyperparameters that all runs have differ";
     else if (params.count > STATS_EFFECT_COVARIATES)
         group->interactions_why = "more than 8 hyperparameters differ";
-    for (size_t f = 0; f < group->figure_count && params.count >= 2 && params.count <= STATS_EFFECT_COVARIATES; f++)
-        if (group->figures[f].n && (group->figures[f].is_metric || strcmp(group->figures[f].name, "gpu_energy_j") == 0))
+    for (size_t f = 0;
+         f < group->figure_count && params.count >= 2 && params.count <= STATS_EFFECT_COVARIATES;
+         f++)
+        if (group->figures[f].n &&
+            (group->figures[f].is_metric || strcmp(group->figures[f].name, "gpu_energy_j") == 0))
             add_of_figure(dataset, group, &params, &group->figures[f]);
 }

@@ -10,7 +10,8 @@
 
 #include "base/cleanup.h"
 
-/* A stamp of 15 digits, and for each column a comma and 8 bytes; the line's end, and 8 bytes looked at together there. */
+/* A stamp of 15 digits, and for each column a comma and 8 bytes; the line's end, and 8 bytes looked
+ * at together there. */
 enum { MOST_STAMP = 15, LONGEST_PLAIN = MOST_STAMP + TRACE_COLUMNS * 9 + 1 + 8 };
 
 struct reader {
@@ -21,13 +22,15 @@ struct reader {
     bool begun; /* the first line, the header, is over */
     bool has_last;
     int64_t last_s;
-    bool skipping;       /* within a line that is longer than the buffer */
-    uint64_t stamp_head; /* the first 8 digits of the last stamp of 10, as they are written; 0: none yet */
-    int64_t stamp_base;  /* and what they stand for */
+    bool skipping; /* within a line that is longer than the buffer */
+    /* the first 8 digits of the last stamp of 10, as they are written; 0: none yet */
+    uint64_t stamp_head;
+    int64_t stamp_base; /* and what they stand for */
     struct trace_rows rows;
 };
 
-/* Where the cell ends; a quoted one may hold commas. *after: behind its comma, or NULL at the end of the line. */
+/* Where the cell ends; a quoted one may hold commas. *after: behind its comma, or NULL at the end
+ * of the line. */
 static const char *cell_end(const char **at, const char *end, const char **after)
 {
     const char *from = *at;
@@ -74,7 +77,8 @@ static bool read_row(struct reader *reader, const char *at, const char *end, int
             after = NULL;
         }
         struct trace_column *column = item;
-        enum numeric_cell_kind kind = numeric_cell_read(at, cell, &column->values[reader->rows.count]);
+        enum numeric_cell_kind kind =
+            numeric_cell_read(at, cell, &column->values[reader->rows.count]);
         if (kind == FIGURE_BAD)
             return false;
         column->kinds[reader->rows.count] = kind;
@@ -95,8 +99,8 @@ static uint64_t eight(const char *at)
     return le64toh(bytes);
 }
 
-/* Digits alone, then a comma. The first eight digits change once in a hundred seconds: mostly two are read. Gives where
- * the comma stands; NULL: it is none of that kind. */
+/* Digits alone, then a comma. The first eight digits change once in a hundred seconds: mostly two
+ * are read. Gives where the comma stands; NULL: it is none of that kind. */
 static const char *read_plain_stamp(struct reader *reader, const char *at, int64_t *t_s)
 {
     if (eight(at) == reader->stamp_head && is_digit(at[8]) && is_digit(at[9]) && at[10] == ',') {
@@ -118,8 +122,8 @@ static const char *read_plain_stamp(struct reader *reader, const char *at, int64
     return at;
 }
 
-/* Of eight bytes from which '0' was taken by exclusive or: the highest bit of the first that is no digit. (What is set
- * behind it means nothing.) */
+/* Of eight bytes from which '0' was taken by exclusive or: the highest bit of the first that is no
+ * digit. (What is set behind it means nothing.) */
 static uint64_t no_digits(uint64_t bytes)
 {
     return ((bytes + UINT64_C(0x7676767676767676)) | bytes) & UINT64_C(0x8080808080808080);
@@ -130,7 +134,8 @@ static unsigned first_byte(uint64_t mask)
     return (unsigned)__builtin_ctzll(mask) / 8;
 }
 
-/* Up to seven digits, the first in the lowest byte: pairs, then fours, then all of them are put together at once. */
+/* Up to seven digits, the first in the lowest byte: pairs, then fours, then all of them are put
+ * together at once. */
 static uint32_t put_together(uint64_t digits, unsigned count)
 {
     digits <<= 64 - 8 * count;
@@ -142,9 +147,10 @@ static uint32_t put_together(uint64_t digits, unsigned count)
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Of digits from which the point was taken. Both parts are exact, so one division rounds once, as strtod does. */
-static ALWAYS_INLINE const char *take_fraction(const char *at, uint64_t digits, unsigned whole, unsigned fraction,
-                                               double *out)
+/* Of digits from which the point was taken. Both parts are exact, so one division rounds once, as
+ * strtod does. */
+static ALWAYS_INLINE const char *take_fraction(const char *at, uint64_t digits, unsigned whole,
+                                               unsigned fraction, double *out)
 {
     static const double tenths[] = {1, 10, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
     *out = put_together(digits, whole + fraction) / tenths[fraction & 7];
@@ -152,7 +158,8 @@ static ALWAYS_INLINE const char *take_fraction(const char *at, uint64_t digits, 
 }
 
 /* So many digits stand there; what comes behind them? */
-static ALWAYS_INLINE const char *take_digits(const char *at, uint64_t bytes, unsigned whole, double *out)
+static ALWAYS_INLINE const char *take_digits(const char *at, uint64_t bytes, unsigned whole,
+                                             double *out)
 {
     if (at[whole] != '.') {
         *out = put_together(bytes, whole);
@@ -173,9 +180,9 @@ static ALWAYS_INLINE const char *take_digits(const char *at, uint64_t bytes, uns
     }
 }
 
-/* Up to seven bytes of digits with at most one point. Gives where what follows stands; NULL: something else, or longer.
- * The frequent lengths have code of their own: the processor guesses the branch and reads on behind it, where it would
- * have to wait for a computed length. */
+/* Up to seven bytes of digits with at most one point. Gives where what follows stands; NULL:
+ * something else, or longer. The frequent lengths have code of their own: the processor guesses the
+ * branch and reads on behind it, where it would have to wait for a computed length. */
 static inline const char *read_plain_value(const char *at, double *out)
 {
     uint64_t bytes = eight(at) ^ UINT64_C(0x3030303030303030);
@@ -197,9 +204,11 @@ static inline const char *read_plain_value(const char *at, double *out)
     }
 }
 
-/* A row as nearly all of them are, "1763455019,74.69\n", read in one go: digits, and for each value digits with at
- * most one point, or N/A. Gives where the next line begins; NULL: this line wants more care. */
-static const char *read_plain_row(struct reader *reader, const char *at, const char *end, int64_t *t_s)
+/* A row as nearly all of them are, "1763455019,74.69\n", read in one go: digits, and for each value
+ * digits with at most one point, or N/A. Gives where the next line begins; NULL: this line wants
+ * more care. */
+static const char *read_plain_row(struct reader *reader, const char *at, const char *end,
+                                  int64_t *t_s)
 {
     if (end - at < LONGEST_PLAIN)
         return NULL; /* so that nothing below looks behind the end */
@@ -294,7 +303,8 @@ static void take_rest(struct reader *reader, size_t rest)
 }
 
 /* Field by field: the batch needs no zeros. */
-static void begin(struct reader *reader, size_t columns, trace_each_fn *each, void *context, struct trace_file *file)
+static void begin(struct reader *reader, size_t columns, trace_each_fn *each, void *context,
+                  struct trace_file *file)
 {
     reader->columns = columns;
     reader->each = each;
@@ -306,8 +316,8 @@ static void begin(struct reader *reader, size_t columns, trace_each_fn *each, vo
     reader->rows.count = 0;
 }
 
-void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each, void *context,
-                 struct trace_file *out)
+void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each,
+                 void *context, struct trace_file *out)
 {
     *out = (struct trace_file){.empty = count == 0};
     struct reader reader;
@@ -315,7 +325,8 @@ void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn 
     take_rest(&reader, count - take_lines(&reader, bytes, count));
 }
 
-/* size: what the file had when it was opened; where so much was read and no more came at once, that is its end. */
+/* size: what the file had when it was opened; where so much was read and no more came at once, that
+ * is its end. */
 static bool read_all(struct reader *reader, int fd, off_t size, char *buffer, struct err *err)
 {
     size_t kept = 0;
@@ -347,14 +358,16 @@ static bool read_all(struct reader *reader, int fd, off_t size, char *buffer, st
     return true;
 }
 
-bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_each_fn *each, void *context,
-                struct trace_file *out, struct err *err)
+bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_each_fn *each,
+                void *context, struct trace_file *out, struct err *err)
 {
     *out = (struct trace_file){.missing = true};
-    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    AUTO_CLOSE int fd =
+        openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     struct stat st;
     if (fd < 0)
-        return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || err_sys(err, "open %s", name);
+        return errno == ENOENT || errno == ELOOP || errno == ENOTDIR ||
+               err_sys(err, "open %s", name);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return true;
     *out = (struct trace_file){.empty = true};

@@ -111,7 +111,8 @@ void trace_sketch_begin(struct trace_sketch *sketch, int64_t origin_s)
     *sketch = (struct trace_sketch){.origin_s = origin_s, .stamped = mix((uint64_t)origin_s)};
 }
 
-void trace_sketch_add(struct trace_sketch *sketch, const int64_t *t_s, const double *values, size_t count)
+void trace_sketch_add(struct trace_sketch *sketch, const int64_t *t_s, const double *values,
+                      size_t count)
 {
     for (size_t i = 0; i < count; i++)
         add_sample(sketch, t_s[i], values[i]);
@@ -148,7 +149,8 @@ static size_t level_of(double value)
     return level < TRACE_LEVELS - 1 ? (size_t)level : TRACE_LEVELS - 1;
 }
 
-void trace_intervals_add(struct trace_intervals *intervals, const int64_t *t_s, const double *values, size_t count)
+void trace_intervals_add(struct trace_intervals *intervals, const int64_t *t_s,
+                         const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         int64_t span_s = t_s[i] - intervals->last_s;
@@ -162,8 +164,8 @@ void trace_intervals_add(struct trace_intervals *intervals, const int64_t *t_s, 
     }
 }
 
-void trace_intervals_sum(const struct trace_intervals *intervals, double low, double high, double *count,
-                         double *seconds)
+void trace_intervals_sum(const struct trace_intervals *intervals, double low, double high,
+                         double *count, double *seconds)
 {
     for (size_t level = level_of(low); level <= level_of(high); level++) {
         *count += intervals->levels[level].count;
@@ -199,8 +201,8 @@ static void keep_within(struct still_spans *spans, const struct still_span *span
         if (to_s <= from_s || to_s - from_s <= spans->spans[i].to_s - spans->spans[i].from_s)
             continue;
         double share = (double)(to_s - from_s) / (double)(limit->to_s - limit->from_s);
-        spans->spans[i] =
-            (struct still_span){from_s, to_s, (size_t)(share * (double)limit->samples + 0.5), span->value};
+        spans->spans[i] = (struct still_span){
+            from_s, to_s, (size_t)(share * (double)limit->samples + 0.5), span->value};
     }
 }
 
@@ -214,7 +216,8 @@ static void end_span(struct still_spans *spans)
         keep_longest(spans, &spans->open);
 }
 
-void still_spans_add(struct still_spans *spans, const int64_t *t_s, const double *values, size_t count)
+void still_spans_add(struct still_spans *spans, const int64_t *t_s, const double *values,
+                     size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (spans->open.samples > 0 && is_equal(spans->open.value, values[i])) {

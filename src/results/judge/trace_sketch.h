@@ -32,7 +32,8 @@ struct trace_sketch {
 void trace_sketch_begin(struct trace_sketch *sketch, int64_t origin_s);
 
 /* Times ascend. */
-void trace_sketch_add(struct trace_sketch *sketch, const int64_t *t_s, const double *values, size_t count);
+void trace_sketch_add(struct trace_sketch *sketch, const int64_t *t_s, const double *values,
+                      size_t count);
 
 /* Once, after the last sample. */
 void trace_sketch_end(struct trace_sketch *sketch);
@@ -79,11 +80,13 @@ struct still_spans {
     struct still_span spans[STILL_SPANS];
     size_t count;
     struct still_span open;
-    const struct still_spans *limits; /* NULL: none; the i-th span is then within the i-th of them */
+    /* NULL: none; the i-th span is then within the i-th of them */
+    const struct still_spans *limits;
 };
 
 void still_spans_begin(struct still_spans *spans, const struct still_spans *limits);
-void still_spans_add(struct still_spans *spans, const int64_t *t_s, const double *values, size_t count);
+void still_spans_add(struct still_spans *spans, const int64_t *t_s, const double *values,
+                     size_t count);
 void still_spans_end(struct still_spans *spans);
 
 #endif

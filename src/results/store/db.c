@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Long enough for a backup tool or a curious sqlite3 shell to let go of its lock; only the store's thread waits. */
+/* Long enough for a backup tool or a curious sqlite3 shell to let go of its lock; only the store's
+ * thread waits. */
 #define BUSY_TIMEOUT_MS 60000
 
-/* A run.db may be anybody's: what it holds is data, and nothing of it is run. The time that reading one may take of a
- * processor (a loaded machine takes no part of it) grows with its size: a run of 100,000 experiments, 0.4 GB, is read in a
- * tenth of its time. */
+/* A run.db may be anybody's: what it holds is data, and nothing of it is run. The time that reading
+ * one may take of a processor (a loaded machine takes no part of it) grows with its size: a run of
+ * 100,000 experiments, 0.4 GB, is read in a tenth of its time. */
 enum { READ_BASE_S = 10, READ_BYTES_PER_S = 8 << 20, STEPS_BETWEEN = 10000 };
 
 bool db_error(sqlite3 *db, struct err *err, const char *what)
@@ -34,7 +35,8 @@ bool db_error(sqlite3 *db, struct err *err, const char *what)
     }
     if ((code & 0xff) == SQLITE_INTERRUPT)
         return err_set(err,
-                       "run.db: %s: it takes far longer than a run of its size can take, so it is damaged or was made "
+                       "run.db: %s: it takes far longer than a run of its size can take, so it is "
+                       "damaged or was made "
                        "to last",
                        what);
     if ((code & 0xff) == SQLITE_TOOBIG)
@@ -46,7 +48,8 @@ bool db_error(sqlite3 *db, struct err *err, const char *what)
     return false;
 }
 
-/* The folder's path without links: SQLite opens by path, and its NOFOLLOW refuses a link in any step of it. */
+/* The folder's path without links: SQLite opens by path, and its NOFOLLOW refuses a link in any
+ * step of it. */
 static char *real_path(int dir, const char *dir_path, struct err *err)
 {
     AUTO_FREE char *link = mem_printf("/proc/self/fd/%d", dir);
@@ -65,7 +68,8 @@ static char *real_path(int dir, const char *dir_path, struct err *err)
     return steal_ptr(path);
 }
 
-static bool no_links_at(int dir, const char *dir_path, const char *name, bool create, struct err *err)
+static bool no_links_at(int dir, const char *dir_path, const char *name, bool create,
+                        struct err *err)
 {
     static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -107,18 +111,21 @@ void db_unlimit_time(sqlite3 *db)
     sqlite3_progress_handler(db, 0, NULL, NULL);
 }
 
-/* https://www.sqlite.org/security.html#untrusted_sqlite_database_files: no view, trigger or virtual table of the file is ever used, no
- * statement of its schema is larger than ours are. */
+/* https://www.sqlite.org/security.html#untrusted_sqlite_database_files: no view, trigger or virtual
+ * table of the file is ever used, no statement of its schema is larger than ours are. */
 static void distrust(sqlite3 *db)
 {
     static const int switches[][2] = {
-        {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
-        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},   {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_DQS_DDL, 0},     {SQLITE_DBCONFIG_DQS_DML, 0},
     };
     static const int limits[][2] = {
-        {SQLITE_LIMIT_LENGTH, DB_CELL_MAX}, {SQLITE_LIMIT_SQL_LENGTH, 100000},  {SQLITE_LIMIT_COLUMN, 200},
-        {SQLITE_LIMIT_EXPR_DEPTH, 100},     {SQLITE_LIMIT_COMPOUND_SELECT, 10}, {SQLITE_LIMIT_VDBE_OP, 100000},
-        {SQLITE_LIMIT_FUNCTION_ARG, 20},    {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+        {SQLITE_LIMIT_LENGTH, DB_CELL_MAX}, {SQLITE_LIMIT_SQL_LENGTH, 100000},
+        {SQLITE_LIMIT_COLUMN, 200},         {SQLITE_LIMIT_EXPR_DEPTH, 100},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 10}, {SQLITE_LIMIT_VDBE_OP, 100000},
+        {SQLITE_LIMIT_FUNCTION_ARG, 20},    {SQLITE_LIMIT_ATTACHED, 0},
+        {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
     };
     EACH_OF (switche, switches)
         sqlite3_db_config(db, (*switche)[0], (*switche)[1], (int *)NULL);
@@ -127,7 +134,8 @@ static void distrust(sqlite3 *db)
     sqlite3_drop_modules(db, NULL);
 }
 
-static sqlite3 *open_path(const char *path, int flags, const char *vfs, int64_t bytes, struct err *err)
+static sqlite3 *open_path(const char *path, int flags, const char *vfs, int64_t bytes,
+                          struct err *err)
 {
     sqlite3 *db = NULL;
     errno = 0;
@@ -145,10 +153,11 @@ static sqlite3 *open_path(const char *path, int flags, const char *vfs, int64_t 
         db_limit_time(db, bytes);
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     }
-    if ((vfs &&
-         (!db_run(db, err, "PRAGMA locking_mode=EXCLUSIVE", "") || !db_run(db, err, "PRAGMA temp_store=MEMORY", ""))) ||
+    if ((vfs && (!db_run(db, err, "PRAGMA locking_mode=EXCLUSIVE", "") ||
+                 !db_run(db, err, "PRAGMA temp_store=MEMORY", ""))) ||
         !db_run(db, err, "PRAGMA cell_size_check=ON", "") ||
-        !db_run(db, err, "PRAGMA ignore_check_constraints=ON", "") || !db_run(db, err, "PRAGMA foreign_keys=ON", "") ||
+        !db_run(db, err, "PRAGMA ignore_check_constraints=ON", "") ||
+        !db_run(db, err, "PRAGMA foreign_keys=ON", "") ||
         !db_run(db, err, "PRAGMA synchronous=FULL", ""))
         db_close(&db);
     return db;
@@ -160,8 +169,9 @@ sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create
     if (!folder || !no_links_at(dir, dir_path, name, create, err))
         return NULL;
     AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
-    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, NULL, 0,
-                     err);
+    return open_path(
+        path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW,
+        NULL, 0, err);
 }
 
 sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct err *err)
@@ -171,14 +181,16 @@ sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct e
 
 static sqlite3 *without_journal(sqlite3 *db, struct err *err)
 {
-    if (db && (!db_run(db, err, "PRAGMA journal_mode=OFF", "") || !db_run(db, err, "PRAGMA synchronous=OFF", "")))
+    if (db && (!db_run(db, err, "PRAGMA journal_mode=OFF", "") ||
+               !db_run(db, err, "PRAGMA synchronous=OFF", "")))
         db_close(&db);
     return db;
 }
 
 sqlite3 *db_open_private(struct err *err)
 {
-    return without_journal(open_path("", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, 0, err), err);
+    return without_journal(open_path("", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, 0, err),
+                           err);
 }
 
 sqlite3 *db_open_unsynced(int dir, const char *dir_path, const char *name, struct err *err)
@@ -262,10 +274,12 @@ static int bind_all(sqlite3_stmt *query, const char *types, va_list args)
     return rc;
 }
 
-/* Worth keeping: what comes once for each event or experiment, where compiling it took longer than running it. */
+/* Worth keeping: what comes once for each event or experiment, where compiling it took longer than
+ * running it. */
 static bool is_repeated(const char *sql)
 {
-    static const char *const words[] = {"SELECT ", "INSERT ", "UPDATE ", "DELETE ", "BEGIN", "COMMIT"};
+    static const char *const words[] = {"SELECT ", "INSERT ", "UPDATE ",
+                                        "DELETE ", "BEGIN",   "COMMIT"};
     EACH_OF (word, words)
         if (strncmp(sql, *word, strlen(*word)) == 0)
             return true;
@@ -284,7 +298,8 @@ void db_release(sqlite3_stmt **query)
     sqlite3_clear_bindings(*query);
 }
 
-/* The connection itself lists its statements: one of the same text that nobody is stepping through is used again. */
+/* The connection itself lists its statements: one of the same text that nobody is stepping through
+ * is used again. */
 static sqlite3_stmt *find_kept(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *query = NULL;
@@ -294,7 +309,8 @@ static sqlite3_stmt *find_kept(sqlite3 *db, const char *sql)
     return NULL;
 }
 
-static sqlite3_stmt *prepare(sqlite3 *db, struct err *err, const char *sql, const char *types, va_list args)
+static sqlite3_stmt *prepare(sqlite3 *db, struct err *err, const char *sql, const char *types,
+                             va_list args)
 {
     AUTO_QUERY sqlite3_stmt *query = is_repeated(sql) ? find_kept(db, sql) : NULL;
     errno = 0;
@@ -334,7 +350,8 @@ int db_step(sqlite3_stmt *query, struct err *err)
     if (rc == SQLITE_DONE)
         return 0;
     if (query)
-        db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
+        db_error(sqlite3_db_handle(query), err,
+                 strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
     return -1;
 }
 
@@ -417,7 +434,8 @@ void db_set_cells(json_t *object, const char *keys, sqlite3_stmt *row, int first
         json_object_set_new(object, key, db_cell(row, first++));
 }
 
-bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, const char *sql, const char *types, ...)
+bool db_add_list(sqlite3 *db, json_t *out, const char *keys, struct err *err, const char *sql,
+                 const char *types, ...)
 {
     va_list args;
     va_start(args, types);

@@ -18,22 +18,27 @@ bool energy_write(sqlite3 *db, const struct event *event, struct err *err)
         return true;
     json_t *rest = json_copy((json_t *)(void *)block);
     json_object_del(rest, "epochs");
-    bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", rest,
-                     event->experiment, event->attempt);
+    bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii",
+                     rest, event->experiment, event->attempt);
     json_decref(rest);
     for (size_t i = 0; ok && i < json_array_size(devices); i++)
         ok = !json_get_text(json_array_get(devices, i), "device") ||
-             db_run(db, err, "INSERT OR REPLACE INTO energy VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+             db_run(db, err,
+                    "INSERT OR REPLACE INTO energy VALUES "
+                    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                     "iik", event->experiment, event->attempt, json_array_get(devices, i),
-                    "device scope uuid source joules half_width_j sensor_uncertainty covered_share longest_gap_s"
-                    " power_mean_w power_max_w power_min_w power_cv_within temperature_mean_c temperature_max_c"
-                    " utilisation_mean_percent utilisation_max_percent sm_clock_mean_mhz memory_peak_bytes flags");
+                    "device scope uuid source joules half_width_j sensor_uncertainty covered_share "
+                    "longest_gap_s"
+                    " power_mean_w power_max_w power_min_w power_cv_within temperature_mean_c "
+                    "temperature_max_c"
+                    " utilisation_mean_percent utilisation_max_percent sm_clock_mean_mhz "
+                    "memory_peak_bytes flags");
     for (size_t i = 0; ok && i < json_array_size(epochs); i++)
         ok = db_run(db, err,
-                    "INSERT OR REPLACE INTO epoch_energy (experiment, attempt, number, " ENERGY_EPOCH_COLUMNS
-                    ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                    "iiik", event->experiment, event->attempt, (int64_t)i + 1, json_array_get(epochs, i),
-                    ENERGY_EPOCH_COLUMNS);
+                    "INSERT OR REPLACE INTO epoch_energy (experiment, attempt, "
+                    "number, " ENERGY_EPOCH_COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "iiik", event->experiment, event->attempt, (int64_t)i + 1,
+                    json_array_get(epochs, i), ENERGY_EPOCH_COLUMNS);
     return ok;
 }
 
@@ -125,22 +130,27 @@ json_t *energy_metrics(const json_t *block)
 }
 
 static const struct {
-    const char *key;                                  /* in experiment.json and marks.csv */
-    enum { EPOCH_PLAIN, EPOCH_MJ, EPOCH_BYTES } unit; /* of the column; the key's is J for mJ, MiB for bytes */
+    const char *key; /* in experiment.json and marks.csv */
+    /* of the column; the key's is J for mJ, MiB for bytes */
+    enum { EPOCH_PLAIN, EPOCH_MJ, EPOCH_BYTES } unit;
 } epoch_figures[ENERGY_EPOCH_FIGURES] = {
-    {"gpu_energy_j", EPOCH_MJ},        {"gpu_half_width_j", EPOCH_PLAIN},  {"gpu_power_w", EPOCH_PLAIN},
-    {"gpu_mem_peak_mib", EPOCH_BYTES}, {"cpu_energy_j", EPOCH_MJ},         {"cpu_half_width_j", EPOCH_PLAIN},
-    {"dram_energy_j", EPOCH_MJ},       {"dram_half_width_j", EPOCH_PLAIN}, {"host_mem_peak_mib", EPOCH_BYTES},
+    {"gpu_energy_j", EPOCH_MJ},         {"gpu_half_width_j", EPOCH_PLAIN},
+    {"gpu_power_w", EPOCH_PLAIN},       {"gpu_mem_peak_mib", EPOCH_BYTES},
+    {"cpu_energy_j", EPOCH_MJ},         {"cpu_half_width_j", EPOCH_PLAIN},
+    {"dram_energy_j", EPOCH_MJ},        {"dram_half_width_j", EPOCH_PLAIN},
+    {"host_mem_peak_mib", EPOCH_BYTES},
 };
 
 void energy_epoch_read(sqlite3_stmt *row, int first, struct energy_epoch *out)
 {
-    static const double units[] = {[EPOCH_PLAIN] = 1, [EPOCH_MJ] = 1000, [EPOCH_BYTES] = BYTES_PER_MIB};
+    static const double units[] = {
+        [EPOCH_PLAIN] = 1, [EPOCH_MJ] = 1000, [EPOCH_BYTES] = BYTES_PER_MIB};
     for (int i = 0; i < ENERGY_EPOCH_FIGURES; i++) {
         bool whole = epoch_figures[i].unit == EPOCH_MJ;
         out->mj[i] = sqlite3_column_int64(row, first + i);
         double value = whole ? (double)out->mj[i] : sqlite3_column_double(row, first + i);
-        out->figures[i] = (struct reading){value / units[epoch_figures[i].unit], !db_is_null(row, first + i)};
+        out->figures[i] =
+            (struct reading){value / units[epoch_figures[i].unit], !db_is_null(row, first + i)};
     }
 }
 

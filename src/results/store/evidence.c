@@ -54,17 +54,21 @@ static void judged_fini(struct judged *judged)
     free(judged->found);
 }
 
-static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct judged *out, struct err *err)
+static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct judged *out,
+                        struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT a.checks, a.duration_s IS NOT NULL, EXISTS (SELECT 1 FROM energy e WHERE e.experiment = a.experiment "
-        "AND"
-        " e.attempt = a.number), EXISTS (SELECT 1 FROM attempt_metrics m WHERE m.experiment = a.experiment AND "
-        "m.attempt"
-        " = a.number AND (m.value IS NOT NULL OR m.special IS NOT NULL)) FROM attempts a WHERE a.experiment=? AND"
-        " a.number=?",
-        "ii", experiment, attempt);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT a.checks, a.duration_s IS NOT NULL, EXISTS (SELECT 1 FROM energy e WHERE "
+                 "e.experiment = a.experiment "
+                 "AND"
+                 " e.attempt = a.number), EXISTS (SELECT 1 FROM attempt_metrics m WHERE "
+                 "m.experiment = a.experiment AND "
+                 "m.attempt"
+                 " = a.number AND (m.value IS NOT NULL OR m.special IS NOT NULL)) FROM attempts a "
+                 "WHERE a.experiment=? AND"
+                 " a.number=?",
+                 "ii", experiment, attempt);
     int step = db_step(query, err);
     if (step <= 0)
         return step == 0;
@@ -77,7 +81,8 @@ static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct
     return true;
 }
 
-/* The outcome in the first column, and in the second a kind of evidence, or NULL where there is none. */
+/* The outcome in the first column, and in the second a kind of evidence, or NULL where there is
+ * none. */
 static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *err)
 {
     int step;
@@ -86,20 +91,21 @@ static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *e
         if (db_is_null(query, 1))
             continue;
         strv_add(&out->kinds, db_text(query, 1));
-        MEM_ADD(out->found, out->count) = (struct evidence_found){.kind = out->kinds.items[out->kinds.count - 1]};
+        MEM_ADD(out->found, out->count) =
+            (struct evidence_found){.kind = out->kinds.items[out->kinds.count - 1]};
     }
     return step == 0;
 }
 
-/* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody recorded its checks: then
- * the evidence alone decides, as it did when the run was made. */
+/* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody
+ * recorded its checks: then the evidence alone decides, as it did when the run was made. */
 static void judge(const struct judged *judged, const char **out, json_t **by_quantity)
 {
     enum verdict verdict = VERDICT_CLEAN;
     *by_quantity = NULL;
     if (judged->recorded && judged->succeeded && judged->has) {
-        struct verdicts verdicts =
-            verdicts_judge(judged->has, judged->checks, judged->check_count, judged->found, judged->count);
+        struct verdicts verdicts = verdicts_judge(judged->has, judged->checks, judged->check_count,
+                                                  judged->found, judged->count);
         verdict = verdicts.row;
         *by_quantity = facts_verdicts_json(&verdicts);
     } else {
@@ -110,14 +116,16 @@ static void judge(const struct judged *judged, const char **out, json_t **by_qua
     *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
 }
 
-/* query: as load_evidence takes it; attempt: which has the checks. sql sets verdict and verdicts, of types of its cells. */
-static bool judge_and_write(sqlite3 *db, sqlite3_stmt *query, int64_t experiment, int64_t attempt, const char *sql,
-                            const char *types, struct err *err)
+/* query: as load_evidence takes it; attempt: which has the checks. sql sets verdict and verdicts,
+ * of types of its cells. */
+static bool judge_and_write(sqlite3 *db, sqlite3_stmt *query, int64_t experiment, int64_t attempt,
+                            const char *sql, const char *types, struct err *err)
 {
     struct judged judged = {0};
     const char *verdict;
     json_t *by_quantity = NULL;
-    bool ok = load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    bool ok =
+        load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
     if (ok) {
         judge(&judged, &verdict, &by_quantity);
         ok = db_run(db, err, sql, types, verdict, by_quantity, experiment, attempt);
@@ -131,19 +139,21 @@ bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, st
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = a.experiment AND"
+                 "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = "
+                 "a.experiment AND"
                  " v.attempt = a.number WHERE a.experiment=? AND a.number=?",
                  "ii", experiment, attempt);
-    return judge_and_write(
-        db, query, experiment, attempt,
-        "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND number=? AND outcome IS NOT NULL", "tjii",
-        err);
+    return judge_and_write(db, query, experiment, attempt,
+                           "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND "
+                           "number=? AND outcome IS NOT NULL",
+                           "tjii", err);
 }
 
 bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
 {
     return db_run(db, err,
-                  "UPDATE experiments SET files_written=2 WHERE number=? AND files_written<>0 AND outcome IS NOT NULL"
+                  "UPDATE experiments SET files_written=2 WHERE number=? AND files_written<>0 AND "
+                  "outcome IS NOT NULL"
                   " AND again=0",
                   "i", experiment);
 }
@@ -153,20 +163,21 @@ bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
     int64_t attempt;
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
-        "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
-        experiment);
+        "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS
+        " WHERE e.number=?",
+        "i", experiment);
     return query && journal_result_attempt(db, experiment, &attempt, err) &&
-           judge_and_write(
-               db, query, experiment, attempt,
-               "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND outcome IS NOT NULL AND again=0", "tji",
-               err) &&
+           judge_and_write(db, query, experiment, attempt,
+                           "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND "
+                           "outcome IS NOT NULL AND again=0",
+                           "tji", err) &&
            evidence_outdate_files(db, experiment, err);
 }
 
 json_t *evidence_json(const char *kind, const char *text)
 {
-    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", kind, "text", text, "experiments", "pids",
-                     "device", "from_s", "to_s");
+    return json_pack("{s:s, s:s, s:[], s:[], s:n, s:n, s:n}", "kind", kind, "text", text,
+                     "experiments", "pids", "device", "from_s", "to_s");
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
@@ -174,27 +185,30 @@ static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct e
     const char *kind = json_get_text(event->data, "kind");
     return db_run(
         db, err,
-        "INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text, from_s, to_s, device) VALUES"
+        "INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text, from_s, to_s, "
+        "device) VALUES"
         " (?1, nullif(?2,0), nullif(?3,0), (SELECT pass FROM experiments WHERE number=?2),"
         " ?4, ?5, ?6, ?7, ?8, ?9)",
-        "iiittk", seq, event->experiment, event->attempt, kind, evidence_weight_name(evidence_weight(kind)),
-        event->data, "text from_s to_s device");
+        "iiittk", seq, event->experiment, event->attempt, kind,
+        evidence_weight_name(evidence_weight(kind)), event->data, "text from_s to_s device");
 }
 
-/* Whether evidence of this weight was there already: it has been judged, and more of it changes no verdict. -1: err says
- * why. */
+/* Whether evidence of this weight was there already: it has been judged, and more of it changes no
+ * verdict. -1: err says why. */
 static int is_judged(sqlite3 *db, const struct event *event, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT 1 FROM evidence WHERE experiment=?1 AND attempt IS nullif(?2,0) AND weight=?3 AND pass IS"
+                 "SELECT 1 FROM evidence WHERE experiment=?1 AND attempt IS nullif(?2,0) AND "
+                 "weight=?3 AND pass IS"
                  " (SELECT pass FROM experiments WHERE number=?1) LIMIT 1",
                  "iit", event->experiment, event->attempt,
                  evidence_weight_name(evidence_weight(json_get_text(event->data, "kind"))));
     return query ? db_step(query, err) : -1;
 }
 
-/* What is seen of an attempt of a result that stands, or of the experiment after its end, changes the verdict on it. */
+/* What is seen of an attempt of a result that stands, or of the experiment after its end, changes
+ * the verdict on it. */
 bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
 {
     int judged = event->experiment == 0 ? 1 : is_judged(db, event, err);
@@ -204,14 +218,15 @@ bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct 
         return true;
     if (judged)
         return evidence_outdate_files(db, event->experiment, err);
-    return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
+    return (event->attempt == 0 ||
+            evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
            evidence_judge_experiment(db, event->experiment, err);
 }
 
 bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
 {
-    return db_add_list(
-        db, out, "attempt kind weight text from_s to_s device", err,
-        "SELECT attempt, kind, weight, text, from_s, to_s, device FROM evidence WHERE experiment=? ORDER BY seq", "i",
-        experiment);
+    return db_add_list(db, out, "attempt kind weight text from_s to_s device", err,
+                       "SELECT attempt, kind, weight, text, from_s, to_s, device FROM evidence "
+                       "WHERE experiment=? ORDER BY seq",
+                       "i", experiment);
 }

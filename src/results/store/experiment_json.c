@@ -25,7 +25,8 @@ static json_t *offset_cell(sqlite3_stmt *row, int column, int zone_column)
 {
     char offset[16];
     int64_t offset_s;
-    if (db_is_null(row, column) || !journal_offset(row, zone_column, sqlite3_column_int64(row, column), &offset_s))
+    if (db_is_null(row, column) ||
+        !journal_offset(row, zone_column, sqlite3_column_int64(row, column), &offset_s))
         return json_null();
     clock_format_offset(offset_s, offset);
     return json_string(offset);
@@ -34,7 +35,8 @@ static json_t *offset_cell(sqlite3_stmt *row, int column, int zone_column)
 /* With its offset, where that is known. */
 static json_t *time_cell(sqlite3_stmt *row, int column, int zone_column)
 {
-    json_t *stamp = stamp_cell(row, column, zone_column), *offset = offset_cell(row, column, zone_column);
+    json_t *stamp = stamp_cell(row, column, zone_column),
+           *offset = offset_cell(row, column, zone_column);
     AUTO_FREE char *time = mem_printf("%s%s", json_is_string(stamp) ? json_string_value(stamp) : "",
                                       json_is_string(offset) ? json_string_value(offset) : "");
     json_decref(stamp);
@@ -60,13 +62,15 @@ static json_t *names_of_mutated(const struct plan_job *job)
 }
 
 /* Every metric that the registry asks for: null where its pattern never matched. */
-static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
+static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out,
+                        struct err *err)
 {
     EACH (metric, job->metrics, job->metric_count)
         json_object_set_new(out, metric->name, json_null());
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
-        number);
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT name, coalesce(special, value) FROM "
+                                              "experiment_metrics WHERE experiment=? ORDER BY name",
+                                              "i", number);
     while (db_next(&query, err))
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
     return query != NULL;
@@ -84,9 +88,10 @@ static json_t *attempt_json(sqlite3_stmt *row)
     db_set_cells(attempt, "number outcome duration_seconds exit_code signal reason error", row, 0);
     db_set_cells(usage, "cpu_seconds peak_memory_bytes processes", row, 9);
     db_set_cells(marks, "taken repeated limited refused", row, 12);
-    json_t *rest = json_pack("{s:o, s:o, s:o, s:o, s:o?, s:o, s:o}", "started", time_cell(row, 7, 19), "ended",
-                             time_cell(row, 8, 19), "usage", usage, "marks", marks, "energy", db_json(row, 16),
-                             "verdict", verdict_json(row, 17, 1), "failure", db_json_or_text(row, 18));
+    json_t *rest =
+        json_pack("{s:o, s:o, s:o, s:o, s:o?, s:o, s:o}", "started", time_cell(row, 7, 19), "ended",
+                  time_cell(row, 8, 19), "usage", usage, "marks", marks, "energy", db_json(row, 16),
+                  "verdict", verdict_json(row, 17, 1), "failure", db_json_or_text(row, 18));
     json_object_update(attempt, rest);
     json_decref(rest);
     return attempt;
@@ -94,17 +99,22 @@ static json_t *attempt_json(sqlite3_stmt *row)
 
 static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
-        " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
-        " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy, a.verdict, a.failure,"
-        " " JOURNAL_ZONE_OF(
-            "a.session") " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
-                         " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
-                         " a.experiment AND attempt = a.number AND role = 'foreground')"
-                         " WHERE a.experiment=? ORDER BY a.number",
-        "i", number);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, "
+                 "coalesce(a.reason, a.stop_reason),"
+                 " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, "
+                 "j.peak_memory_bytes, j.processes,"
+                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy, "
+                 "a.verdict, a.failure,"
+                 " " JOURNAL_ZONE_OF(
+                     "a.session") " FROM attempts a LEFT JOIN jobs j ON j.experiment = "
+                                  "a.experiment AND j.attempt = a.number"
+                                  " AND j.role = 'foreground' AND j.number = (SELECT max(number) "
+                                  "FROM jobs WHERE experiment ="
+                                  " a.experiment AND attempt = a.number AND role = 'foreground')"
+                                  " WHERE a.experiment=? ORDER BY a.number",
+                 "i", number);
     while (db_next(&query, err))
         json_array_append_new(out, attempt_json(query));
     return query != NULL;
@@ -117,7 +127,8 @@ static void extend(json_t *list, json_t *more)
     json_decref(more);
 }
 
-/* The job's own layers say whether the kernel backs them; else what its session found at its start. */
+/* The job's own layers say whether the kernel backs them; else what its session found at its
+ * start. */
 static json_t *promise(const json_t *layers, sqlite3_stmt *row)
 {
     json_t *own = json_object_get(layers, "kernel_backed");
@@ -137,7 +148,8 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT j.role, j.layers, s.kernel_backed, j.leftovers, j.survivors FROM jobs j"
-                 " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY j.attempt, j.role, j.number",
+                 " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY "
+                 "j.attempt, j.role, j.number",
                  "i", number);
     while (db_next(&query, err)) {
         extend(leftovers, db_json(query, 3));
@@ -155,10 +167,11 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
 /* What the guard wrote into the journal, each with its attempt. */
 static bool add_guard(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' AND attempt IS NOT NULL ORDER BY seq",
-        "i", number);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT attempt, data FROM events WHERE experiment=? AND type='guard' AND attempt "
+                 "IS NOT NULL ORDER BY seq",
+                 "i", number);
     while (db_next(&query, err)) {
         json_t *data = db_json(query, 1), *item = json_object();
         json_object_set_new(item, "attempt", db_cell(query, 0));
@@ -207,38 +220,44 @@ static json_t *command_json(const struct plan_job *job, const char *experiment_i
     return json_texts((const char *const *)argv.items);
 }
 
-static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan, const struct plan_experiment *experiment,
-                     json_t *out, struct err *err)
+static bool add_tare(sqlite3 *db, sqlite3_stmt *row, const struct plan *plan,
+                     const struct plan_experiment *experiment, json_t *out, struct err *err)
 {
     const struct plan_job *job = &experiment->foreground;
     int64_t number = (int64_t)experiment->number;
-    json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(), *guard = json_array();
+    json_t *attempts = json_array(), *epochs = json_array(), *evidence = json_array(),
+           *guard = json_array();
     json_t *containment = json_object(), *best = json_object();
     json_t *own = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "utc_offset",
-        offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome", db_cell(row, COLUMN_OUTCOME), "verdict",
-        verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME), "failure", db_json_or_text(row, COLUMN_FAILURE),
-        "result_attempt", db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
-        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS), "checks",
-        db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY), "attempts", attempts,
-        "epochs", epochs, "containment", containment, "evidence", evidence, "guard", guard, "mutated",
-        names_of_mutated(job), "command", command_json(job, experiment->id, false), "cwd", json_text_or_null(job->cwd));
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o?, s:o?, s:o, s:o?, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o}",
+        "utc_offset", offset_cell(row, COLUMN_ENDED, COLUMN_ZONE), "outcome",
+        db_cell(row, COLUMN_OUTCOME), "verdict", verdict_json(row, COLUMN_VERDICT, COLUMN_OUTCOME),
+        "failure", db_json_or_text(row, COLUMN_FAILURE), "result_attempt",
+        db_cell(row, COLUMN_RESULT_ATTEMPT), "planned_again",
+        sqlite3_column_int(row, COLUMN_AGAIN) != 0, "verdicts", db_json(row, COLUMN_VERDICTS),
+        "checks", db_json(row, COLUMN_CHECKS), "best", best, "energy", db_json(row, COLUMN_ENERGY),
+        "attempts", attempts, "epochs", epochs, "containment", containment, "evidence", evidence,
+        "guard", guard, "mutated", names_of_mutated(job), "command",
+        command_json(job, experiment->id, false), "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "tare", own);
     if (experiment->parallel) {
-        json_object_set_new(own, "background_command", command_json(experiment->background, experiment->id, true));
+        json_object_set_new(own, "background_command",
+                            command_json(experiment->background, experiment->id, true));
         json_set_text(own, "background_cwd", experiment->background->cwd);
     }
     json_set_count(own, "seed", plan->seed);
     json_object_set_new(own, "gpu_memory_peak", peak_cell(row, experiment->parallel));
     return history_add_best(db, experiment, best, err) && add_attempts(db, number, attempts, err) &&
            memory_add(db, number, attempts, err) && memory_add_ended(db, experiment, own, err) &&
-           epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
+           epochs_add_last(db, number, epochs, err) &&
+           add_containment(db, number, containment, err) &&
            evidence_add(db, number, evidence, err) && add_guard(db, number, guard, err);
 }
 
 /* What the study says of the job that is measured. */
-static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_experiment *experiment, json_t *out,
-                         struct err *err)
+static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_experiment *experiment,
+                         json_t *out, struct err *err)
 {
     const struct plan_job *job = &experiment->foreground;
     const char *outcome = db_text(row, COLUMN_OUTCOME);
@@ -250,8 +269,9 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
     json_object_set_new(out, "energy_metrics", energy_metrics(energy));
     json_decref(energy);
     json_object_set_new(out, "performance_metrics", metrics);
-    json_object_set_new(out, "training_success",
-                        json_boolean(outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0));
+    json_object_set_new(
+        out, "training_success",
+        json_boolean(outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0));
     db_set_cells(out, "retries error_message", row, COLUMN_RETRIES);
     return add_metrics(db, (int64_t)experiment->number, job, metrics, err);
 }
@@ -260,30 +280,33 @@ static json_t *background_json(const struct plan_experiment *experiment)
 {
     const struct plan_job *job = experiment->background;
     AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
-    return json_pack("{s:o, s:o, s:o, s:o*, s:s}", "repository", json_text_or_null(job->repo), "model",
-                     json_text_or_null(job->model), "hyperparameters", params_json(job), "log_directory",
-                     json_string(logs), "note",
+    return json_pack("{s:o, s:o, s:o, s:o*, s:s}", "repository", json_text_or_null(job->repo),
+                     "model", json_text_or_null(job->model), "hyperparameters", params_json(job),
+                     "log_directory", json_string(logs), "note",
                      "The background training is load on the GPU only. Energies are those of the "
                      "devices, so of both trainings; tare.parallel holds estimates of their parts");
 }
 
-static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *out,
-                 struct err *err)
+static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment,
+                 json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *row =
-        db_query(db, err,
-                 "SELECT e.outcome, e.duration_s, e.retries, e.error, e.ended_realtime_ns, " JOURNAL_ZONE_OF(
-                     "a.session") ","
-                                  " e.verdict, e.failure, e.result_attempt, e.again, e.verdicts, a.checks, a.energy,"
-                                  " m.memory FROM experiments e"
-                                  " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
-                                  "coalesce(e.result_attempt, e.attempts)"
-                                  " LEFT JOIN attempt_memory m ON m.experiment = e.number AND m.attempt = a.number"
-                                  " WHERE e.number=?",
-                 "i", (int64_t)experiment->number);
+    AUTO_QUERY sqlite3_stmt *row = db_query(
+        db, err,
+        "SELECT e.outcome, e.duration_s, e.retries, e.error, e.ended_realtime_ns, " JOURNAL_ZONE_OF(
+            "a.session") ","
+                         " e.verdict, e.failure, e.result_attempt, e.again, e.verdicts, a.checks, "
+                         "a.energy,"
+                         " m.memory FROM experiments e"
+                         " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
+                         "coalesce(e.result_attempt, e.attempts)"
+                         " LEFT JOIN attempt_memory m ON m.experiment = e.number AND m.attempt = "
+                         "a.number"
+                         " WHERE e.number=?",
+        "i", (int64_t)experiment->number);
     int step = db_step(row, err);
     if (step <= 0)
-        return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
+        return step < 0 ? false
+                        : err_set(err, "run.db: experiment %zu is missing", experiment->number);
     json_set_text(out, "experiment_id", experiment->id);
     json_object_set_new(out, "timestamp", stamp_cell(row, COLUMN_ENDED, COLUMN_ZONE));
     json_t *measured = out;
@@ -293,7 +316,8 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
         json_object_set_new(out, "foreground", measured);
         json_object_set_new(out, "background", background_json(experiment));
     }
-    return add_measured(db, row, experiment, measured, err) && add_tare(db, row, plan, experiment, out, err);
+    return add_measured(db, row, experiment, measured, err) &&
+           add_tare(db, row, plan, experiment, out, err);
 }
 
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
@@ -307,8 +331,8 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
     return NULL;
 }
 
-bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
-                            struct digest *written, struct err *err)
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number,
+                            fs_write_fn *write, struct digest *written, struct err *err)
 {
     const struct plan_experiment *experiment = &plan->experiments[number - 1];
     AUTO_TEXT struct text out = {0};
@@ -330,7 +354,8 @@ bool files_same_bytes(int a, int b, off_t length)
     char of_a[65536], of_b[65536];
     for (off_t at = 0; at < length;) {
         ssize_t count = pread(a, of_a, sizeof of_a, at);
-        if (count <= 0 || pread(b, of_b, (size_t)count, at) != count || memcmp(of_a, of_b, (size_t)count) != 0)
+        if (count <= 0 || pread(b, of_b, (size_t)count, at) != count ||
+            memcmp(of_a, of_b, (size_t)count) != 0)
             return false;
         at += count;
     }
@@ -339,7 +364,8 @@ bool files_same_bytes(int a, int b, off_t length)
 
 static void set_net(json_t *figures, const json_t *net)
 {
-    json_t *joules = json_object_get(net, "net_of_bare_idle_j"), *half_width = json_object_get(net, "half_width_j");
+    json_t *joules = json_object_get(net, "net_of_bare_idle_j"),
+           *half_width = json_object_get(net, "half_width_j");
     if (!json_is_object(figures) || !json_is_number(joules))
         return;
     json_object_set(figures, "net_of_bare_idle_j", joules);
@@ -350,12 +376,14 @@ static void set_net(json_t *figures, const json_t *net)
 
 static void set_all(json_t *energy, const json_t *net)
 {
-    const json_t *parts = json_object_get(net, "devices"), *devices = json_object_get(energy, "devices");
+    const json_t *parts = json_object_get(net, "devices"),
+                 *devices = json_object_get(energy, "devices");
     set_net(json_object_get(energy, "gpu"), net);
     for (size_t i = 0; i < json_array_size(parts); i++)
         for (size_t k = 0; k < json_array_size(devices); k++) {
             json_t *device = json_array_get(devices, k);
-            const char *a = json_get_text(json_array_get(parts, i), "device"), *b = json_get_text(device, "device");
+            const char *a = json_get_text(json_array_get(parts, i), "device"),
+                       *b = json_get_text(device, "device");
             if (a && b && strcmp(a, b) == 0)
                 set_net(device, json_array_get(parts, i));
         }
@@ -363,8 +391,9 @@ static void set_all(json_t *energy, const json_t *net)
 
 static bool load_energy(sqlite3 *db, const struct event *event, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT energy FROM attempts WHERE experiment=? AND number=?",
-                                              "ii", event->experiment, event->attempt);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT energy FROM attempts WHERE experiment=? AND number=?", "ii",
+                 event->experiment, event->attempt);
     int step = db_step(query, err);
     *out = step > 0 ? db_json(query, 0) : NULL;
     return step >= 0;
@@ -379,8 +408,9 @@ bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *er
     if (!load_energy(db, event, &energy, err))
         return false;
     set_all(energy, event->data);
-    bool ok = !energy || db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", energy,
-                                event->experiment, event->attempt);
+    bool ok =
+        !energy || db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?",
+                          "jii", energy, event->experiment, event->attempt);
     json_decref(energy);
     return ok;
 }

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool write_point(sqlite3 *db, const struct event *event, const char *metric, const json_t *series, size_t at,
-                        struct err *err)
+static bool write_point(sqlite3 *db, const struct event *event, const char *metric,
+                        const json_t *series, size_t at, struct err *err)
 {
     const json_t *step = json_array_get(json_get(series, "step"), at);
     const json_t *epoch = json_array_get(json_get(series, "epoch"), at);
@@ -24,10 +24,10 @@ static bool write_point(sqlite3 *db, const struct event *event, const char *metr
     /* The line may be of another version, or somebody else's. */
     if (!json_is_integer(step) || !json_to_reading(value, &number))
         return true;
-    return db_run(db, err, "INSERT OR IGNORE INTO history VALUES (?,?,?,?,?,?,?,?)", "iitjjjjj", event->experiment,
-                  event->attempt, metric, step, json_is_integer(epoch) ? epoch : NULL,
-                  json_is_number(seconds) ? seconds : NULL, json_is_number(value) ? value : NULL,
-                  json_is_string(value) ? value : NULL);
+    return db_run(db, err, "INSERT OR IGNORE INTO history VALUES (?,?,?,?,?,?,?,?)", "iitjjjjj",
+                  event->experiment, event->attempt, metric, step,
+                  json_is_integer(epoch) ? epoch : NULL, json_is_number(seconds) ? seconds : NULL,
+                  json_is_number(value) ? value : NULL, json_is_string(value) ? value : NULL);
 }
 
 bool history_write(sqlite3 *db, const struct event *event, struct err *err)
@@ -61,14 +61,17 @@ static bool take_row(sqlite3_stmt *row, struct history_point *out)
 }
 
 /* As history_each; experiment 0: of all. */
-static bool load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context, struct err *err)
+static bool load(sqlite3 *db, int64_t experiment, history_each_fn *each, void *context,
+                 struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT h.experiment, p.id, h.attempt, h.metric, h.step, h.epoch, h.seconds, coalesce(h.special, h.value)"
-        " FROM history h JOIN plan p ON p.number = h.experiment WHERE h.experiment BETWEEN ?1 AND ?2"
-        " ORDER BY h.experiment, h.attempt, h.metric, h.step",
-        "ii", experiment ? experiment : 1, experiment ? experiment : INT64_MAX);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT h.experiment, p.id, h.attempt, h.metric, h.step, h.epoch, h.seconds, "
+                 "coalesce(h.special, h.value)"
+                 " FROM history h JOIN plan p ON p.number = h.experiment WHERE h.experiment "
+                 "BETWEEN ?1 AND ?2"
+                 " ORDER BY h.experiment, h.attempt, h.metric, h.step",
+                 "ii", experiment ? experiment : 1, experiment ? experiment : INT64_MAX);
     int step;
     while ((step = db_step(query, err)) > 0) {
         struct history_point point;
@@ -111,35 +114,41 @@ static bool add_row(void *context, const struct history_point *point, struct err
     return true;
 }
 
-bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn *write, struct err *err)
+bool history_write_file(int folder, sqlite3 *db, int64_t experiment, fs_write_fn *write,
+                        struct err *err)
 {
     static const char head[] = "attempt,metric,epoch,step,seconds,value\n";
     AUTO_TEXT struct text out = {0};
     text_add(&out, head);
     if (!load(db, experiment, add_row, &out, err))
         return false;
-    return out.length == strlen(head) || write(folder, "history.csv", text_get(&out), out.length, err) ||
+    return out.length == strlen(head) ||
+           write(folder, "history.csv", text_get(&out), out.length, err) ||
            err_wrap(err, "history.csv");
 }
 
-bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out, struct err *err)
+bool history_add_best(sqlite3 *db, const struct plan_experiment *experiment, json_t *out,
+                      struct err *err)
 {
-    static const char sql[] =
-        "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN history h ON h.experiment = e.number"
-        " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number=? AND h.metric=? AND"
-        " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
+    static const char sql[] = "SELECT h.value, h.epoch, h.step, h.seconds FROM experiments e JOIN "
+                              "history h ON h.experiment = e.number"
+                              " AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE "
+                              "e.number=? AND h.metric=? AND"
+                              " h.value IS NOT NULL ORDER BY h.value * ?, h.step LIMIT 1";
     const struct plan_job *job = &experiment->foreground;
     EACH (metric, job->metrics, job->metric_count) {
         enum goal goal = goal_of(metric->goal, metric->name);
         int64_t sign = goal == GOAL_MINIMIZE ? 1 : -1;
         if (goal == GOAL_UNKNOWN)
             continue;
-        AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "iti", (int64_t)experiment->number, metric->name, sign);
+        AUTO_QUERY sqlite3_stmt *query =
+            db_query(db, err, sql, "iti", (int64_t)experiment->number, metric->name, sign);
         int step = db_step(query, err);
         if (step < 0)
             return false;
         json_t *best =
-            step > 0 ? json_pack("{s:o, s:s}", "value", db_cell(query, 0), "goal", goal_name(goal)) : json_null();
+            step > 0 ? json_pack("{s:o, s:s}", "value", db_cell(query, 0), "goal", goal_name(goal))
+                     : json_null();
         if (step > 0)
             db_set_cells(best, "epoch step seconds", query, 1);
         json_object_set_new(out, metric->name, best);
@@ -166,7 +175,8 @@ struct curves {
     struct curve now;
 };
 
-/* Which of them stay, as flags: of each stretch the lowest, the highest and the first that is no finite number. */
+/* Which of them stay, as flags: of each stretch the lowest, the highest and the first that is no
+ * finite number. */
 static void choose(const struct curve *curve, size_t most, bool *stays)
 {
     size_t stretch = curve->count > most ? (2 * curve->count + most - 1) / most : 1;
@@ -193,19 +203,23 @@ static void end_curve(struct curves *curves)
     struct curve *curve = &curves->now;
     if (curve->count > 0) {
         AUTO_FREE bool *stays = mem_array(curve->count, sizeof *stays);
-        json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(), *values = json_array();
+        json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(),
+               *values = json_array();
         choose(curve, curves->points, stays);
         for (size_t i = 0; i < curve->count; i++) {
             const struct history_point *point = &curve->points[i];
             if (!stays[i])
                 continue;
             json_array_append_new(steps, json_integer(point->step));
-            json_array_append_new(epochs, point->has_epoch ? json_integer(point->epoch) : json_null());
+            json_array_append_new(epochs,
+                                  point->has_epoch ? json_integer(point->epoch) : json_null());
             json_array_append_new(seconds, json_reading_or_null(point->seconds));
             json_array_append_new(values, json_from_reading(point->value));
         }
-        curves->thinned = curves->thinned || json_array_size(steps) < (size_t)curve->points[curve->count - 1].step;
-        json_t *json = json_pack("{s:o, s:o, s:o}", "step", steps, "seconds", seconds, "value", values);
+        curves->thinned = curves->thinned ||
+                          json_array_size(steps) < (size_t)curve->points[curve->count - 1].step;
+        json_t *json =
+            json_pack("{s:o, s:o, s:o}", "step", steps, "seconds", seconds, "value", values);
         if (curve->any_epoch)
             json_object_set(json, "epoch", epochs);
         json_decref(epochs);
@@ -234,11 +248,12 @@ static bool take_point(void *context, const struct history_point *point, struct 
     return true;
 }
 
-bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned, struct err *err)
+bool history_add_curves(sqlite3 *db, int64_t experiment, size_t points, json_t *out, bool *thinned,
+                        struct err *err)
 {
     struct curves curves = {.points = points, .out = out};
-    bool ok =
-        journal_result_attempt(db, experiment, &curves.attempt, err) && load(db, experiment, take_point, &curves, err);
+    bool ok = journal_result_attempt(db, experiment, &curves.attempt, err) &&
+              load(db, experiment, take_point, &curves, err);
     end_curve(&curves);
     *thinned = *thinned || curves.thinned;
     return ok;

@@ -40,7 +40,8 @@ static void add(struct importing *importing, const struct event *event)
     importing->last.data = NULL;
 }
 
-static void add_implied(struct importing *importing, enum event_type type, const struct event *by, int64_t attempt)
+static void add_implied(struct importing *importing, enum event_type type, const struct event *by,
+                        int64_t attempt)
 {
     struct event event = {.type = type,
                           .monotonic_ns = by->monotonic_ns,
@@ -52,13 +53,16 @@ static void add_implied(struct importing *importing, enum event_type type, const
         add(importing, &event);
 }
 
-/* Beginnings whose lines are lost are implied by what came of them; nothing else is, and least of all a proof. */
+/* Beginnings whose lines are lost are implied by what came of them; nothing else is, and least of
+ * all a proof. */
 static bool bridge(struct importing *importing, const struct event *event, struct err *why)
 {
-    const struct store_experiment *experiment = store_experiment(importing->store, (size_t)event->experiment);
+    const struct store_experiment *experiment =
+        store_experiment(importing->store, (size_t)event->experiment);
     if (importing->loss->events == 0)
         return false;
-    if (event->type != EVENT_SESSION_STARTED && event->session == store_next_session(importing->store))
+    if (event->type != EVENT_SESSION_STARTED &&
+        event->session == store_next_session(importing->store))
         add_implied(importing, EVENT_SESSION_STARTED, event, 0);
     if (experiment && event->attempt > 0) {
         if (experiment->state == STATE_PLANNED || experiment->state == STATE_DONE)
@@ -77,7 +81,8 @@ static void take_line(struct importing *importing, const char *line, size_t leng
     bool usable = import_line_take(&importing->lines, line, length, &event, &missing, &why);
     if (missing > 0) {
         struct err gap;
-        err_set(&gap, "%lld event%s missing before it", (long long)missing, missing == 1 ? " is" : "s are");
+        err_set(&gap, "%lld event%s missing before it", (long long)missing,
+                missing == 1 ? " is" : "s are");
         lose(importing, missing, &gap, number);
     }
     /* What the other store says of its own files; this one writes its own. */
@@ -86,7 +91,8 @@ static void take_line(struct importing *importing, const char *line, size_t leng
         return;
     }
     if (usable)
-        usable = store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
+        usable =
+            store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
     if (usable)
         add(importing, &event);
     else
@@ -127,10 +133,12 @@ static void add_evidence(struct importing *importing, const struct import_source
     int64_t number = source->experiment > 0 ? source->experiment : 1;
     const struct store_experiment *experiment = store_experiment(importing->store, (size_t)number);
     const struct import_loss *loss = importing->loss;
-    if (loss->events == 0 || !experiment || experiment->attempts == 0 || importing->last.session == 0)
+    if (loss->events == 0 || !experiment || experiment->attempts == 0 ||
+        importing->last.session == 0)
         return;
-    AUTO_FREE char *text = mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, loss->first.text,
-                                      loss->events, loss->events == 1 ? " is" : "s are");
+    AUTO_FREE char *text =
+        mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, loss->first.text,
+                   loss->events, loss->events == 1 ? " is" : "s are");
     struct event event = importing->last;
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
@@ -141,7 +149,8 @@ static void add_evidence(struct importing *importing, const struct import_source
     json_decref(event.data);
 }
 
-bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err)
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss,
+                  struct err *err)
 {
     *loss = (struct import_loss){0};
     struct importing importing = {
@@ -159,10 +168,12 @@ bool store_import(struct store *store, const struct import_source *source, struc
 static const int64_t NUMBER_MAX = INT64_C(1) << 40;
 
 /* The number that the line says it has, or that of the place where it stands. */
-static bool take_seq(struct import_lines *lines, const json_t *json, int64_t *missing, struct err *err)
+static bool take_seq(struct import_lines *lines, const json_t *json, int64_t *missing,
+                     struct err *err)
 {
     json_int_t seq = lines->seq + 1;
-    if (json_get(json, "seq") && (!json_get_int(json, "seq", &seq) || seq < 1 || seq > NUMBER_MAX)) {
+    if (json_get(json, "seq") &&
+        (!json_get_int(json, "seq", &seq) || seq < 1 || seq > NUMBER_MAX)) {
         lines->seq++;
         return err_set(err, "has no number that can be");
     }
@@ -182,7 +193,8 @@ static bool place(const struct import_lines *lines, struct event *event, struct 
     if (lines->experiment == 0 || event->experiment == 0)
         return true;
     if (event->experiment != 1)
-        return err_set(err, "is about experiment %lld, where there is but one", (long long)event->experiment);
+        return err_set(err, "is about experiment %lld, where there is but one",
+                       (long long)event->experiment);
     event->experiment = lines->experiment;
     /* Numbers of a plan that has one experiment mean nothing here. */
     if (event->type == EVENT_EVIDENCE && json_get(event->data, "experiments"))
@@ -190,7 +202,8 @@ static bool place(const struct import_lines *lines, struct event *event, struct 
     return true;
 }
 
-/* What the tables cannot be without. Whoever wrote the line may have been another version, or a disk. */
+/* What the tables cannot be without. Whoever wrote the line may have been another version, or a
+ * disk. */
 static bool has_texts(const struct event *event, const char *const *keys, struct err *err)
 {
     for (; *keys; keys++)
@@ -201,7 +214,8 @@ static bool has_texts(const struct event *event, const char *const *keys, struct
 
 static bool is_whole(const struct event *event, struct err *err)
 {
-    static const char *const of_mark[] = {"name", "at", "source", NULL}, *const of_evidence[] = {"kind", "text", NULL};
+    static const char *const of_mark[] = {"name", "at", "source", NULL}, *const of_evidence[] = {
+                                                                             "kind", "text", NULL};
     json_int_t t_ns;
     if (!event_is_journaled(event->type))
         return err_set(err, "is a %s, which no journal holds", event_type_name(event->type));
@@ -213,8 +227,8 @@ static bool is_whole(const struct event *event, struct err *err)
            (json_get_int(event->data, "t_ns", &t_ns) || err_set(err, "is a mark without 't_ns'"));
 }
 
-bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
-                      struct err *err)
+bool import_line_take(struct import_lines *lines, const char *line, size_t length,
+                      struct event *out, int64_t *missing, struct err *err)
 {
     json_error_t why;
     json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, &why);
@@ -227,7 +241,8 @@ bool import_line_take(struct import_lines *lines, const char *line, size_t lengt
         err_set(err, "is no event");
     if (!parsed)
         lines->seq++;
-    bool fine = parsed && take_seq(lines, json, missing, err) && place(lines, out, err) && is_whole(out, err);
+    bool fine = parsed && take_seq(lines, json, missing, err) && place(lines, out, err) &&
+                is_whole(out, err);
     json_decref(json);
     if (!fine)
         event_fini(out);

@@ -14,22 +14,26 @@ static const json_t *get(const struct event *event, const char *key)
 static bool write_session(sqlite3 *db, const struct event *event, struct err *err)
 {
     if (event->type == EVENT_SESSION_ENDED)
-        return db_run(
-            db, err, "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, error=? WHERE number=?",
-            "iiki", event->monotonic_ns, event->realtime_ns, event->data, "outcome error", event->session);
+        return db_run(db, err,
+                      "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, "
+                      "error=? WHERE number=?",
+                      "iiki", event->monotonic_ns, event->realtime_ns, event->data, "outcome error",
+                      event->session);
     AUTO_TEXT struct text zone = {0};
     AUTO_FREE char *key = mem_printf(JOURNAL_ZONE "%lld", (long long)event->session);
     if (get(event, "zone"))
         json_print(get(event, "zone"), &zone);
-    if (zone.length &&
-        !db_run(db, err, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)", "tt", key, text_get(&zone)))
+    if (zone.length && !db_run(db, err, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)",
+                               "tt", key, text_get(&zone)))
         return false;
-    return db_run(db, err,
-                  "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, kernel_backed,"
-                  " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-                  "ikii", event->session, event->data,
-                  "pid start_time host boot_id version containment kernel_backed resumed", event->monotonic_ns,
-                  event->realtime_ns);
+    return db_run(
+        db, err,
+        "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, "
+        "kernel_backed,"
+        " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        "ikii", event->session, event->data,
+        "pid start_time host boot_id version containment kernel_backed resumed",
+        event->monotonic_ns, event->realtime_ns);
 }
 
 static bool write_attempt_start(sqlite3 *db, const struct event *event, struct err *err)
@@ -37,29 +41,30 @@ static bool write_attempt_start(sqlite3 *db, const struct event *event, struct e
     switch (event->type) {
     case EVENT_ATTEMPT_PREPARED:
         return db_run(db, err,
-                      "INSERT INTO attempts (experiment, number, session, folder, prepared_realtime_ns)"
+                      "INSERT INTO attempts (experiment, number, session, folder, "
+                      "prepared_realtime_ns)"
                       " VALUES (?,?,?,?,?)",
-                      "iiiji", event->experiment, event->attempt, event->session, get(event, "folder"),
-                      event->realtime_ns) &&
-               db_run(db, err, "UPDATE experiments SET attempts=? WHERE number=?", "ii", event->attempt,
-                      event->experiment) &&
+                      "iiiji", event->experiment, event->attempt, event->session,
+                      get(event, "folder"), event->realtime_ns) &&
+               db_run(db, err, "UPDATE experiments SET attempts=? WHERE number=?", "ii",
+                      event->attempt, event->experiment) &&
                memory_write(db, event, err);
     case EVENT_ATTEMPT_STARTED:
-        return db_run(
-            db, err,
-            "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=?, job_start_ns=? WHERE experiment=? AND"
-            " number=?",
-            "iijii", event->monotonic_ns, event->realtime_ns, get(event, "start_ns"), event->experiment,
-            event->attempt);
+        return db_run(db, err,
+                      "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=?, "
+                      "job_start_ns=? WHERE experiment=? AND"
+                      " number=?",
+                      "iijii", event->monotonic_ns, event->realtime_ns, get(event, "start_ns"),
+                      event->experiment, event->attempt);
     default:
-        return db_run(db, err, "UPDATE attempts SET stop_reason=? WHERE experiment=? AND number=?", "jii",
-                      get(event, "reason"), event->experiment, event->attempt);
+        return db_run(db, err, "UPDATE attempts SET stop_reason=? WHERE experiment=? AND number=?",
+                      "jii", get(event, "reason"), event->experiment, event->attempt);
     }
 }
 
 /* What is said of a job's end is about the one of that role born last. */
-#define LAST_JOB                                                                                                       \
-    " WHERE experiment=?1 AND attempt=?2 AND role=?3 AND number="                                                      \
+#define LAST_JOB                                                  \
+    " WHERE experiment=?1 AND attempt=?2 AND role=?3 AND number=" \
     "(SELECT max(number) FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3)"
 
 static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
@@ -68,25 +73,32 @@ static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
     switch (event->type) {
     case EVENT_JOB_BORN:
         return db_run(db, err,
-                      "INSERT INTO jobs (experiment, attempt, role, number, session, pid, start_time, boot_id, cgroup,"
+                      "INSERT INTO jobs (experiment, attempt, role, number, session, pid, "
+                      "start_time, boot_id, cgroup,"
                       " tag, layers, born_realtime_ns) VALUES (?1,?2,?3,"
-                      "(SELECT coalesce(max(number),0)+1 FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3),"
+                      "(SELECT coalesce(max(number),0)+1 FROM jobs WHERE experiment=?1 AND "
+                      "attempt=?2 AND role=?3),"
                       "?4,?5,?6,?7,?8,?9,?10,?11)",
-                      "iitiki", event->experiment, event->attempt, role, event->session, event->data,
-                      "pid start_time boot_id cgroup tag layers", event->realtime_ns);
+                      "iitiki", event->experiment, event->attempt, role, event->session,
+                      event->data, "pid start_time boot_id cgroup tag layers", event->realtime_ns);
     case EVENT_JOB_EXITED:
         return db_run(db, err,
-                      "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8, "
+                      "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, "
+                      "processes=?8, "
                       "leftovers=?9" LAST_JOB,
                       "iitk", event->experiment, event->attempt, role, event->data,
                       "exit_code signal cpu_s peak_memory_bytes processes leftovers");
     default:
-        return db_run(db, err, "UPDATE jobs SET leftovers=coalesce(?4,leftovers), survivors=?5, proof_s=?6" LAST_JOB,
-                      "iitk", event->experiment, event->attempt, role, event->data, "leftovers survivors seconds");
+        return db_run(
+            db, err,
+            "UPDATE jobs SET leftovers=coalesce(?4,leftovers), survivors=?5, proof_s=?6" LAST_JOB,
+            "iitk", event->experiment, event->attempt, role, event->data,
+            "leftovers survivors seconds");
     }
 }
 
-/* SQL has no number that is none, and its sums are spoilt by infinities: those stand beside, as text. */
+/* SQL has no number that is none, and its sums are spoilt by infinities: those stand beside, as
+ * text. */
 static bool write_metrics(sqlite3 *db, const struct event *event, struct err *err)
 {
     const char *name;
@@ -95,11 +107,12 @@ static bool write_metrics(sqlite3 *db, const struct event *event, struct err *er
     {
         const json_t *number = json_is_number(value) ? value : NULL;
         const json_t *special = json_is_string(value) ? value : NULL;
-        bool written = event->type == EVENT_ATTEMPT_ENDED
-                           ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)", "iitjj",
-                                    event->experiment, event->attempt, name, number, special)
-                           : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)", "itjj",
-                                    event->experiment, name, number, special);
+        bool written =
+            event->type == EVENT_ATTEMPT_ENDED
+                ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)",
+                         "iitjj", event->experiment, event->attempt, name, number, special)
+                : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)",
+                         "itjj", event->experiment, name, number, special);
         if (!written)
             return false;
     }
@@ -109,34 +122,41 @@ static bool write_metrics(sqlite3 *db, const struct event *event, struct err *er
 static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     /* What a later session closes ended at no moment of that clock, which may be another boot's. */
-    if (!db_run(
-            db, err,
-            "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
-            " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?,"
-            " job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
-            " WHERE experiment=? AND number=?",
-            "jiiikkkjkii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns, event->data,
-            "duration_s exit_code signal reason error", get(event, "log"), "bytes lines", event->data, "failure checks",
-            get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused", event->experiment,
-            event->attempt))
+    if (!db_run(db, err,
+                "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, "
+                "ended_realtime_ns=?,"
+                " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, "
+                "log_lines=?, failure=?, checks=?,"
+                " job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
+                " WHERE experiment=? AND number=?",
+                "jiiikkkjkii", get(event, "outcome"), event->session, event->monotonic_ns,
+                event->realtime_ns, event->data, "duration_s exit_code signal reason error",
+                get(event, "log"), "bytes lines", event->data, "failure checks",
+                get(event, "end_ns"), get(event, "marks"), "taken repeated limited refused",
+                event->experiment, event->attempt))
         return false;
-    return energy_write(db, event, err) && memory_write(db, event, err) && write_metrics(db, event, err) &&
-           history_write(db, event, err) && evidence_judge_attempt(db, event->experiment, event->attempt, err);
+    return energy_write(db, event, err) && memory_write(db, event, err) &&
+           write_metrics(db, event, err) && history_write(db, event, err) &&
+           evidence_judge_attempt(db, event->experiment, event->attempt, err);
 }
 
 /* A result that is to be replaced stands until the new one has come. */
 static bool write_experiment_start(sqlite3 *db, const struct event *event, struct err *err)
 {
     if (event->type == EVENT_EXPERIMENT_AGAIN)
-        return db_run(db, err, "UPDATE experiments SET again=1, pass=pass+1 WHERE number=?", "i", event->experiment);
+        return db_run(db, err, "UPDATE experiments SET again=1, pass=pass+1 WHERE number=?", "i",
+                      event->experiment);
     return db_run(db, err,
-                  "DELETE FROM experiment_metrics WHERE experiment=?1 AND (SELECT again FROM experiments WHERE"
+                  "DELETE FROM experiment_metrics WHERE experiment=?1 AND (SELECT again FROM "
+                  "experiments WHERE"
                   " number=?1)=0",
                   "i", event->experiment) &&
            db_run(db, err,
-                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL, "
+                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, "
+                  "verdict=NULL, "
                   "verdicts=NULL,"
-                  " failure=NULL, result_attempt=NULL, started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0"
+                  " failure=NULL, result_attempt=NULL, started_realtime_ns=?, "
+                  "ended_realtime_ns=NULL, files_written=0"
                   " WHERE number=? AND again=0",
                   "ii", event->realtime_ns, event->experiment);
 }
@@ -144,17 +164,24 @@ static bool write_experiment_start(sqlite3 *db, const struct event *event, struc
 static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     int64_t again;
-    if (!db_number(db, &again, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment))
+    if (!db_number(db, &again, err, "SELECT again FROM experiments WHERE number=?", "i",
+                   event->experiment))
         return false;
     /* A result stands that an interruption does not replace; and what was not begun has none. */
     if ((again && event_outcome(event) == OUTCOME_INTERRUPTED) || !event_begun(event))
-        return db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
-    return db_run(db, err,
-                  "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"
-                  " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure FROM attempts a WHERE"
-                  " a.experiment=experiments.number AND a.number=experiments.attempts) WHERE number=?",
-                  "kii", event->data, "outcome retries duration_s error", event->realtime_ns, event->experiment) &&
-           db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment) &&
+        return db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i",
+                      event->experiment);
+    return db_run(
+               db, err,
+               "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, "
+               "ended_realtime_ns=?, again=0,"
+               " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure "
+               "FROM attempts a WHERE"
+               " a.experiment=experiments.number AND a.number=experiments.attempts) WHERE number=?",
+               "kii", event->data, "outcome retries duration_s error", event->realtime_ns,
+               event->experiment) &&
+           db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i",
+                  event->experiment) &&
            write_metrics(db, event, err) && evidence_judge_experiment(db, event->experiment, err);
 }
 
@@ -177,19 +204,23 @@ static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, st
     case EVENT_JOB_PROVEN:
         return write_job(db, event, err);
     case EVENT_MARK:
-        return db_run(
-            db, err,
-            "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
-            "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
-            "iik", event->experiment, event->attempt, event->data, "name label at t_ns source");
+        return db_run(db, err,
+                      "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, "
+                      "source) VALUES (?1,?2,"
+                      "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND "
+                      "attempt=?2),?3,?4,?5,?6,?7)",
+                      "iik", event->experiment, event->attempt, event->data,
+                      "name label at t_ns source");
     case EVENT_GUARD:
-        return guard_json_net_write(db, event, err) && evidence_outdate_files(db, event->experiment, err);
+        return guard_json_net_write(db, event, err) &&
+               evidence_outdate_files(db, event->experiment, err);
     case EVENT_ATTEMPT_ENDED:
         return write_attempt_end(db, event, err);
     case EVENT_SESSION_ENDED:
         return write_session(db, event, err);
     case EVENT_FILES_WRITTEN:
-        return db_run(db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i", event->experiment);
+        return db_run(db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i",
+                      event->experiment);
     default:
         return true;
     }
@@ -201,13 +232,16 @@ static bool write_event(sqlite3 *db, int64_t seq, const struct event *event, str
     if (event->data)
         json_print(event->data, &data);
     return db_run(db, err,
-                  "INSERT INTO events (seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data)"
+                  "INSERT INTO events (seq, session, experiment, attempt, type, monotonic_ns, "
+                  "realtime_ns, data)"
                   " VALUES (?, ?, nullif(?,0), nullif(?,0), ?, ?, ?, ?)",
-                  "iiiitiit", seq, event->session, event->experiment, event->attempt, event_type_name(event->type),
-                  event->monotonic_ns, event->realtime_ns, data.length ? data.data : "{}");
+                  "iiiitiit", seq, event->session, event->experiment, event->attempt,
+                  event_type_name(event->type), event->monotonic_ns, event->realtime_ns,
+                  data.length ? data.data : "{}");
 }
 
-bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err)
+bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after,
+                   struct err *err)
 {
     /* A session's row stands before the event that refers to it. */
     if (event->type == EVENT_SESSION_STARTED && !write_session(db, event, err))
@@ -216,8 +250,8 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
         return false;
     if (event->experiment == 0 || event->type == EVENT_FILES_WRITTEN)
         return true;
-    return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti", state_name(after),
-                  event->experiment);
+    return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti",
+                  state_name(after), event->experiment);
 }
 
 /* Out of the tables: events, one after another, and the plan. */
@@ -229,8 +263,9 @@ bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err)
 
 bool journal_result_attempt(sqlite3 *db, int64_t experiment, int64_t *out, struct err *err)
 {
-    return db_number(db, out, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i",
-                     experiment);
+    return db_number(db, out, err,
+                     "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?",
+                     "i", experiment);
 }
 
 static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err)
@@ -243,7 +278,8 @@ static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err
                           .monotonic_ns = sqlite3_column_int64(row, 5),
                           .realtime_ns = sqlite3_column_int64(row, 6)};
     if (!type || !event_type_parse(type, &out->type))
-        return err_set(err, "run.db: event %lld is of the unknown type '%s'", (long long)seq, type ? type : "");
+        return err_set(err, "run.db: event %lld is of the unknown type '%s'", (long long)seq,
+                       type ? type : "");
     out->data = db_json(row, 7);
     if (!json_is_object(out->data)) {
         json_decref(out->data);
@@ -255,14 +291,15 @@ static bool event_from_row(sqlite3_stmt *row, struct event *out, struct err *err
 
 bool journal_each(sqlite3 *db, journal_each_fn *each, void *context, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data FROM events"
-                 " ORDER BY seq",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT seq, session, experiment, attempt, type, "
+                                              "monotonic_ns, realtime_ns, data FROM events"
+                                              " ORDER BY seq",
+                                              "");
     while (db_next(&query, err)) {
         struct event event;
-        bool ok = event_from_row(query, &event, err) && each(context, sqlite3_column_int64(query, 0), &event, err);
+        bool ok = event_from_row(query, &event, err) &&
+                  each(context, sqlite3_column_int64(query, 0), &event, err);
         event_fini(&event);
         if (!ok)
             return false;
@@ -273,7 +310,8 @@ bool journal_each(sqlite3 *db, journal_each_fn *each, void *context, struct err 
 static bool load_one(void *context, int64_t seq, const struct event *event, struct err *err)
 {
     enum experiment_state after;
-    return journal_replay_take(context, event, &after, err) || err_wrap(err, "run.db: event %lld", (long long)seq);
+    return journal_replay_take(context, event, &after, err) ||
+           err_wrap(err, "run.db: event %lld", (long long)seq);
 }
 
 bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err)
@@ -308,7 +346,8 @@ bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err)
 
 static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT value FROM meta WHERE key='plan'", "");
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT value FROM meta WHERE key='plan'", "");
     int step = db_step(query, err);
     if (step < 0)
         return false;
@@ -321,7 +360,8 @@ static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
 }
 
 /* before: of the experiment before it, if there is one; then that of this one. */
-static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, json_t **before, struct err *err)
+static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, json_t **before,
+                            struct err *err)
 {
     json_t *json = db_json_needed(row, 1, err);
     bool ok = json && plan_experiment_from_json(json, out, err);
@@ -349,7 +389,8 @@ bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
         plan_fini(out);
         return false;
     }
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT number, json FROM plan ORDER BY number", "");
     int step;
     json_t *before = NULL;
     while ((step = db_step(query, err)) > 0) {

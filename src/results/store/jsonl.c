@@ -17,9 +17,10 @@
 void event_lines_init(struct event_lines *lines, size_t count)
 {
     *lines = (struct event_lines){.copy = -1};
-    lines->files = (struct written_files){.digests = mem_array(count + 1, sizeof *lines->files.digests),
-                                          .known = mem_array(count + 1, sizeof *lines->files.known),
-                                          .count = count};
+    lines->files =
+        (struct written_files){.digests = mem_array(count + 1, sizeof *lines->files.digests),
+                               .known = mem_array(count + 1, sizeof *lines->files.known),
+                               .count = count};
 }
 
 void event_lines_fini(struct event_lines *lines)
@@ -37,31 +38,37 @@ bool event_lines_keep(struct event_lines *lines, int dir, struct err *err)
     return lines->copy >= 0;
 }
 
-bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count, struct err *err)
+bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count,
+                        struct err *err)
 {
     lines->count += count;
     if (lines->copy < 0 || length == 0)
         return true;
-    if (lseek(lines->copy, lines->length, SEEK_SET) < 0 || !fs_write_all(lines->copy, bytes, length, err))
+    if (lseek(lines->copy, lines->length, SEEK_SET) < 0 ||
+        !fs_write_all(lines->copy, bytes, length, err))
         return err_wrap(err, "write the runner's own copy of events.jsonl");
     lines->length += (off_t)length;
     return true;
 }
 
 /* One line of a run that is opened: what its event says of files and versions. */
-static bool take_line(struct event_lines *lines, const struct text *line, const struct event *event, struct err *err)
+static bool take_line(struct event_lines *lines, const struct text *line, const struct event *event,
+                      struct err *err)
 {
     const char *version = json_get_text(event->data, "version");
     if (event->type == EVENT_FILES_WRITTEN && event->experiment >= 1 &&
         (uint64_t)event->experiment <= lines->files.count)
         lines->files.known[event->experiment - 1] =
-            digest_parse(json_get_text(event->data, "experiment.json"), &lines->files.digests[event->experiment - 1]);
+            digest_parse(json_get_text(event->data, "experiment.json"),
+                         &lines->files.digests[event->experiment - 1]);
     if (event->type == EVENT_SESSION_STARTED)
-        lines->other_versions = lines->other_versions || !version || strcmp(version, TARE_VERSION) != 0;
+        lines->other_versions =
+            lines->other_versions || !version || strcmp(version, TARE_VERSION) != 0;
     return event_lines_append(lines, text_get(line), line->length, 1, err);
 }
 
-bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context, struct err *err)
+bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context,
+                      struct err *err)
 {
     int64_t count = 0;
     AUTO_CLOSE int copy = fcntl(lines->copy, F_DUPFD_CLOEXEC, 3);
@@ -74,7 +81,8 @@ bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, vo
     bool ok = true;
     while (ok && count < lines->count && fs_read_line(file, DB_CELL_MAX, &line) > 0) {
         struct event event = {0};
-        json_t *json = json_load_bounded(text_get(&line), line.length, JSON_REJECT_DUPLICATES, NULL);
+        json_t *json =
+            json_load_bounded(text_get(&line), line.length, JSON_REJECT_DUPLICATES, NULL);
         ok = json && event_from_json(json, &event);
         if (!ok)
             err_set(err, "the runner's own copy of events.jsonl was changed, too");
@@ -82,7 +90,8 @@ bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, vo
         event_fini(&event);
         json_decref(json);
     }
-    return ok && (count == lines->count || err_set(err, "the runner's own copy of events.jsonl was cut"));
+    return ok &&
+           (count == lines->count || err_set(err, "the runner's own copy of events.jsonl was cut"));
 }
 
 int jsonl_open(int dir, const char *dir_path, struct err *err)
@@ -109,7 +118,8 @@ FILE *jsonl_read(int dir, struct err *err)
     if (fd < 0 || fstat(fd, &status) != 0)
         err_sys(err, "open events.jsonl");
     else if (!S_ISREG(status.st_mode) || status.st_size > JSONL_BYTES_MAX)
-        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
+        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB"
+                                             : "events.jsonl is no regular file");
     else if (!(file = fdopen(fd, "r")))
         err_sys(err, "read events.jsonl");
     else
@@ -156,7 +166,8 @@ static json_t *parse_line(const struct text *line, int64_t seq)
     return NULL;
 }
 
-/* Floats may be spelled in several ways, so values are compared, not bytes. "time" is realtime_ns for people. */
+/* Floats may be spelled in several ways, so values are compared, not bytes. "time" is realtime_ns
+ * for people. */
 static bool is_event(json_t *line, int64_t seq, const struct event *event)
 {
     json_t *wanted = event_to_json(event);
@@ -207,8 +218,10 @@ bool jsonl_repair(int fd, sqlite3 *db, struct event_lines *lines, struct err *er
     steal_fd(&copy);
     rewind(file);
     struct repair repair = {.file = file, .lines = lines};
-    bool ok = journal_each(db, repair_line, &repair, err) && (!ferror(file) || err_sys(err, "read events.jsonl"));
-    if (ok && (fstat(fd, &status) < 0 || (status.st_size != repair.length && ftruncate(fd, repair.length) < 0)))
+    bool ok = journal_each(db, repair_line, &repair, err) &&
+              (!ferror(file) || err_sys(err, "read events.jsonl"));
+    if (ok && (fstat(fd, &status) < 0 ||
+               (status.st_size != repair.length && ftruncate(fd, repair.length) < 0)))
         ok = err_sys(err, "repair events.jsonl");
     ok = ok && jsonl_append(fd, &repair.missing, err);
     text_fini(&repair.line);

@@ -1,4 +1,5 @@
-/* live.json into slots, a run as JSON, and what watchers ask of the runner (results/store/live.h). */
+/* live.json into slots, a run as JSON, and what watchers ask of the runner
+ * (results/store/live.h). */
 #include "results/store/live.h"
 
 #include "base/clock.h"
@@ -37,7 +38,8 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
     *slot = (struct live_slot){
         .number = place + 1,
         .gpus = json_object_get(json, "gpus"),
-        .experiment = experiment > 0 && (uint64_t)experiment <= run->plan.count ? (size_t)experiment : 0,
+        .experiment =
+            experiment > 0 && (uint64_t)experiment <= run->plan.count ? (size_t)experiment : 0,
         .attempt = integer_of(json, "attempt"),
         .since_ns = integer_of(json, "since_ns"),
         .started_ns = integer_of(json, "started_ns"),
@@ -53,8 +55,8 @@ static void take_slot(struct live_run *run, const json_t *json, size_t place)
         .points = object_of(json, "points", JSON_OBJECT),
     };
     phase = phase ? phase : "idle";
-    snprintf(slot->phase, sizeof slot->phase, "%.*s", (int)utf8_cut(phase, strlen(phase), sizeof slot->phase - 1),
-             phase);
+    snprintf(slot->phase, sizeof slot->phase, "%.*s",
+             (int)utf8_cut(phase, strlen(phase), sizeof slot->phase - 1), phase);
     if (!slot->experiment)
         return;
     struct live_experiment *row = &run->experiments[slot->experiment - 1];
@@ -134,14 +136,17 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
 {
     const char *id = slot->experiment ? run->plan.experiments[slot->experiment - 1].id : NULL;
     return json_pack(
-        "{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "slot",
-        (json_int_t)slot->number, "gpus", borrowed_or_null(slot->gpus), "experiment",
-        slot->experiment ? json_integer((json_int_t)slot->experiment) : json_null(), "id", id, "attempt",
-        (json_int_t)slot->attempt, "phase", slot->phase, "since_ms", ms_or_null(slot->since_ns), "started_ms",
-        ms_or_null(slot->started_ns), "pause_s", slot->pause_s > 0 ? json_finite(slot->pause_s) : json_null(),
-        "power_w", json_reading_or_null(slot->power_w), "utilisation_percent",
-        json_reading_or_null(slot->utilisation_percent), "memory_bytes", json_reading_or_null(slot->memory_bytes),
-        "memory_total_bytes", json_reading_or_null(slot->memory_total_bytes), "temperature_c",
+        "{s:I, s:o, s:o, s:s?, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o}",
+        "slot", (json_int_t)slot->number, "gpus", borrowed_or_null(slot->gpus), "experiment",
+        slot->experiment ? json_integer((json_int_t)slot->experiment) : json_null(), "id", id,
+        "attempt", (json_int_t)slot->attempt, "phase", slot->phase, "since_ms",
+        ms_or_null(slot->since_ns), "started_ms", ms_or_null(slot->started_ns), "pause_s",
+        slot->pause_s > 0 ? json_finite(slot->pause_s) : json_null(), "power_w",
+        json_reading_or_null(slot->power_w), "utilisation_percent",
+        json_reading_or_null(slot->utilisation_percent), "memory_bytes",
+        json_reading_or_null(slot->memory_bytes), "memory_total_bytes",
+        json_reading_or_null(slot->memory_total_bytes), "temperature_c",
         json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "training",
         borrowed_or_null(slot->training), "metrics", borrowed_or_null(slot->metrics), "points",
         borrowed_or_null(slot->points));
@@ -149,19 +154,23 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
 
 static json_t *row_json(const struct live_experiment *row)
 {
-    return json_pack("{s:I, s:s, s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "number", (json_int_t)row->plan->number, "id", row->plan->id, "state", state_name(row->state),
-                     "outcome", row->outcome == OUTCOME_NONE ? json_null() : json_string(outcome_name(row->outcome)),
-                     "verdict", verdict_name(row->verdict), "verdict_text", live_verdict_text(row), "evidence",
-                     json_text_or_null(row->evidence), "attempts", (json_int_t)row->attempts, "slot",
-                     row->slot ? json_integer((json_int_t)row->slot) : json_null(), "started_ms",
-                     ms_or_null(row->started_ns), "ended_ms", ms_or_null(row->ended_ns), "duration_s",
-                     row->duration_s > 0 ? json_finite(row->duration_s) : json_null(), "gpu_j",
-                     json_reading_or_null(row->energy.gpu_j), "gpu_half_width_j",
-                     json_reading_or_null(row->energy.gpu_half_width_j), "cpu_j",
-                     json_reading_or_null(row->energy.cpu_j), "cpu_half_width_j",
-                     json_reading_or_null(row->energy.cpu_half_width_j), "failure", json_text_or_null(row->failure),
-                     "error", json_text_or_null(row->error), "metrics", borrowed_or_null(row->metrics));
+    return json_pack(
+        "{s:I, s:s, s:s, s:o, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o}",
+        "number", (json_int_t)row->plan->number, "id", row->plan->id, "state",
+        state_name(row->state), "outcome",
+        row->outcome == OUTCOME_NONE ? json_null() : json_string(outcome_name(row->outcome)),
+        "verdict", verdict_name(row->verdict), "verdict_text", live_verdict_text(row), "evidence",
+        json_text_or_null(row->evidence), "attempts", (json_int_t)row->attempts, "slot",
+        row->slot ? json_integer((json_int_t)row->slot) : json_null(), "started_ms",
+        ms_or_null(row->started_ns), "ended_ms", ms_or_null(row->ended_ns), "duration_s",
+        row->duration_s > 0 ? json_finite(row->duration_s) : json_null(), "gpu_j",
+        json_reading_or_null(row->energy.gpu_j), "gpu_half_width_j",
+        json_reading_or_null(row->energy.gpu_half_width_j), "cpu_j",
+        json_reading_or_null(row->energy.cpu_j), "cpu_half_width_j",
+        json_reading_or_null(row->energy.cpu_half_width_j), "failure",
+        json_text_or_null(row->failure), "error", json_text_or_null(row->error), "metrics",
+        borrowed_or_null(row->metrics));
 }
 
 #define COUNT(member) RECORD(struct live_counts, member)
@@ -186,14 +195,17 @@ json_t *live_run_json(const struct live_run *run, uint64_t since)
     for (i = 0; i < run->plan.count; i++)
         if (run->experiments[i].version > since)
             json_array_append_new(rows, row_json(&run->experiments[i]));
-    json_array_foreach(run->events, i, event) if (since == 0 || (uint64_t)integer_of(event, "version") > since)
+    json_array_foreach(run->events, i,
+                       event) if (since == 0 || (uint64_t)integer_of(event, "version") > since)
         json_array_append(events, event);
-    return json_pack("{s:i, s:I, s:o, s:o, s:s, s:s?, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "format", 1, "version",
-                     (json_int_t)run->version, "run", json_text_or_null(run->name), "name",
-                     json_text_or_null(run->plan.name), "state", live_state_name(run->state), "outcome", run->outcome,
-                     "session", (json_int_t)run->session, "session_started_ms", ms_or_null(run->session_started_ns),
-                     "paused", run->paused, "live_ms", ms_or_null(run->live_ns), "counts", counts_json(run), "slots",
-                     slots, "experiments", rows, "events", events);
+    return json_pack("{s:i, s:I, s:o, s:o, s:s, s:s?, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o}",
+                     "format", 1, "version", (json_int_t)run->version, "run",
+                     json_text_or_null(run->name), "name", json_text_or_null(run->plan.name),
+                     "state", live_state_name(run->state), "outcome", run->outcome, "session",
+                     (json_int_t)run->session, "session_started_ms",
+                     ms_or_null(run->session_started_ns), "paused", run->paused, "live_ms",
+                     ms_or_null(run->live_ns), "counts", counts_json(run), "slots", slots,
+                     "experiments", rows, "events", events);
 }
 
 static const char *const request_names[LIVE_REQUESTS] = {"pause", "continue", "skip", "stop"};
@@ -221,24 +233,28 @@ static bool is_waiting(int dir)
            clock_realtime_ns() / NS_PER_S - st.st_mtim.tv_sec < REQUEST_OLD_S;
 }
 
-bool live_ask(const struct live_run *run, enum live_request request, size_t experiment, struct err *err)
+bool live_ask(const struct live_run *run, enum live_request request, size_t experiment,
+              struct err *err)
 {
     int dir = run->reader->dir;
     struct stat st;
     const char *name = request_names[request];
     if (run->state != LIVE_UNDER_WAY && run->state != LIVE_ELSEWHERE)
-        return err_set(err, "%s: %s is not under way: there is nothing to %s", run->dir, run->name, name);
+        return err_set(err, "%s: %s is not under way: there is nothing to %s", run->dir, run->name,
+                       name);
     if (fstat(dir, &st) != 0)
         return err_sys(err, "%s", run->dir);
     if (geteuid() != st.st_uid && geteuid() != 0)
-        return err_set(err, "%s: the run belongs to another user (uid %u): only its owner may %s it", run->dir,
-                       (unsigned)st.st_uid, name);
+        return err_set(err,
+                       "%s: the run belongs to another user (uid %u): only its owner may %s it",
+                       run->dir, (unsigned)st.st_uid, name);
     bool known = experiment > 0 && experiment <= run->plan.count;
     enum experiment_state state = known ? run->experiments[experiment - 1].state : STATE_DONE;
     if (request == LIVE_SKIP && (!known || state == STATE_DONE || state == STATE_PLANNED))
         return err_set(err, "%s: experiment %zu is not under way", run->dir, experiment);
     if (is_waiting(dir))
-        return err_set(err, "%s: an earlier request has not been taken yet: try again in a second", run->dir);
+        return err_set(err, "%s: an earlier request has not been taken yet: try again in a second",
+                       run->dir);
     json_t *json = json_pack("{s:s, s:I}", "request", name, "experiment", (json_int_t)experiment);
     AUTO_TEXT struct text text = {0};
     json_print(json, &text);
@@ -254,8 +270,8 @@ static bool is_trusted(int dir, int fd, struct err *err)
     if (fstat(dir, &of_dir) != 0 || fstat(fd, &st) != 0)
         return err_sys(err, "%s", LIVE_CONTROL_FILE);
     return st.st_uid == of_dir.st_uid || st.st_uid == 0 ||
-           err_set(err, "%s is of another user (uid %u) than the run's folder: it was removed", LIVE_CONTROL_FILE,
-                   (unsigned)st.st_uid);
+           err_set(err, "%s is of another user (uid %u) than the run's folder: it was removed",
+                   LIVE_CONTROL_FILE, (unsigned)st.st_uid);
 }
 
 int live_take_request(int dir, enum live_request *request, size_t *experiment, struct err *err)
@@ -265,7 +281,8 @@ int live_take_request(int dir, enum live_request *request, size_t *experiment, s
     if (fstatat(dir, LIVE_CONTROL_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     AUTO_CLOSE int fd = fs_open_at(dir, LIVE_CONTROL_FILE, err);
-    bool good = fd >= 0 && is_trusted(dir, fd, err) && fs_read_at(dir, LIVE_CONTROL_FILE, REQUEST_BYTES, &text, err);
+    bool good = fd >= 0 && is_trusted(dir, fd, err) &&
+                fs_read_at(dir, LIVE_CONTROL_FILE, REQUEST_BYTES, &text, err);
     unlinkat(dir, LIVE_CONTROL_FILE, 0);
     if (!good)
         return -1;

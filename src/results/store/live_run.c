@@ -1,4 +1,5 @@
-/* A run as it is now (results/store/live.h): what run.db says when it is opened, and what events.jsonl adds from then on. */
+/* A run as it is now (results/store/live.h): what run.db says when it is opened, and what
+ * events.jsonl adds from then on. */
 #include "results/store/live.h"
 #include "results/store/tables.h"
 
@@ -12,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* At the start so much of events.jsonl is read for what happened last; in one update at most so much of what is new. */
+/* At the start so much of events.jsonl is read for what happened last; in one update at most so
+ * much of what is new. */
 enum { TAIL_BYTES = 1 << 20, STEP_BYTES = 8 << 20, LINE_BYTES = 64 << 20 };
 
 /* A runner on another host is known to live while it replaces live.json. */
@@ -57,7 +59,8 @@ static json_t *metrics_of(const struct result *item)
         return NULL;
     json_t *out = json_object();
     EACH (metric, item->metrics, item->metric_count)
-        json_object_set_new(out, metric->name, metric->valid ? json_finite(metric->value) : json_null());
+        json_object_set_new(out, metric->name,
+                            metric->valid ? json_finite(metric->value) : json_null());
     return out;
 }
 
@@ -86,10 +89,12 @@ static bool load(struct live_run *run, struct err *err)
     struct results results;
     if (!results_read_at(run->reader->dir, run->dir, &results, err))
         return false;
-    struct live_experiment *rows = mem_array(results.plan.count ? results.plan.count : 1, sizeof *rows);
+    struct live_experiment *rows =
+        mem_array(results.plan.count ? results.plan.count : 1, sizeof *rows);
     run->version++;
     for (size_t i = 0; i < results.plan.count; i++) {
-        rows[i] = (struct live_experiment){.plan = &results.plan.experiments[i], .version = run->version};
+        rows[i] =
+            (struct live_experiment){.plan = &results.plan.experiments[i], .version = run->version};
         if (i < run->plan.count) { /* what run.db does not tell */
             rows[i].attempts = run->experiments[i].attempts;
             rows[i].started_ns = run->experiments[i].started_ns;
@@ -131,7 +136,8 @@ static void take_attempt_end(struct live_experiment *row, const struct event *ev
     row->metrics = json_incref(json_object_get(data, "metrics"));
 }
 
-static void take_experiment_event(struct live_run *run, struct live_experiment *row, const struct event *event)
+static void take_experiment_event(struct live_run *run, struct live_experiment *row,
+                                  const struct event *event)
 {
     const char *name;
     enum experiment_state after;
@@ -220,7 +226,8 @@ static void take_line(struct live_run *run, const char *line, size_t length, boo
     json_decref(json);
 }
 
-/* The whole lines between the reader's place and to; what is behind the last line's end waits for its rest. */
+/* The whole lines between the reader's place and to; what is behind the last line's end waits for
+ * its rest. */
 static bool take_lines(struct live_run *run, int64_t to, bool old, struct err *err)
 {
     struct live_reader *reader = run->reader;
@@ -305,8 +312,9 @@ bool live_run_open_at(int fd, const char *dir, struct live_run *out, struct err 
     out->events = json_array();
     out->reader->dir = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = out->reader->dir >= 0 || err_sys(err, "open %s", dir);
-    good = good && ((out->reader->events_fd = fs_open_at(out->reader->dir, "events.jsonl", err)) >= 0 ||
-                    err_wrap(err, "%s", dir));
+    good = good &&
+           ((out->reader->events_fd = fs_open_at(out->reader->dir, "events.jsonl", err)) >= 0 ||
+            err_wrap(err, "%s", dir));
     good = good && begin(out, err) && live_run_update(out, NULL, err);
     if (!good)
         live_run_close(out);

@@ -19,7 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A runner that was killed the moment it forked lives on in that child, with this lock, until the child has closed what is not its. */
+/* A runner that was killed the moment it forked lives on in that child, with this lock, until the
+ * child has closed what is not its. */
 static const int64_t CHILD_NS = 5 * NS_PER_S;
 
 /* "PID HOST" */
@@ -43,8 +44,8 @@ static bool holder_is_dead(int fd)
     holder_read(fd, holder);
     own_host(host);
     long pid = strtol(holder, &end, 10);
-    return pid > 0 && pid <= INT_MAX && *end == ' ' && strcmp(end + 1, host) == 0 && kill((pid_t)pid, 0) != 0 &&
-           errno == ESRCH;
+    return pid > 0 && pid <= INT_MAX && *end == ' ' && strcmp(end + 1, host) == 0 &&
+           kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
 /* False: errno. */
@@ -76,7 +77,9 @@ static void refuse(int fd, const char *dir_path, struct err *err)
     if (pid && host && atoi(holder) == pid && strcmp(host, own) == 0)
         err_set(err, "the run in %s is in use by process %s on host %s", dir_path, holder, host);
     else if (file_lock_owner(pid, &owner))
-        err_set(err, "%s/run.lock is locked by process %d (%s) of user %s: the run can go on when that has ended",
+        err_set(err,
+                "%s/run.lock is locked by process %d (%s) of user %s: the run can go on when that "
+                "has ended",
                 dir_path, (int)pid, owner.command, owner.user);
     else if (host && (strcmp(host, own) != 0 || !holder_is_dead(fd)))
         err_set(err, "the run in %s is in use by process %s on host %s", dir_path, holder, host);
@@ -88,7 +91,8 @@ static void refuse(int fd, const char *dir_path, struct err *err)
 
 int lock_take(int dir, const char *dir_path, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(dir, "run.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    AUTO_CLOSE int fd =
+        openat(dir, "run.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(err, "open %s/run.lock", dir_path);
@@ -98,7 +102,8 @@ int lock_take(int dir, const char *dir_path, struct err *err)
         err_set(err, "%s/run.lock is no regular file", dir_path);
         return -1;
     }
-    /* Who may read a file can lock it, and so refuse a resume: the owner alone may. Older runs left it readable. */
+    /* Who may read a file can lock it, and so refuse a resume: the owner alone may. Older runs left
+     * it readable. */
     if (st.st_uid == geteuid())
         fchmod(fd, 0600);
     if (!lock_wait(fd)) {

@@ -23,12 +23,15 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err)
 {
     if (!has_any(event))
         return true;
-    return db_run(db, err, "INSERT OR IGNORE INTO attempt_memory (experiment, attempt) VALUES (?,?)", "ii",
+    return db_run(db, err,
+                  "INSERT OR IGNORE INTO attempt_memory (experiment, attempt) VALUES (?,?)", "ii",
                   event->experiment, event->attempt) &&
            db_run(db, err,
                   "UPDATE attempt_memory SET changed=coalesce(?, changed), oom=coalesce(?, oom),"
-                  " memory=coalesce(?, memory), snapshot=coalesce(?, snapshot) WHERE experiment=? AND attempt=?",
-                  "kii", event->data, "changed oom memory snapshot", event->experiment, event->attempt);
+                  " memory=coalesce(?, memory), snapshot=coalesce(?, snapshot) WHERE experiment=? "
+                  "AND attempt=?",
+                  "kii", event->data, "changed oom memory snapshot", event->experiment,
+                  event->attempt);
 }
 
 static json_t *attempt_of(json_t *attempts, int64_t number)
@@ -43,20 +46,23 @@ static json_t *attempt_of(json_t *attempts, int64_t number)
 
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT attempt, changed, oom, memory, snapshot FROM attempt_memory WHERE experiment=?", "i",
-                 experiment);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT attempt, changed, oom, memory, snapshot FROM attempt_memory WHERE experiment=?",
+        "i", experiment);
     while (db_next(&query, err)) {
         json_t *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
         for (int k = 0; attempt && k < 4; k++)
             json_object_set_new(attempt, keys[k],
-                                db_is_null(query, k + 1) ? json_null() : db_json_or_text(query, k + 1));
+                                db_is_null(query, k + 1) ? json_null()
+                                                         : db_json_or_text(query, k + 1));
     }
     return query != NULL;
 }
 
 /* Both are in the events alone: nothing is asked of them but to be shown. */
-bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare, struct err *err)
+bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, json_t *tare,
+                      struct err *err)
 {
     json_t *attempts = json_object_get(tare, "attempts");
     if (experiment->parallel)
@@ -67,8 +73,10 @@ bool memory_add_ended(sqlite3 *db, const struct plan_experiment *experiment, jso
                  " type='attempt_ended' AND (? OR data LIKE '%\"gpu_memory\"%') ORDER BY seq",
                  "ii", (int64_t)experiment->number, (int64_t)experiment->parallel);
     while (db_next(&query, err)) {
-        json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
-        json_t *counted = json_object_get(data, "gpu_memory"), *parallel = json_object_get(data, "parallel");
+        json_t *data = db_json(query, 1),
+               *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
+        json_t *counted = json_object_get(data, "gpu_memory"),
+               *parallel = json_object_get(data, "parallel");
         if (attempt && json_is_object(counted))
             json_object_set(attempt, "gpu_memory", counted);
         if (experiment->parallel) {
@@ -90,11 +98,14 @@ static void find_job_peak(const json_t *memory, struct memory_peak *out)
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_get_text(gpu, "of");
         double bytes = 0;
-        if (!of || strcmp(of, "job") != 0 || !json_get_number(json_get(gpu, "curve"), "peak_bytes", &bytes))
+        if (!of || strcmp(of, "job") != 0 ||
+            !json_get_number(json_get(gpu, "curve"), "peak_bytes", &bytes))
             return;
-        /* What was counted misses nothing; the driver's figure may hold what no program asked for. */
+        /* What was counted misses nothing; the driver's figure may hold what no program asked
+         * for. */
         double exact = 0, every_ms = 1000;
-        bool counted = json_get_number(json_get(gpu, "counted"), "peak_bytes", &exact) && exact >= bytes;
+        bool counted =
+            json_get_number(json_get(gpu, "counted"), "peak_bytes", &exact) && exact >= bytes;
         json_get_number(gpu, "sampled_ms", &every_ms);
         bytes = counted ? exact : bytes;
         if (peak.bytes.valid && bytes <= peak.bytes.value)

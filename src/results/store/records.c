@@ -37,7 +37,8 @@ static void add_what(struct text *out, const char *name, const char *more)
         text_addf(out, " (%s)", more);
 }
 
-/* SQLITE_FCNTL_HAS_MOVED says the same by the path, which is another one when the run's folder got another name. */
+/* SQLITE_FCNTL_HAS_MOVED says the same by the path, which is another one when the run's folder got
+ * another name. */
 bool records_know_db(struct worker *worker, struct err *err)
 {
     struct stat status;
@@ -53,14 +54,16 @@ bool records_know_db(struct worker *worker, struct err *err)
 static bool db_is_there(const struct worker *worker)
 {
     struct stat status;
-    return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-           status.st_dev == worker->db_device && status.st_ino == worker->db_inode;
+    return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(status.st_mode) && status.st_dev == worker->db_device &&
+           status.st_ino == worker->db_inode;
 }
 
 static const char *what_of_db(const struct worker *worker)
 {
     struct stat status;
-    return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 ? "replaced" : "removed";
+    return fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 ? "replaced"
+                                                                             : "removed";
 }
 
 /* Whether tables can be made from the lines, and must then be the same. */
@@ -87,11 +90,11 @@ static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
 {
     struct replaying replaying = {.db = db};
     journal_replay_init(&replaying.replay, worker->plan->count);
-    bool ok =
-        db_begin(db, err) && schema_make(db, err) &&
-        db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
-        journal_write_plan(db, worker->plan, err) && event_lines_each(&worker->lines, replay_event, &replaying, err) &&
-        db_commit(db, err);
+    bool ok = db_begin(db, err) && schema_make(db, err) &&
+              db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
+                     TARE_NAME " " TARE_VERSION) &&
+              journal_write_plan(db, worker->plan, err) &&
+              event_lines_each(&worker->lines, replay_event, &replaying, err) && db_commit(db, err);
     journal_replay_fini(&replaying.replay);
     return ok;
 }
@@ -122,8 +125,9 @@ static void compare_db(const struct worker *worker, enum settling settling, stru
 static bool has_jsonl(const struct worker *worker)
 {
     struct stat named, opened;
-    return fstatat(worker->dir, "events.jsonl", &named, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(named.st_mode) &&
-           fstat(worker->jsonl, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
+    return fstatat(worker->dir, "events.jsonl", &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(named.st_mode) && fstat(worker->jsonl, &opened) == 0 &&
+           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
            opened.st_size == worker->lines.length &&
            files_same_bytes(worker->lines.copy, worker->jsonl, worker->lines.length);
 }
@@ -131,13 +135,15 @@ static bool has_jsonl(const struct worker *worker)
 static bool has_text(int dir, const char *name, const struct text *text)
 {
     struct digest wanted = digest_of(text_get(text), text->length), is;
-    return text->length == 0 || (digest_of_file(dir, name, FILE_MAX, &is) && digest_equal(&is, &wanted));
+    return text->length == 0 ||
+           (digest_of_file(dir, name, FILE_MAX, &is) && digest_equal(&is, &wanted));
 }
 
 static bool has_experiment(const struct worker *worker, size_t number)
 {
     struct digest is;
-    AUTO_CLOSE int folder = fs_open_folder_beneath(worker->dir, worker->plan->experiments[number - 1].id);
+    AUTO_CLOSE int folder =
+        fs_open_folder_beneath(worker->dir, worker->plan->experiments[number - 1].id);
     return folder >= 0 && digest_of_file(folder, "experiment.json", FILE_MAX, &is) &&
            digest_equal(&is, &worker->lines.files.digests[number - 1]);
 }
@@ -147,7 +153,8 @@ static bool has_summary(const struct worker *worker)
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         struct digest wanted, is;
         if (summary_digest(&worker->summary, i, &wanted) &&
-            (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is) || !digest_equal(&is, &wanted)))
+            (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is) ||
+             !digest_equal(&is, &wanted)))
             return false;
     }
     return !worker->summary.replaced;
@@ -157,7 +164,8 @@ static bool has_summary(const struct worker *worker)
 static bool is_unfinished(const struct worker *worker, size_t number)
 {
     int64_t unfinished;
-    return db_number(worker->db, &unfinished, NULL, "SELECT files_written<>1 FROM experiments WHERE number=?", "i",
+    return db_number(worker->db, &unfinished, NULL,
+                     "SELECT files_written<>1 FROM experiments WHERE number=?", "i",
                      (int64_t)number) &&
            unfinished;
 }
@@ -172,14 +180,16 @@ static void compare_experiments(const struct worker *worker, bool opening, struc
         found->files.items[found->files.count++] = number;
         if (found->files.count > 3)
             continue;
-        AUTO_FREE char *name = mem_printf("%s/experiment.json", worker->plan->experiments[number - 1].id);
+        AUTO_FREE char *name =
+            mem_printf("%s/experiment.json", worker->plan->experiments[number - 1].id);
         add_what(&found->what, name, "");
     }
     if (found->files.count > 3)
         text_addf(&found->what, " and %zu more", found->files.count - 3);
 }
 
-/* Without a few free descriptors no file could be read, and every one would look changed: the next opening compares. */
+/* Without a few free descriptors no file could be read, and every one would look changed: the next
+ * opening compares. */
 static bool can_compare(const struct worker *worker)
 {
     int free_fds[4];
@@ -200,7 +210,8 @@ static void find(const struct worker *worker, enum settling settling, struct fou
     compare_db(worker, settling, found);
     found->jsonl = (opening && worker->lines.disputed) || !has_jsonl(worker);
     if (opening && worker->lines.disputed) {
-        AUTO_FREE char *where = mem_printf("record %lld is not that of run.db", (long long)worker->lines.disputed);
+        AUTO_FREE char *where =
+            mem_printf("record %lld is not that of run.db", (long long)worker->lines.disputed);
         add_what(&found->what, "events.jsonl", where);
     } else if (found->jsonl) {
         add_what(&found->what, "events.jsonl", "");
@@ -224,8 +235,10 @@ static json_t *evidence_data(const char *what)
     return evidence_json("records_changed", text);
 }
 
-/* Where run.db is to be made anew it is no place to write it to: into the copy alone, of which all is made. */
-static bool add_evidence_to_copy(struct worker *worker, const char *what, struct text *line, struct err *err)
+/* Where run.db is to be made anew it is no place to write it to: into the copy alone, of which all
+ * is made. */
+static bool add_evidence_to_copy(struct worker *worker, const char *what, struct text *line,
+                                 struct err *err)
 {
     struct event event = worker->last;
     if (event.session == 0)
@@ -263,7 +276,8 @@ static bool swap_db(struct worker *worker, const char *name, struct err *err)
     EACH_OF (item, beside)
         if (unlinkat(worker->dir, *item, 0) != 0 && errno != ENOENT)
             return err_sys(err, "remove %s", *item);
-    if (fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
+    if (fstatat(worker->dir, "run.db", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(status.st_mode) &&
         renameat(worker->dir, "run.db", worker->dir, "run.db.changed") != 0)
         return err_sys(err, "rename the folder run.db");
     if (renameat(worker->dir, name, worker->dir, "run.db") != 0)
@@ -295,7 +309,8 @@ static bool restore_jsonl(struct worker *worker, struct err *err)
     bool ok = fs_unfinished_begin(worker->dir, &file, err);
     for (off_t at = 0; ok && at < worker->lines.length;) {
         ssize_t count = pread(worker->lines.copy, buffer, sizeof buffer, at);
-        ok = count > 0 ? fs_write_all(file.fd, buffer, (size_t)count, err) : err_sys(err, "read the runner's own copy");
+        ok = count > 0 ? fs_write_all(file.fd, buffer, (size_t)count, err)
+                       : err_sys(err, "read the runner's own copy");
         at += count > 0 ? count : 0;
     }
     ok = ok && fs_unfinished_publish(&file, "events.jsonl", true, err);
@@ -308,7 +323,8 @@ static bool restore_jsonl(struct worker *worker, struct err *err)
     return true;
 }
 
-/* Of tables that were changed files may have been made, too: then all are compared with what is made now. */
+/* Of tables that were changed files may have been made, too: then all are compared with what is
+ * made now. */
 static bool restore_experiments(struct worker *worker, const struct found *found, struct err *err)
 {
     struct digest digest;
@@ -316,19 +332,22 @@ static bool restore_experiments(struct worker *worker, const struct found *found
         size_t number = found->tables ? i + 1 : found->files.items[i];
         if (!worker->lines.files.known[number - 1])
             continue;
-        if (!files_write_experiment(worker->dir, worker->db, worker->plan, number, fs_write_atomic, &digest, err))
+        if (!files_write_experiment(worker->dir, worker->db, worker->plan, number, fs_write_atomic,
+                                    &digest, err))
             return false;
         worker_wrote_files(worker, number, &digest);
     }
     return true;
 }
 
-static bool restore_text(int dir, const char *name, bool changed, const struct text *text, struct err *err)
+static bool restore_text(int dir, const char *name, bool changed, const struct text *text,
+                         struct err *err)
 {
     return !changed || fs_write_atomic(dir, name, text_get(text), text->length, err);
 }
 
-static bool restore(struct worker *worker, const struct found *found, enum settling settling, struct err *err)
+static bool restore(struct worker *worker, const struct found *found, enum settling settling,
+                    struct err *err)
 {
     AUTO_TEXT struct text line = {0};
     const char *what = text_get(&found->what);
@@ -350,7 +369,8 @@ static bool restore(struct worker *worker, const struct found *found, enum settl
         !restore_experiments(worker, found, err))
         return false;
     worker->summary.replaced = false;
-    return (!(found->summary || found->tables) || summary_remake(&worker->summary, worker->db, err)) &&
+    return (!(found->summary || found->tables) ||
+            summary_remake(&worker->summary, worker->db, err)) &&
            worker_write_own(worker, EVENT_NOTE, NULL, err);
 }
 

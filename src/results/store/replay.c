@@ -30,7 +30,8 @@ static void attempt_clear(struct store_attempt *attempt)
 
 void journal_replay_init(struct journal_replay *replay, size_t count)
 {
-    *replay = (struct journal_replay){.items = mem_array(count ? count : 1, sizeof *replay->items), .count = count};
+    *replay = (struct journal_replay){.items = mem_array(count ? count : 1, sizeof *replay->items),
+                                      .count = count};
 }
 
 void journal_replay_fini(struct journal_replay *replay)
@@ -46,7 +47,8 @@ void journal_replay_fini(struct journal_replay *replay)
 /* Whether the experiment came to an end that stands: one that was interrupted is done again. */
 static bool has_ended(const struct store_experiment *experiment)
 {
-    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED &&
+           !experiment->again;
 }
 
 enum outcome event_outcome(const struct event *event)
@@ -75,14 +77,15 @@ static bool about_the_run(enum event_type type)
            type == EVENT_EVIDENCE || type == EVENT_CALIBRATION;
 }
 
-static bool check_session(const struct journal_replay *replay, const struct event *event, struct err *err)
+static bool check_session(const struct journal_replay *replay, const struct event *event,
+                          struct err *err)
 {
     const char *name = event_type_name(event->type);
     if (event->type == EVENT_SESSION_STARTED) {
         if (event->session == replay->last_session + 1)
             return true;
-        return err_set(err, "%s: session %lld does not follow session %lld", name, (long long)event->session,
-                       (long long)replay->last_session);
+        return err_set(err, "%s: session %lld does not follow session %lld", name,
+                       (long long)event->session, (long long)replay->last_session);
     }
     if (event->session >= 1 && event->session <= replay->last_session)
         return true;
@@ -90,7 +93,8 @@ static bool check_session(const struct journal_replay *replay, const struct even
 }
 
 /* An attempt's number counts on from the last one's; what comes behind belongs to the last one. */
-static bool check_attempt(const struct store_experiment *now, const struct event *event, struct err *err)
+static bool check_attempt(const struct store_experiment *now, const struct event *event,
+                          struct err *err)
 {
     int64_t wanted;
     switch (event->type) {
@@ -112,11 +116,13 @@ static bool check_attempt(const struct store_experiment *now, const struct event
     }
     if (event->attempt == wanted && wanted > 0)
         return true;
-    return err_set(err, "%s: attempt %lld of experiment %lld, expected %lld", event_type_name(event->type),
-                   (long long)event->attempt, (long long)event->experiment, (long long)wanted);
+    return err_set(err, "%s: attempt %lld of experiment %lld, expected %lld",
+                   event_type_name(event->type), (long long)event->attempt,
+                   (long long)event->experiment, (long long)wanted);
 }
 
-bool event_state_after(const struct event *event, enum experiment_state state, enum experiment_state *after)
+bool event_state_after(const struct event *event, enum experiment_state state,
+                       enum experiment_state *after)
 {
     if (!state_next(state, event->type, after))
         return false;
@@ -128,16 +134,18 @@ bool event_state_after(const struct event *event, enum experiment_state state, e
 static bool check_experiment(const struct store_experiment *now, const struct event *event,
                              enum experiment_state *after, struct err *err)
 {
-    /* The table lets every experiment that is done start again, or be planned so; only one that was interrupted or is planned
-     * again may start, and only one whose result stands may be planned again. */
+    /* The table lets every experiment that is done start again, or be planned so; only one that was
+     * interrupted or is planned again may start, and only one whose result stands may be planned
+     * again. */
     bool refused = (event->type == EVENT_EXPERIMENT_STARTED && has_ended(now)) ||
                    (event->type == EVENT_EXPERIMENT_AGAIN && !has_ended(now));
     if (refused || !event_state_after(event, now->state, after))
         return err_set(err, "%s does not fit: experiment %lld is %s", event_type_name(event->type),
                        (long long)event->experiment, state_name(now->state));
     if (event->type == EVENT_ATTEMPT_ENDED && now->last.outcome != OUTCOME_NONE)
-        return err_set(err, "%s does not fit: attempt %lld of experiment %lld has ended", event_type_name(event->type),
-                       (long long)event->attempt, (long long)event->experiment);
+        return err_set(err, "%s does not fit: attempt %lld of experiment %lld has ended",
+                       event_type_name(event->type), (long long)event->attempt,
+                       (long long)event->experiment);
     bool ends = event->type == EVENT_EXPERIMENT_ENDED || event->type == EVENT_ATTEMPT_ENDED;
     if (ends && event_outcome(event) == OUTCOME_NONE)
         return err_set(err, "%s of experiment %lld says no outcome", event_type_name(event->type),
@@ -145,8 +153,8 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
     return check_attempt(now, event, err);
 }
 
-bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after,
-                          struct err *err)
+bool journal_replay_check(const struct journal_replay *replay, const struct event *event,
+                          enum experiment_state *after, struct err *err)
 {
     *after = STATE_PLANNED;
     if (event->type >= EVENT_TYPES || !event_is_journaled(event->type))
@@ -157,12 +165,15 @@ bool journal_replay_check(const struct journal_replay *replay, const struct even
     if (!check_session(replay, event, err))
         return false;
     if (event->experiment < 0 || event->experiment > (int64_t)replay->count)
-        return err_set(err, "%s: the plan has no experiment %lld", name, (long long)event->experiment);
-    if (event->experiment > 0 && event->type != EVENT_SESSION_STARTED && event->type != EVENT_SESSION_ENDED)
+        return err_set(err, "%s: the plan has no experiment %lld", name,
+                       (long long)event->experiment);
+    if (event->experiment > 0 && event->type != EVENT_SESSION_STARTED &&
+        event->type != EVENT_SESSION_ENDED)
         return check_experiment(&replay->items[event->experiment - 1], event, after, err);
     if (event->experiment == 0 && about_the_run(event->type))
         return true;
-    return err_set(err, event->experiment ? "%s: belongs to no experiment" : "%s: names no experiment", name);
+    return err_set(
+        err, event->experiment ? "%s: belongs to no experiment" : "%s: names no experiment", name);
 }
 
 static void take_job(struct store_job *job, const json_t *data)
@@ -170,7 +181,8 @@ static void take_job(struct store_job *job, const json_t *data)
     job_clear(job);
     *job = (struct store_job){.born = true,
                               .pid = json_integer_value(json_object_get(data, "pid")),
-                              .start_time = (uint64_t)json_integer_value(json_object_get(data, "start_time")),
+                              .start_time =
+                                  (uint64_t)json_integer_value(json_object_get(data, "start_time")),
                               .boot_id = mem_strdup(json_get_text(data, "boot_id")),
                               .cgroup = mem_strdup(json_get_text(data, "cgroup")),
                               .tag = mem_strdup(json_get_text(data, "tag"))};
@@ -192,7 +204,8 @@ static void take_history(struct store_history *history, const struct event *even
     enum outcome outcome = event_outcome(event);
     /* Of what has ended for good nothing is asked any more, and a run may have many. */
     if (event->type == EVENT_EXPERIMENT_AGAIN ||
-        (event->type == EVENT_EXPERIMENT_ENDED && (outcome == OUTCOME_SUCCEEDED || outcome == OUTCOME_FAILED))) {
+        (event->type == EVENT_EXPERIMENT_ENDED &&
+         (outcome == OUTCOME_SUCCEEDED || outcome == OUTCOME_FAILED))) {
         history_clear(history);
         return;
     }
@@ -238,7 +251,8 @@ static bool lacks_gpu(const json_t *energy)
 struct reading attempt_energy_j(const json_t *ended)
 {
     const json_t *energy = json_object_get(ended, "energy");
-    struct reading gpu = energy_number(energy, "gpu", "joules"), cpu = energy_number(energy, "cpu_package", "joules");
+    struct reading gpu = energy_number(energy, "gpu", "joules"),
+                   cpu = energy_number(energy, "cpu_package", "joules");
     struct reading share = energy_number(energy, "cpu_package_share", "attributed_mj");
     if (share.valid)
         cpu = (struct reading){share.value / 1000, true};
@@ -247,7 +261,8 @@ struct reading attempt_energy_j(const json_t *ended)
     return (struct reading){(gpu.valid ? gpu.value : 0) + (cpu.valid ? cpu.value : 0), true};
 }
 
-static void take_use(struct store_use *use, struct store_experiment *item, const struct event *event)
+static void take_use(struct store_use *use, struct store_experiment *item,
+                     const struct event *event)
 {
     double number;
     if (event->type == EVENT_BUDGET && json_get_number(event->data, "energy_j", &number))
@@ -272,7 +287,8 @@ static void take_use(struct store_use *use, struct store_experiment *item, const
     use->succeeded_j += energy.valid ? energy.value : 0;
 }
 
-void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after)
+void journal_replay_apply(struct journal_replay *replay, const struct event *event,
+                          enum experiment_state after)
 {
     double number;
     take_session(replay, event);
@@ -282,7 +298,8 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
         return;
     struct store_experiment *item = &replay->items[event->experiment - 1];
     take_use(&replay->use, item, event);
-    struct store_job *job = strcmp(event_role(event), "background") == 0 ? &item->last.background : &item->last.job;
+    struct store_job *job =
+        strcmp(event_role(event), "background") == 0 ? &item->last.background : &item->last.job;
     item->state = after;
     take_history(&item->history, event);
     switch (event->type) {
@@ -322,8 +339,8 @@ void journal_replay_apply(struct journal_replay *replay, const struct event *eve
     }
 }
 
-bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after,
-                         struct err *err)
+bool journal_replay_take(struct journal_replay *replay, const struct event *event,
+                         enum experiment_state *after, struct err *err)
 {
     if (!journal_replay_check(replay, event, after, err))
         return false;

@@ -73,7 +73,8 @@ static void take_checks(sqlite3_stmt *row, struct result *item)
     }
     item->verdicts.row = item->verdict;
     for (unsigned i = 0; i < QUANTITIES; i++)
-        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)), &item->verdicts.of[i]);
+        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)),
+                      &item->verdicts.of[i]);
     json_decref(list);
     json_decref(verdicts);
 }
@@ -105,8 +106,10 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
 static void take_evidence(sqlite3_stmt *row, struct result *item)
 {
     const char *kind = db_text(row, 1), *text = db_text(row, 2);
-    MEM_ADD(item->evidence, item->evidence_count) = (struct result_evidence){
-        .kind = mem_strdup(kind ? kind : ""), .text = mem_strdup(text ? text : ""), .weight = evidence_weight(kind)};
+    MEM_ADD(item->evidence, item->evidence_count) =
+        (struct result_evidence){.kind = mem_strdup(kind ? kind : ""),
+                                 .text = mem_strdup(text ? text : ""),
+                                 .weight = evidence_weight(kind)};
 }
 
 static void take_metric(sqlite3_stmt *row, struct result *item)
@@ -129,7 +132,8 @@ static void take_best(sqlite3_stmt *row, struct result *item)
     for (size_t i = 0; name && i < item->metric_count; i++) {
         struct result_metric *metric = &item->metrics[i];
         int column = metric->goal == GOAL_MINIMIZE ? 2 : 3;
-        if (strcmp(metric->name, name) == 0 && metric->goal != GOAL_UNKNOWN && !db_is_null(row, column))
+        if (strcmp(metric->name, name) == 0 && metric->goal != GOAL_UNKNOWN &&
+            !db_is_null(row, column))
             metric->best = (struct reading){sqlite3_column_double(row, column), true};
     }
 }
@@ -183,7 +187,8 @@ static void take_job(sqlite3_stmt *row, struct result *item)
     item->layers = db_json_or_text(row, 2);
 }
 
-/* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of the last one that is asked for. */
+/* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of
+ * the last one that is asked for. */
 struct items_query {
     void (*take)(sqlite3_stmt *row, struct result *item);
     const char *sql;
@@ -191,7 +196,8 @@ struct items_query {
 
 static const struct items_query items_queries[] = {
     {take_experiment,
-     "SELECT e.number, e.state, e.outcome, e.retries, e.duration_s, e.error, e.ended_realtime_ns, e.again, e.verdict,"
+     "SELECT e.number, e.state, e.outcome, e.retries, e.duration_s, e.error, e.ended_realtime_ns, "
+     "e.again, e.verdict,"
      " e.failure, " JOURNAL_ZONE_OF(
          "a.session") ", a.energy, a.number, a.checks, e.verdicts, a.session FROM experiments e"
                       " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = "
@@ -199,26 +205,30 @@ static const struct items_query items_queries[] = {
                       " WHERE e.number BETWEEN ?1 AND ?2"},
     {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
                   " WHERE experiment BETWEEN ?1 AND ?2"},
-    {take_best,
-     "SELECT e.number, h.metric, min(h.value), max(h.value) FROM experiments e JOIN history h ON h.experiment ="
-     " e.number AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"
-     " GROUP BY e.number, h.metric"},
-    {take_used,
-     "SELECT experiment, number, energy, outcome IS NOT NULL FROM attempts WHERE experiment BETWEEN ?1 AND ?2"
-     " ORDER BY experiment, number"},
-    {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
+    {take_best, "SELECT e.number, h.metric, min(h.value), max(h.value) FROM experiments e JOIN "
+                "history h ON h.experiment ="
+                " e.number AND h.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number "
+                "BETWEEN ?1 AND ?2"
+                " GROUP BY e.number, h.metric"},
+    {take_used, "SELECT experiment, number, energy, outcome IS NOT NULL FROM attempts WHERE "
+                "experiment BETWEEN ?1 AND ?2"
+                " ORDER BY experiment, number"},
+    {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON "
+                   "m.experiment = e.number"
                    " AND m.attempt = coalesce(e.result_attempt, e.attempts)"
                    " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},
-    {take_pause, "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
-                 " AND data LIKE '%cooldown%' ORDER BY seq"},
+    {take_pause,
+     "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
+     " AND data LIKE '%cooldown%' ORDER BY seq"},
     {take_evidence, "SELECT e.number, v.kind, v.text FROM evidence v, experiments e"
                     " WHERE e.number BETWEEN ?1 AND ?2 AND " EVIDENCE_COUNTS " ORDER BY v.seq"},
-    {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment BETWEEN ?1 AND ?2"
+    {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment "
+               "BETWEEN ?1 AND ?2"
                " ORDER BY experiment, attempt, role, number"},
 };
 
-static bool each_row(sqlite3 *db, const struct items_query *what, struct result *items, size_t first, size_t count,
-                     struct err *err)
+static bool each_row(sqlite3 *db, const struct items_query *what, struct result *items,
+                     size_t first, size_t count, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
@@ -230,8 +240,8 @@ static bool each_row(sqlite3 *db, const struct items_query *what, struct result 
     return query != NULL;
 }
 
-bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count, struct result **out,
-                       struct err *err)
+bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count,
+                       struct result **out, struct err *err)
 {
     struct result *items = mem_array(count + 1, sizeof *items);
     for (size_t i = 0; i < count; i++)
@@ -258,7 +268,9 @@ static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **ou
 
 bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
 {
-    return load_last(db, "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY seq DESC LIMIT 1",
+    return load_last(db,
+                     "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY "
+                     "seq DESC LIMIT 1",
                      "budget", out, err);
 }
 
@@ -271,9 +283,11 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_last(db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "pool",
-                       &out->pool, err) &&
-             results_load_budget(db, &out->budget, err) && usage_json(db, &out->plan, &out->lanes, err);
+             load_last(
+                 db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1",
+                 "pool", &out->pool, err) &&
+             results_load_budget(db, &out->budget, err) &&
+             usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);
@@ -336,14 +350,15 @@ static struct facts_item *item_of(struct facts *facts, sqlite3_stmt *row)
 
 static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy, s.host,"
-                 " s.boot_id, a.started_realtime_ns - (a.started_monotonic_ns - a.job_start_ns), e.files_written, "
-                 "a.log_bytes FROM experiments e "
-                 "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-                 " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy, s.host,"
+        " s.boot_id, a.started_realtime_ns - (a.started_monotonic_ns - a.job_start_ns), "
+        "e.files_written, "
+        "a.log_bytes FROM experiments e "
+        "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+        " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
+        "");
     while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         if (!item)
@@ -413,17 +428,20 @@ static void take_start(struct facts_item *item, int64_t attempt, const json_t *d
     const char *phase = json_get_text(data, "phase");
     const json_t *devices = json_get(data, "devices");
     if (phase && strcmp(phase, "preflight") == 0 && attempt == item->attempt)
-        item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
-                                           .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
-                                           .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+        item->start =
+            (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
+                                 .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
+                                 .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
 }
 
 static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
-                        void (*take)(struct facts_item *item, int64_t attempt, const json_t *data), struct err *err)
+                        void (*take)(struct facts_item *item, int64_t attempt, const json_t *data),
+                        struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT experiment, attempt, data FROM events WHERE type=? AND experiment IS NOT NULL ORDER BY seq",
-        "t", type);
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT experiment, attempt, data FROM events WHERE "
+                                              "type=? AND experiment IS NOT NULL ORDER BY seq",
+                                              "t", type);
     while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         json_t *data = db_json(query, 2);
@@ -446,7 +464,8 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     bool ok = read_attempts(db, out, err) && read_all_attempts(db, out, err);
     for (size_t i = 0; ok && i < out->results.count; i++)
         ok = epochs_add_last(db, (int64_t)i + 1, out->items[i].epochs, err);
-    return ok && read_events(db, "evidence", out, add_evidence, err) && read_events(db, "guard", out, take_start, err);
+    return ok && read_events(db, "evidence", out, add_evidence, err) &&
+           read_events(db, "guard", out, take_start, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How a snapshot of a live run needs no lock of it: SQLite moves committed pages from the -wal into the database (a
- * checkpoint), and only when all are moved it may begin the -wal anew, with another header (its salts change). So:
- * note the header, copy the database, then the -wal. When the -wal still begins with the noted header, it holds
- * every page that was moved while the database was read, and overrides whatever old, new or torn page the copy has.
- * Otherwise: once more. What was only half written to the -wal has no valid checksum and is left out by SQLite. */
+/* How a snapshot of a live run needs no lock of it: SQLite moves committed pages from the -wal into
+ * the database (a checkpoint), and only when all are moved it may begin the -wal anew, with another
+ * header (its salts change). So: note the header, copy the database, then the -wal. When the -wal
+ * still begins with the noted header, it holds every page that was moved while the database was
+ * read, and overrides whatever old, new or torn page the copy has. Otherwise: once more. What was
+ * only half written to the -wal has no valid checksum and is left out by SQLite. */
 
 #define WAL_HEADER 32 /* bytes, https://www.sqlite.org/fileformat2.html#walformat */
 #define TRIES      100
@@ -50,7 +51,8 @@ static bool copy_piece(int from, int to, off_t *offset, off_t end, struct err *e
 {
     char buffer[65536];
     while (*offset < end) {
-        size_t wanted = end - *offset < (off_t)sizeof buffer ? (size_t)(end - *offset) : sizeof buffer;
+        size_t wanted =
+            end - *offset < (off_t)sizeof buffer ? (size_t)(end - *offset) : sizeof buffer;
         ssize_t count = pread(from, buffer, wanted, *offset);
         if (count < 0 && errno == EINTR)
             continue;
@@ -65,7 +67,8 @@ static bool copy_piece(int from, int to, off_t *offset, off_t end, struct err *e
     return true;
 }
 
-/* As long as it is now, however it grows meanwhile; holes stay holes, and cost nothing. Gives the bytes of data. */
+/* As long as it is now, however it grows meanwhile; holes stay holes, and cost nothing. Gives the
+ * bytes of data. */
 static bool copy_data(int from, int to, off_t size, int64_t *bytes, struct err *err)
 {
     off_t at = 0;
@@ -75,7 +78,8 @@ static bool copy_data(int from, int to, off_t size, int64_t *bytes, struct err *
             break;
         off_t begin = data < 0 ? at : data, hole = data < 0 ? size : lseek(from, data, SEEK_HOLE);
         at = begin;
-        if (lseek(to, begin, SEEK_SET) < 0 || !copy_piece(from, to, &at, hole < 0 || hole > size ? size : hole, err))
+        if (lseek(to, begin, SEEK_SET) < 0 ||
+            !copy_piece(from, to, &at, hole < 0 || hole > size ? size : hole, err))
             return false;
         *bytes += at - begin;
         if (at < hole && at < size) /* it was cut meanwhile */
@@ -84,7 +88,8 @@ static bool copy_data(int from, int to, off_t size, int64_t *bytes, struct err *
     return ftruncate(to, size) == 0 || err_sys(err, "set its length");
 }
 
-static bool copy_file(int from_dir, int to, const char *name, bool may_miss, int64_t *bytes, struct err *err)
+static bool copy_file(int from_dir, int to, const char *name, bool may_miss, int64_t *bytes,
+                      struct err *err)
 {
     if (ftruncate(to, 0) < 0 || lseek(to, 0, SEEK_SET) < 0)
         return err_sys(err, "copy %s", name);
@@ -95,13 +100,16 @@ static bool copy_file(int from_dir, int to, const char *name, bool may_miss, int
     if (fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(err, "%s is no regular file", name);
     if (st.st_size > SIZE_MAX_BYTES)
-        return err_set(err, "%s is longer than 4 GiB, which a run of a million experiments is not: it is not read",
-                       name);
+        return err_set(
+            err,
+            "%s is longer than 4 GiB, which a run of a million experiments is not: it is not read",
+            name);
     return copy_data(from, to, st.st_size, bytes, err) || err_wrap(err, "copy %s", name);
 }
 
-/* SQLite opens by name, and the copies have none: a VFS (https://www.sqlite.org/vfs.html) of the two of them hands
- * out what is open. What is not a question of files (time, random numbers) is the default's. */
+/* SQLite opens by name, and the copies have none: a VFS (https://www.sqlite.org/vfs.html) of the
+ * two of them hands out what is open. What is not a question of files (time, random numbers) is the
+ * default's. */
 enum { COPY_DB, COPY_WAL, COPIES };
 
 struct snapshot_files {
@@ -147,7 +155,8 @@ static int copy_read(sqlite3_file *file, void *out, int count, sqlite3_int64 off
 static int copy_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset)
 {
     for (int done = 0; done < count;) {
-        ssize_t written = pwrite(fd_of(file), (const char *)bytes + done, (size_t)(count - done), offset + done);
+        ssize_t written =
+            pwrite(fd_of(file), (const char *)bytes + done, (size_t)(count - done), offset + done);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
@@ -220,7 +229,8 @@ static const sqlite3_io_methods copy_methods = {
     .xDeviceCharacteristics = copy_device,
 };
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *out_flags)
 {
     const struct snapshot_files *files = vfs->pAppData;
     (void)name;
@@ -248,8 +258,8 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
     size_t length = strlen(name);
     struct stat st;
     (void)flags;
-    *out =
-        length > 4 && strcmp(name + length - 4, "-wal") == 0 && fstat(files->fds[COPY_WAL], &st) == 0 && st.st_size > 0;
+    *out = length > 4 && strcmp(name + length - 4, "-wal") == 0 &&
+           fstat(files->fds[COPY_WAL], &st) == 0 && st.st_size > 0;
     return SQLITE_OK;
 }
 
@@ -281,7 +291,8 @@ static bool copy_run(int from, const struct snapshot_files *to, int64_t *bytes, 
     for (int i = 0; i < TRIES; i++) {
         *bytes = 0;
         unsigned char before[WAL_HEADER], after[WAL_HEADER];
-        if (!read_header(from, before, err) || !copy_file(from, to->fds[COPY_DB], "run.db", false, bytes, err) ||
+        if (!read_header(from, before, err) ||
+            !copy_file(from, to->fds[COPY_DB], "run.db", false, bytes, err) ||
             !copy_file(from, to->fds[COPY_WAL], "run.db-wal", true, bytes, err) ||
             !read_header_of(to->fds[COPY_WAL], after, err))
             return false;
@@ -292,9 +303,11 @@ static bool copy_run(int from, const struct snapshot_files *to, int64_t *bytes, 
     return err_set(err, "run.db is written too fast to be read");
 }
 
-static bool copy_to(int dir, const char *run_dir, struct snapshot_files *to, int64_t *bytes, struct err *err)
+static bool copy_to(int dir, const char *run_dir, struct snapshot_files *to, int64_t *bytes,
+                    struct err *err)
 {
-    AUTO_CLOSE int from = openat(dir, dir == AT_FDCWD ? run_dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int from =
+        openat(dir, dir == AT_FDCWD ? run_dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (from < 0)
         return err_sys(err, "open %s", run_dir);
     for (int i = 0; i < COPIES; i++) {

@@ -91,8 +91,8 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
         !db_begin(store->worker.db, err))
         return false;
     if (!schema_make(store->worker.db, err) ||
-        !db_run(store->worker.db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
-                TARE_NAME " " TARE_VERSION) ||
+        !db_run(store->worker.db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)",
+                "t", TARE_NAME " " TARE_VERSION) ||
         !journal_write_plan(store->worker.db, head->plan, err)) {
         db_rollback(store->worker.db);
         return false;
@@ -110,15 +110,16 @@ static struct work_item *item_new(enum work kind, size_t number, store_done_fn *
     return item;
 }
 
-/* Experiments whose end was committed before a crash, and whose files were not written then; or whose verdict changed
- * after they were written. */
-static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct work_list *out, struct err *err)
+/* Experiments whose end was committed before a crash, and whose files were not written then; or
+ * whose verdict changed after they were written. */
+static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct work_list *out,
+                           struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
-                 " ORDER BY number",
-                 "i", (int64_t)only_changed);
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT number FROM experiments WHERE state='done' "
+                                              "AND files_written<>1 AND (files_written=2 OR NOT ?)"
+                                              " ORDER BY number",
+                                              "i", (int64_t)only_changed);
     while (db_next(&query, err)) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
@@ -132,7 +133,8 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
 static bool load_last(struct worker *worker, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
-        worker->db, err, "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
+        worker->db, err,
+        "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
     int step = db_step(query, err);
     if (step > 0)
         worker->last = (struct event){.session = sqlite3_column_int64(query, 0),
@@ -176,7 +178,8 @@ static bool begin(struct store *store, struct err *err)
         !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
         !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
-    /* An earlier session may have been killed while it wrote a row, or lost rows with its machine's power. */
+    /* An earlier session may have been killed while it wrote a row, or lost rows with its machine's
+     * power. */
     if (worker->lines.count > 0)
         work_list_add(&worker->queue, item_new(WORK_FILES, 0, NULL, NULL));
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
@@ -185,7 +188,8 @@ static bool begin(struct store *store, struct err *err)
     return store->running;
 }
 
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head,
+                           struct err *err)
 {
     if (!is_empty(dir, dir_path, err))
         return NULL;
@@ -194,9 +198,10 @@ struct store *store_create(int dir, const char *dir_path, const struct store_hea
         return NULL;
     store->worker.scratch = head->scratch;
     /* run.db comes last: a folder that has a plan in it has everything. */
-    bool ok = fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
-              fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
-              make_db(store, head, err) && begin(store, err);
+    bool ok =
+        fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
+        fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
+        make_db(store, head, err) && begin(store, err);
     if (ok && fsync(dir) < 0 && errno != EINVAL)
         ok = err_sys(err, "fsync the folder");
     if (ok)
@@ -216,7 +221,8 @@ static bool has_file(int dir, const char *name)
 static int64_t bytes_of(int dir, const char *name)
 {
     struct stat status;
-    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_blocks * INT64_C(512) : 0;
+    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_blocks * INT64_C(512)
+                                                                 : 0;
 }
 
 struct store *store_open(int dir, const char *dir_path, struct err *err)
@@ -225,7 +231,8 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!has_file(dir, "run.db") && !has_file(dir, "run.lock")) {
         if (has_file(dir, "summary.csv")) {
             err_set(err,
-                    "%s holds results without a plan to go on with: there is no run.db; 'audit --repeat FILE' "
+                    "%s holds results without a plan to go on with: there is no run.db; 'audit "
+                    "--repeat FILE' "
                     "writes settings that repeat what is not clean",
                     dir_path);
             return NULL;
@@ -238,17 +245,17 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!store)
         return NULL;
     fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
-    bool has_db =
-        has_file(dir, "run.db") ||
-        (bytes_of(dir, "events.jsonl") > 0
-             ? err_set(err, "run.db is missing, though events.jsonl holds records: somebody removed it, and the "
-                            "plan with it, so the run cannot be gone on with")
-             : schema_no_plan(err));
+    bool has_db = has_file(dir, "run.db") ||
+                  (bytes_of(dir, "events.jsonl") > 0
+                       ? err_set(err, "run.db is missing, though events.jsonl holds records: "
+                                      "somebody removed it, and the "
+                                      "plan with it, so the run cannot be gone on with")
+                       : schema_no_plan(err));
     store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->worker.db)
         db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
-    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) &&
-        begin(store, err))
+    if (store->worker.db && schema_check(store->worker.db, err) &&
+        db_use_wal(store->worker.db, err) && begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);
@@ -263,8 +270,8 @@ static void drain(struct store *store)
     } while (!worker_quiet(&store->worker));
 }
 
-/* Evidence that came after an experiment's end changes its verdict: its files are written anew. The store's thread has
- * nothing to do meanwhile. */
+/* Evidence that came after an experiment's end changes its verdict: its files are written anew. The
+ * store's thread has nothing to do meanwhile. */
 static bool write_late(struct store *store, struct err *err)
 {
     struct work_list late = {0};
@@ -283,8 +290,10 @@ static bool finish(struct store *store, enum settling settling)
     if (!store->finished) {
         drain(store);
         bool ok = worker_verdict(worker, err) && write_late(store, err);
-        ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-        store->fine = ok && (records_settle(worker, settling) || err_set(err, "%s", text_get(&worker->changed)));
+        /* the thread has nothing to do any more */
+        ok = worker_finish(worker, ok ? err : NULL) && ok;
+        store->fine = ok && (records_settle(worker, settling) ||
+                             err_set(err, "%s", text_get(&worker->changed)));
     }
     store->finished = true;
     return store->fine;
@@ -317,18 +326,20 @@ bool store_close(struct store *store, struct err *err)
         *err = store->failure;
     worker_stop(worker);
     store->running = false;
-    /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal
-     * alive. */
+    /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only
+     * keeps the -wal alive. */
     errno = 0;
-    int rc =
-        worker->db ? sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) : SQLITE_OK;
+    int rc = worker->db ? sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                                    NULL, NULL)
+                        : SQLITE_OK;
     if (ok && rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
         ok = db_error(worker->db, err, "checkpoint");
     if (fdatasync(worker->jsonl) < 0 && ok)
         ok = err_sys(err, "fsync events.jsonl");
     if (ok && worker->changed.length > 0)
-        ok = err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
-                     worker->not_restored ? "" : "; they were made anew from what the runner had kept");
+        ok = err_set(
+            err, "another program changed records of this run: %s%s", text_get(&worker->changed),
+            worker->not_restored ? "" : "; they were made anew from what the runner had kept");
     store_free(store);
     return ok;
 }
@@ -401,7 +412,8 @@ void store_write_results(struct store *store, size_t number, store_done_fn *done
     bool known = number >= 1 && number <= store->plan.count;
     if (!known)
         err_set(&refused, "the plan has no experiment %zu", number);
-    worker_add(&store->worker, item_new(WORK_FILES, number, done, context), known ? NULL : &refused);
+    worker_add(&store->worker, item_new(WORK_FILES, number, done, context),
+               known ? NULL : &refused);
 }
 
 struct reading_results {

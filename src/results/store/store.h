@@ -1,5 +1,6 @@
-/* store: run.db, events.jsonl, experiment.json and summary.csv. One thread of its own commits events in the order they were
- * added (SQLite WAL, synchronous=FULL): a slow disk never holds up the loop. The only place that includes sqlite3.h. */
+/* store: run.db, events.jsonl, experiment.json and summary.csv. One thread of its own commits
+ * events in the order they were added (SQLite WAL, synchronous=FULL): a slow disk never holds up
+ * the loop. The only place that includes sqlite3.h. */
 #ifndef TARE_RESULTS_STORE_STORE_H
 #define TARE_RESULTS_STORE_STORE_H
 
@@ -19,27 +20,31 @@
 
 struct store;
 
-/* What is written down once, at the start of a run. The texts are copied verbatim into settings.json and registry.json. */
+/* What is written down once, at the start of a run. The texts are copied verbatim into
+ * settings.json and registry.json. */
 struct store_head {
     const struct plan *plan;
     const char *settings_text;
     size_t settings_length;
     const char *registry_text;
     size_t registry_length;
-    bool scratch; /* nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay */
+    /* nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay */
+    bool scratch;
 };
 
-/* Makes a run in dir (an open folder that must be empty): run.db with the whole plan, settings.json, registry.json. Opening
- * takes the runner's lock (an flock on run.lock in the folder): a second opener is refused with an error that names the
- * holder's pid and host. dir stays the caller's. */
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+/* Makes a run in dir (an open folder that must be empty): run.db with the whole plan,
+ * settings.json, registry.json. Opening takes the runner's lock (an flock on run.lock in the
+ * folder): a second opener is refused with an error that names the holder's pid and host. dir stays
+ * the caller's. */
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head,
+                           struct err *err);
 
-/* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
- * are appended), loads the plan. */
+/* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events
+ * committed but not yet appended are appended), loads the plan. */
 struct store *store_open(int dir, const char *dir_path, struct err *err);
 
-/* Commits what was added, compares all records with what was written, and restores what others changed. Nothing may be
- * added after it. False: store_close says why. */
+/* Commits what was added, compares all records with what was written, and restores what others
+ * changed. Nothing may be added after it. False: store_close says why. */
 bool store_finish(struct store *store);
 
 /* Whether comparing all records, or making the page, takes longer than about half a second: some
@@ -51,14 +56,16 @@ bool store_is_large(struct store *store);
  * events.jsonl. These are compared here; where they were changed, everything is. */
 bool store_finish_stopped(struct store *store);
 
-/* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk), or what others changed. */
+/* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says
+ * what failed (a full disk), or what others changed. */
 bool store_close(struct store *store, struct err *err);
 
 const struct plan *store_plan(const struct store *store);
 int64_t store_next_session(const struct store *store);
 
-/* Hands an event to the store's thread. done (may be NULL) is called from store_dispatch, on the caller's thread, when the event
- * is durable (ok) or could not be written (err). The event is copied. Events that are not journaled are refused. */
+/* Hands an event to the store's thread. done (may be NULL) is called from store_dispatch, on the
+ * caller's thread, when the event is durable (ok) or could not be written (err). The event is
+ * copied. Events that are not journaled are refused. */
 typedef void store_done_fn(void *context, bool ok, const struct err *err);
 void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context);
 
@@ -69,10 +76,12 @@ bool store_would_take(const struct store *store, const struct event *event, stru
 int store_fd(const struct store *store);
 void store_dispatch(struct store *store);
 
-/* Waits until all that was added is durable, calling what is due. False when something could not be written. */
+/* Waits until all that was added is durable, calling what is due. False when something could not be
+ * written. */
 bool store_flush(struct store *store, struct err *err);
 
-/* What the journal knows of an experiment: as of the events added through this store and those before it. */
+/* What the journal knows of an experiment: as of the events added through this store and those
+ * before it. */
 struct store_job {
     bool born;   /* with the identity below */
     bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
@@ -82,13 +91,15 @@ struct store_job {
 };
 struct store_attempt {
     int64_t number;
-    enum outcome outcome;             /* NONE: it never ended */
-    bool started;                     /* EVENT_ATTEMPT_STARTED was written */
+    enum outcome outcome;                           /* NONE: it never ended */
+    bool started;                                   /* EVENT_ATTEMPT_STARTED was written */
     int64_t started_realtime_ns, ended_realtime_ns; /* of its events; 0: not yet */
-    struct store_job job, background; /* background: the loop that was born last: those before it were proven gone */
+    /* background: the loop that was born last: those before it were proven gone */
+    struct store_job job, background;
 };
 
-/* Of an experiment that has not ended for good, and of its attempts since it was planned (again); else empty. */
+/* Of an experiment that has not ended for good, and of its attempts since it was planned (again);
+ * else empty. */
 struct store_history {
     int64_t failed;     /* attempts that failed: interrupted ones use up no retry */
     json_t *last_ended; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
@@ -98,46 +109,50 @@ struct store_history {
 struct store_experiment {
     enum experiment_state state;
     enum outcome outcome;
-    int64_t attempts;          /* begun so far */
-    bool again;                /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
+    int64_t attempts;           /* begun so far */
+    bool again;                 /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
     struct reading under_way_j; /* what the attempt under way had used when that was written last */
-    struct store_attempt last; /* of the last attempt; number 0: none */
+    struct store_attempt last;  /* of the last attempt; number 0: none */
     struct store_history history;
 };
 
-/* Borrowed until the next call or store_close. number from 1. As of opening plus what was added since. */
+/* Borrowed until the next call or store_close. number from 1. As of opening plus what was added
+ * since. */
 const struct store_experiment *store_experiment(const struct store *store, size_t number);
 
-/* What the attempts of a run used, as its events tell it: gross, of the GPU boards and the CPU packages (of several lanes the share
- * of these by CPU time). */
+/* What the attempts of a run used, as its events tell it: gross, of the GPU boards and the CPU
+ * packages (of several lanes the share of these by CPU time). */
 struct store_use {
-    double time_s;        /* of all sessions, each from its first event to its last */
-    double energy_j;      /* of the attempts that ended */
-    int64_t attempts;     /* that ran and ended; of these: */
-    int64_t estimated;    /* have the last reading while they ran, and no figures of their own */
-    int64_t unmeasured;   /* have nothing: they are not in energy_j */
-    double unmeasured_s;  /* how long these took, as far as that is known */
-    int64_t succeeded;    /* of these, for what the next one may need: */
+    double time_s;       /* of all sessions, each from its first event to its last */
+    double energy_j;     /* of the attempts that ended */
+    int64_t attempts;    /* that ran and ended; of these: */
+    int64_t estimated;   /* have the last reading while they ran, and no figures of their own */
+    int64_t unmeasured;  /* have nothing: they are not in energy_j */
+    double unmeasured_s; /* how long these took, as far as that is known */
+    int64_t succeeded;   /* of these, for what the next one may need: */
     double succeeded_s;
     int64_t succeeded_measured;
     double succeeded_j;
 };
 
-/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages, as far as they are measured. */
+/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages,
+ * as far as they are measured. */
 struct reading attempt_energy_j(const json_t *ended);
 
 /* As store_experiment. */
 const struct store_use *store_use(const struct store *store);
 
-/* What the last session had as its budget, or, before there was one, the plan; borrowed until store_close. */
+/* What the last session had as its budget, or, before there was one, the plan; borrowed until
+ * store_close. */
 const struct run_budget *store_budget(const struct store *store);
 
-/* Writes summary.csv (all ended experiments, in the plan's order) and the experiment's experiment.json, atomically, from the
- * journal alone, on the store's thread; done as in store_add. folder: the experiment's. */
+/* Writes summary.csv (all ended experiments, in the plan's order) and the experiment's
+ * experiment.json, atomically, from the journal alone, on the store's thread; done as in store_add.
+ * folder: the experiment's. */
 void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context);
 
-/* What the results of a run are read from: of a live or a finished run, by its path, without changing a byte (a crashed run's db
- * and -wal are copied first). */
+/* What the results of a run are read from: of a live or a finished run, by its path, without
+ * changing a byte (a crashed run's db and -wal are copied first). */
 struct result_metric {
     char *name;
     double value; /* the last one */
@@ -149,15 +164,17 @@ struct result_metric {
 /* Gross, of the last attempt (docs/reference/measuring.md). */
 struct result_energy {
     struct reading gpu_j, gpu_half_width_j;
-    struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
+    /* of the packages; of several lanes the share by CPU time, an estimate */
+    struct reading cpu_j, cpu_half_width_j;
 };
 
-/* Of all attempts of an experiment, with those that failed and those before it was planned again, so that it only grows: gross, as far as it
- * was measured. */
+/* Of all attempts of an experiment, with those that failed and those before it was planned again,
+ * so that it only grows: gross, as far as it was measured. */
 struct result_used {
     double gpu_j, cpu_j;
     uint64_t gpu_attempts, cpu_attempts; /* that ended, of which these sums are */
-    int64_t attempts, ended;             /* number of the last one that began, and of the last one in the sums; 0: none */
+    /* number of the last one that began, and of the last one in the sums; 0: none */
+    int64_t attempts, ended;
 };
 
 /* What was seen that speaks against the figures of a result. */
@@ -171,31 +188,35 @@ struct result {
     char *id;
     enum experiment_state state;
     enum outcome outcome;
-    bool again; /* it is planned again: what stands here is the result before, until there is a new one */
-    enum verdict
-        verdict;   /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
-                           * verdicts were given */
-    struct verdicts verdicts; /* of each quantity; all NONE: there is no result, or its checks were not recorded */
+    /* it is planned again: what stands here is the result before, until there is a new one */
+    bool again;
+    /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended
+     * before verdicts were given */
+    enum verdict verdict;
+    /* of each quantity; all NONE: there is no result, or its checks were not recorded */
+    struct verdicts verdicts;
     struct check_result *checks; /* of the attempt that counts; NULL: none were recorded */
     size_t check_count;
-    char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
+    char *failure; /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
     struct result_evidence *evidence; /* of what the verdict is made */
     size_t evidence_count;
-    int64_t attempt, session; /* the attempt that counts, and in which session it ran; 0: there is none */
+    /* the attempt that counts, and in which session it ran; 0: there is none */
+    int64_t attempt, session;
     int64_t retries;
     double duration_s;         /* of the last attempt */
     int64_t ended_realtime_ns; /* 0: not ended */
     bool has_utc_offset;       /* not: the run is older than that this was recorded */
     int64_t utc_offset_s;      /* of the clock where it ended, then */
     char *error;               /* NULL: none */
-    char *changed; /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
+    /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
+    char *changed;
     struct result_metric *metrics;
     size_t metric_count;
     struct result_energy energy;
     struct result_used used;
-    struct reading
-        pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
-    json_t *layers;    /* containment of the last job, or NULL */
+    /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
+    struct reading pause_saved_s;
+    json_t *layers; /* containment of the last job, or NULL */
     size_t leftover_count;
     size_t survivor_count;
 };
@@ -204,35 +225,46 @@ struct results {
     struct plan plan;
     struct result *items;
     size_t count;
-    json_t *
-        lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/reference/files.md); NULL: one lane */
-    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or NULL */
-    json_t *budget; /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it had none */
+    /* how the lanes spent the time of all sessions ("lanes" of results_read_json:
+     * docs/reference/files.md); NULL: one lane */
+    json_t *lanes;
+    /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or
+     * NULL */
+    json_t *pool;
+    /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it
+     * had none */
+    json_t *budget;
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);
 
 /* The same of an open folder; run_dir is for messages. */
 bool results_read_at(int dir, const char *run_dir, struct results *out, struct err *err);
-bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
+/* flushes first */
+bool results_from_store(struct store *store, struct results *out, struct err *err);
 void results_fini(struct results *results);
 
-/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "lanes":
- * {...} (docs/reference/files.md), or null where there is one, "budget": {...} (docs/reference/files.md), or null, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
- * "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or are not clean first, then the latest: [what
- * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
- * results_read does. A new reference; NULL: err says why. */
+/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms",
+ * "seconds", "why"}], "lanes":
+ * {...} (docs/reference/files.md), or null where there is one, "budget": {...}
+ * (docs/reference/files.md), or null, "counts": {"experiments", "succeeded", "failed", "clean",
+ * "suspect", "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or
+ * are not clean first, then the latest: [what experiment.json holds, and "number", "mode", "spans":
+ * [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as results_read does. A
+ * new reference; NULL: err says why. */
 json_t *results_read_json(const char *run_dir, struct err *err);
 json_t *results_json_from_store(struct store *store, struct err *err); /* flushes first */
 
 /* One runner per run. For store/ and slurm/. */
 
-/* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process holds it: the error
- * names that one. Closing the descriptor lets go; a forked child that keeps it open keeps the lock. */
+/* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process
+ * holds it: the error names that one. Closing the descriptor lets go; a forked child that keeps it
+ * open keeps the lock. */
 int lock_take(int dir, const char *dir_path, struct err *err);
 
-/* Whether a process holds the lock of the run in run_dir, whoever that is; asked before the journal is read, since a run that ends in
- * between has then said so there. Takes nothing from a runner that lives. */
+/* Whether a process holds the lock of the run in run_dir, whoever that is; asked before the journal
+ * is read, since a run that ends in between has then said so there. Takes nothing from a runner
+ * that lives. */
 enum lock_seen {
     LOCK_FREE,
     LOCK_HELD,
@@ -247,11 +279,13 @@ enum run_life run_life_of(const json_t *run, enum lock_seen seen);
 
 /* What run.db says of each experiment beyond struct result: what audit and export need. */
 
-/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json does. */
+/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json
+ * does. */
 enum { ENERGY_COLUMNS = 11 };
 const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
 const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
-struct reading energy_figure(const json_t *block, size_t column); /* block: "energy" of an attempt, or NULL */
+/* block: "energy" of an attempt, or NULL */
+struct reading energy_figure(const json_t *block, size_t column);
 
 struct facts_evidence {
     int64_t attempt;
@@ -264,12 +298,15 @@ struct facts_start {
 };
 
 struct facts_item {
-    char *energy; /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten times the memory */
-    json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
-    json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
-    int64_t attempt;      /* the one whose figures these are; 0: none */
-    int64_t log_bytes;    /* that it printed; -1: not known */
-    bool files_written;   /* experiment.json and summary.csv hold this result */
+    /* of the last attempt, as JSON (docs/reference/measuring.md), or NULL: parsed it takes ten
+     * times the memory */
+    char *energy;
+    /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
+    json_t *all_attempts;
+    json_t *epochs;     /* a list: those of the last attempt, as in experiment.json */
+    int64_t attempt;    /* the one whose figures these are; 0: none */
+    int64_t log_bytes;  /* that it printed; -1: not known */
+    bool files_written; /* experiment.json and summary.csv hold this result */
     struct facts_start start;
     char *host, *boot_id; /* of the session of that attempt; NULL: not known */
     bool has_duration, has_start;
@@ -297,8 +334,8 @@ struct history_point {
 };
 typedef bool history_each_fn(void *context, const struct history_point *point, struct err *err);
 
-/* Those of a run that are kept, by experiment, attempt, metric and step, read as facts_read does. False: each gave false, or err says
- * what else. */
+/* Those of a run that are kept, by experiment, attempt, metric and step, read as facts_read does.
+ * False: each gave false, or err says what else. */
 bool history_each(const char *run_dir, history_each_fn *each, void *context, struct err *err);
 
 /* "metric,epoch,step,seconds,value" and a newline. */
@@ -311,26 +348,29 @@ json_t *facts_verdicts_json(const struct verdicts *verdicts);
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);
 void facts_fini(struct facts *facts);
 
-/* What another host recorded of an experiment becomes part of this run's journal. Only its events.jsonl is read: no SQLite
- * file is ever opened by two hosts. */
+/* What another host recorded of an experiment becomes part of this run's journal. Only its
+ * events.jsonl is read: no SQLite file is ever opened by two hosts. */
 
 struct import_source {
-    int dir;            /* the other run's folder, open */
-    const char *name;   /* of it, for messages and evidence */
-    int64_t experiment; /* which one here is its only one; 0: as it is numbered there, where there is but one too */
+    int dir;          /* the other run's folder, open */
+    const char *name; /* of it, for messages and evidence */
+    /* which one here is its only one; 0: as it is numbered there, where there is but one too */
+    int64_t experiment;
 };
 
 /* What of it could not be taken. */
 struct import_loss {
-    size_t events;    /* that are missing, cannot be read, or fit no longer without those that are missing */
+    /* that are missing, cannot be read, or fit no longer without those that are missing */
+    size_t events;
     struct err first; /* of them, or of what was changed: which line, and why */
 };
 
-/* Adds the events as sessions behind those that the store knows. The other run may still be writing: a torn last line
- * is left out. Lines that cannot be used are counted, and the rest is taken: an attempt that was recorded so is suspect
- * then (evidence of the kind records_lost). What was added is durable after store_flush. False: there is nothing that
- * can be read at all. */
-bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err);
+/* Adds the events as sessions behind those that the store knows. The other run may still be
+ * writing: a torn last line is left out. Lines that cannot be used are counted, and the rest is
+ * taken: an attempt that was recorded so is suspect then (evidence of the kind records_lost). What
+ * was added is durable after store_flush. False: there is nothing that can be read at all. */
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss,
+                  struct err *err);
 
 /* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
 
@@ -341,10 +381,10 @@ struct import_lines {
     int64_t seq;           /* of the line before; 0: there is none */
 };
 
-/* Reads one line, which need not end. missing: so many events should stand before it and do not. False: it is no event
- * that can be used, and err says why; it then counts for the one that should have stood there. out: to be freed with
- * event_fini when it is true. */
-bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
-                      struct err *err);
+/* Reads one line, which need not end. missing: so many events should stand before it and do not.
+ * False: it is no event that can be used, and err says why; it then counts for the one that should
+ * have stood there. out: to be freed with event_fini when it is true. */
+bool import_line_take(struct import_lines *lines, const char *line, size_t length,
+                      struct event *out, int64_t *missing, struct err *err);
 
 #endif

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const names[SUMMARY_FILES] = {
-    [SUMMARY_ALL] = "summary.csv", [SUMMARY_SAFE] = "summary_safe.csv", [SUMMARY_AFFECTED] = "summary_affected.csv"};
+static const char *const names[SUMMARY_FILES] = {[SUMMARY_ALL] = "summary.csv",
+                                                 [SUMMARY_SAFE] = "summary_safe.csv",
+                                                 [SUMMARY_AFFECTED] = "summary_affected.csv"};
 
 /* So many are in memory at a time while the files are made anew. */
 enum { CHUNK = 256 };
@@ -28,10 +29,10 @@ static const double BYTES_PER_MIB = 1048576;
 static const char first_columns[] =
     "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries";
 static const char own_columns[] = ",mode,outcome,exit_code,attempt,gpu_mem_peak_mib";
-static const char later_columns[] =
-    ",error,failure,changed,energy_gpu_net_joules"
-    ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_width_joules,gpu_mem_peak_how,verdict_time"
-    ",verdict_energy,verdict_metric,checks";
+static const char later_columns[] = ",error,failure,changed,energy_gpu_net_joules"
+                                    ",energy_gpu_net_half_width_joules,utc_offset,energy_gpu_half_"
+                                    "width_joules,gpu_mem_peak_how,verdict_time"
+                                    ",verdict_energy,verdict_metric,checks";
 static const char last_columns[] = ",gpu_mem_peak_of,gpu_mem_pair_peak_mib"; /* behind best_* */
 
 /* What struct result does not say. */
@@ -78,7 +79,8 @@ static void add_found(struct summary *out, const char *name)
 }
 
 /* Guessed metrics have columns once a log had them. number: of the experiment; 0: of all. */
-static bool find_columns(struct summary *out, sqlite3 *db, size_t number, bool *more, struct err *err)
+static bool find_columns(struct summary *out, sqlite3 *db, size_t number, bool *more,
+                         struct err *err)
 {
     size_t before = out->metrics.count;
     AUTO_QUERY sqlite3_stmt *query =
@@ -167,7 +169,8 @@ static void add_metric(struct text *out, const struct result *item, const char *
     EACH (entry, item->metrics, item->metric_count)
         if (strcmp(entry->name, name) == 0) {
             const struct result_metric *metric = entry;
-            csv_add_reading(out, best ? metric->best : (struct reading){metric->value, metric->valid});
+            csv_add_reading(out,
+                            best ? metric->best : (struct reading){metric->value, metric->valid});
             return;
         }
     csv_add_next(out, NULL);
@@ -189,7 +192,8 @@ static char *reason_of(const struct result *item)
 }
 
 static void add_study_cells(struct text *out, const struct plan_job *job, const struct result *item,
-                            const struct extra *extra, const char *time, const char *id, const struct summary *columns)
+                            const struct extra *extra, const char *time, const char *id,
+                            const struct summary *columns)
 {
     csv_add_cell(out, id);
     csv_add_next(out, time);
@@ -206,8 +210,9 @@ static void add_study_cells(struct text *out, const struct plan_job *job, const 
         csv_add_reading(out, energy_figure(extra->energy, i));
 }
 
-static void make_row(struct line *line, const struct plan_experiment *experiment, const struct result *item,
-                     const struct extra *extra, const struct summary *columns)
+static void make_row(struct line *line, const struct plan_experiment *experiment,
+                     const struct result *item, const struct extra *extra,
+                     const struct summary *columns)
 {
     const struct plan_job *job = &experiment->foreground;
     struct text *out = &line->own;
@@ -240,7 +245,8 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
     csv_add_reading(out, energy_number(extra->energy, "gpu", "half_width_j"));
     csv_add_next(out, memory.how);
     for (unsigned i = 0; i < QUANTITIES; i++)
-        csv_add_next(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
+        csv_add_next(
+            out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
     AUTO_FREE char *checks =
         item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     csv_add_next(out, checks);
@@ -251,15 +257,19 @@ static void make_row(struct line *line, const struct plan_experiment *experiment
 }
 
 /* Of the experiments numbered first to first + count - 1. */
-static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras, struct err *err)
+static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras,
+                        struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy,"
-                 " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-                 " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
-                 " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
-                 "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, "
+        "a.energy,"
+        " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number "
+        "="
+        " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = "
+        "e.number AND"
+        " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
+        "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
     while (db_next(&query, err)) {
         int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
         if (place >= 0 && (uint64_t)place < count)
@@ -286,13 +296,13 @@ static void rows_fini(struct rows *rows)
 }
 
 /* The rows of the experiments numbered first to first + count - 1, of those that have one. */
-static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t count, struct rows *rows,
-                     struct err *err)
+static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t count,
+                     struct rows *rows, struct err *err)
 {
     struct result *items = NULL;
     struct extra *extras = mem_array(count, sizeof *extras);
-    bool ok =
-        load_extras(db, first, count, extras, err) && result_items_load(db, summary->plan, first, count, &items, err);
+    bool ok = load_extras(db, first, count, extras, err) &&
+              result_items_load(db, summary->plan, first, count, &items, err);
     for (size_t i = 0; ok && i < count; i++) {
         const struct result *item = &items[i];
         /* The row of an experiment that is being done again is that of its result before. */
@@ -343,7 +353,8 @@ void summary_fini(struct summary *summary)
 }
 
 /* Writes and forgets the bytes of rows. */
-static bool write_out(const int fds[SUMMARY_FILES], SHA2_CTX states[SUMMARY_FILES], struct rows *rows, struct err *err)
+static bool write_out(const int fds[SUMMARY_FILES], SHA2_CTX states[SUMMARY_FILES],
+                      struct rows *rows, struct err *err)
 {
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         struct text *text = &rows->text[i];
@@ -361,13 +372,13 @@ static bool holds_same(int dir, const char *name, int fd, off_t size)
 {
     struct stat status;
     AUTO_CLOSE int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == size &&
-           files_same_bytes(file, fd, size);
+    return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+           status.st_size == size && files_same_bytes(file, fd, size);
 }
 
 /* Under its name, unless what is there is the same; opened for appending. */
-static int publish(const struct summary *summary, struct fs_unfinished *file, const char *name, off_t size,
-                   struct err *err)
+static int publish(const struct summary *summary, struct fs_unfinished *file, const char *name,
+                   off_t size, struct err *err)
 {
     bool same = holds_same(summary->dir, name, file->fd, size);
     if (same)
@@ -380,7 +391,8 @@ static int publish(const struct summary *summary, struct fs_unfinished *file, co
     return fd;
 }
 
-static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinished files[SUMMARY_FILES], struct err *err)
+static bool make_files(struct summary *summary, sqlite3 *db,
+                       struct fs_unfinished files[SUMMARY_FILES], struct err *err)
 {
     AUTO(rows_fini) struct rows rows = {0};
     AUTO(line_fini) struct line header = {0};
@@ -391,7 +403,8 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
         if (!fs_unfinished_begin(summary->dir, &files[i], err))
             return err_wrap(err, "write %s", names[i]);
     }
-    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd, files[SUMMARY_AFFECTED].fd};
+    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd,
+                                    files[SUMMARY_AFFECTED].fd};
     for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
         size_t left = summary->plan->count - first + 1;
         if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) ||
@@ -434,9 +447,10 @@ static bool are_ours(const struct summary *summary)
 {
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         struct stat named, opened;
-        if (summary->fd[i] < 0 || fstatat(summary->dir, names[i], &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-            fstat(summary->fd[i], &opened) != 0 || named.st_ino != opened.st_ino || named.st_dev != opened.st_dev ||
-            opened.st_size != summary->size[i])
+        if (summary->fd[i] < 0 ||
+            fstatat(summary->dir, names[i], &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstat(summary->fd[i], &opened) != 0 || named.st_ino != opened.st_ino ||
+            named.st_dev != opened.st_dev || opened.st_size != summary->size[i])
             return false;
     }
     return true;
@@ -455,7 +469,8 @@ static bool append(struct summary *summary, struct rows *rows, struct err *err)
     return false;
 }
 
-bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
+bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count,
+                 struct err *err)
 {
     AUTO(rows_fini) struct rows rows = {0};
     if (!are_ours(summary)) {

@@ -32,9 +32,11 @@ static bool is_same_cell(sqlite3_stmt *a, sqlite3_stmt *b, int column)
 {
     if (sqlite3_column_type(a, column) != sqlite3_column_type(b, column))
         return false;
-    const unsigned char *of_a = sqlite3_column_text(a, column), *of_b = sqlite3_column_text(b, column);
+    const unsigned char *of_a = sqlite3_column_text(a, column),
+                        *of_b = sqlite3_column_text(b, column);
     int length = sqlite3_column_bytes(a, column);
-    return length == sqlite3_column_bytes(b, column) && (length == 0 || memcmp(of_a, of_b, (size_t)length) == 0);
+    return length == sqlite3_column_bytes(b, column) &&
+           (length == 0 || memcmp(of_a, of_b, (size_t)length) == 0);
 }
 
 /* skipped: a column that is not compared, or -1. */
@@ -57,20 +59,24 @@ static int column_to_skip(sqlite3_stmt *query)
 }
 
 /* 1: the same, 0: they differ, and it was added; -1: an error. */
-static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, struct text *out, struct err *err)
+static int compare_table(sqlite3 *a, sqlite3 *b, const struct table *table, struct text *out,
+                         struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *of_a = db_query(a, err, table->select, "");
     AUTO_QUERY sqlite3_stmt *of_b = of_a ? db_query(b, err, table->select, "") : NULL;
     int skipped = of_a ? column_to_skip(of_a) : -1;
     for (;;) {
-        int more_a = of_a ? db_step(of_a, err) : -1, more_b = of_b && more_a >= 0 ? db_step(of_b, err) : -1;
+        int more_a = of_a ? db_step(of_a, err) : -1,
+            more_b = of_b && more_a >= 0 ? db_step(of_b, err) : -1;
         if (more_a < 0 || more_b < 0)
             return -1;
         if (!more_a && !more_b)
             return 1;
         if (more_a && more_b && is_same_row(of_a, of_b, skipped))
             continue;
-        int64_t number = table->experiment < 0 ? 0 : sqlite3_column_int64(more_a ? of_a : of_b, table->experiment);
+        int64_t number = table->experiment < 0
+                             ? 0
+                             : sqlite3_column_int64(more_a ? of_a : of_b, table->experiment);
         text_addf(out, "%stable %s", out->length ? ", " : "", table->name);
         if (number > 0)
             text_addf(out, " from experiment %lld on", (long long)number);

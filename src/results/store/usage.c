@@ -30,18 +30,21 @@ static const struct way_session *session_of(const struct usage *usage, size_t wa
 static char *key_of(const struct usage *usage, size_t at)
 {
     const struct way *way = &usage->ways.items[at];
-    AUTO_FREE char *gpus = way->uuids.count ? strv_join(&way->uuids, ",") : mem_printf("%lld", (long long)way->number);
+    AUTO_FREE char *gpus =
+        way->uuids.count ? strv_join(&way->uuids, ",") : mem_printf("%lld", (long long)way->number);
     return mem_printf("%s\n%s", session_of(usage, at)->host, gpus);
 }
 
-/* The same GPUs are the same lane. Without GPUs several tasks of a node may run at the same time: each has one of its own. */
+/* The same GPUs are the same lane. Without GPUs several tasks of a node may run at the same time:
+ * each has one of its own. */
 static size_t lane_of(struct usage *usage, size_t at)
 {
     const struct way_session *session = session_of(usage, at);
     AUTO_FREE char *key = key_of(usage, at);
     bool has_gpus = usage->ways.items[at].uuids.count > 0;
     for (size_t i = 0; i < usage->count; i++)
-        if (strcmp(usage->items[i].key, key) == 0 && (has_gpus || usage->items[i].to_ns <= session->from_ns))
+        if (strcmp(usage->items[i].key, key) == 0 &&
+            (has_gpus || usage->items[i].to_ns <= session->from_ns))
             return i;
     usage->items = mem_room(usage->items, usage->count, sizeof *usage->items);
     usage->items[usage->count] = (struct usage_lane){.node = session->host, .key = steal_ptr(key)};
@@ -93,7 +96,8 @@ static bool any_labels(const struct usage *usage)
 
 struct named_lane {
     const struct usage_lane *lane;
-    size_t place, before, alike; /* before: how many of the same node and name come before it; alike: all of them */
+    /* before: how many of the same node and name come before it; alike: all of them */
+    size_t place, before, alike;
 };
 
 static int compare_names(const void *a, const void *b)
@@ -105,7 +109,8 @@ static int compare_names(const void *a, const void *b)
     return order ? order : (left->place > right->place) - (left->place < right->place);
 }
 
-/* By node and name, with the counts of those that are alike: each task of a run may have a lane of its own. */
+/* By node and name, with the counts of those that are alike: each task of a run may have a lane of
+ * its own. */
 static struct named_lane *sort_by_name(const struct usage *usage)
 {
     struct named_lane *names = mem_array(usage->count + 1, sizeof *names);
@@ -124,7 +129,8 @@ static struct named_lane *sort_by_name(const struct usage *usage)
     return names;
 }
 
-/* Where a driver counts from 0 in each task, labels are alike: then a UUID's beginning tells them apart; without GPUs, a number. */
+/* Where a driver counts from 0 in each task, labels are alike: then a UUID's beginning tells them
+ * apart; without GPUs, a number. */
 static void name_lanes(struct usage *usage)
 {
     const char *unlabelled = any_labels(usage) ? "GPU not known" : "no GPU";
@@ -160,7 +166,8 @@ static int compare_sessions(const void *a, const void *b)
     return ((*left)->from_ns > (*right)->from_ns) - ((*left)->from_ns < (*right)->from_ns);
 }
 
-/* How long at least one session lived: what lies between a run and its resume is none of its time. */
+/* How long at least one session lived: what lies between a run and its resume is none of its
+ * time. */
 static void measure_span(struct usage *usage)
 {
     size_t count = usage->ways.session_count;
@@ -210,20 +217,23 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.verdict,"
-                 " e.outcome, (SELECT CASE count(*) WHEN count(g.energy_j) THEN sum(g.energy_j) END FROM energy g WHERE"
+                 " e.outcome, (SELECT CASE count(*) WHEN count(g.energy_j) THEN sum(g.energy_j) "
+                 "END FROM energy g WHERE"
                  "  g.experiment = e.number AND g.attempt = coalesce(e.result_attempt, e.attempts)"
                  "  AND g.scope = 'GPU board')"
                  " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
                  "");
     while (db_next(&query, err)) {
-        size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
+        size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0),
+                                     sqlite3_column_int64(query, 1));
         if (way == SIZE_MAX)
             continue;
         struct usage_lane *lane = &usage->items[usage->of_way[way]];
         lane->experiments++;
         lane->verdicts[evidence_verdict(db_text(query, 2), db_text(query, 3))]++;
         if (!db_is_null(query, 4))
-            lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
+            lane->energy_j =
+                (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
     }
     return query != NULL;
 }
@@ -254,7 +264,8 @@ static json_t *texts_json(const struct strv *texts)
     return out;
 }
 
-/* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
+/* Of a run with so many spans that none of them could be seen, what is shorter than this takes in
+ * what follows. */
 static int64_t shortest_ns(const struct usage *usage)
 {
     size_t count = 0;
@@ -263,8 +274,10 @@ static int64_t shortest_ns(const struct usage *usage)
     return count > SPANS_MAX ? (int64_t)(usage->seconds * (double)NS_PER_S) / (SPANS_MAX / 2) : 0;
 }
 
-/* [from_ms, to_ms, what it did, experiment, attempt]: a thousand experiments have some thousands of them. */
-static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
+/* [from_ms, to_ms, what it did, experiment, attempt]: a thousand experiments have some thousands of
+ * them. */
+static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane,
+                          int64_t least_ns)
 {
     json_t *out = json_array();
     EACH (item, lane->ways, lane->way_count) {
@@ -273,14 +286,17 @@ static json_t *spans_json(const struct usage *usage, const struct usage_lane *la
             const struct way_span *span = &way->spans[k];
             int64_t to_ns = span->to_ns;
             /* What is not training is drawn without its steps. */
-            while (span->doing != DOING_TRAINING && k + 1 < way->count && way->spans[k + 1].doing == span->doing)
+            while (span->doing != DOING_TRAINING && k + 1 < way->count &&
+                   way->spans[k + 1].doing == span->doing)
                 to_ns = way->spans[++k].to_ns;
             while (to_ns - span->from_ns < least_ns && k + 1 < way->count)
                 to_ns = way->spans[++k].to_ns;
             json_array_append_new(
-                out, json_pack("[I, I, I, I, I]", (json_int_t)((span->from_ns - usage->from_ns) / NS_PER_MS),
-                               (json_int_t)((to_ns - usage->from_ns) / NS_PER_MS), (json_int_t)span->doing,
-                               (json_int_t)span->experiment, (json_int_t)span->attempt));
+                out, json_pack("[I, I, I, I, I]",
+                               (json_int_t)((span->from_ns - usage->from_ns) / NS_PER_MS),
+                               (json_int_t)((to_ns - usage->from_ns) / NS_PER_MS),
+                               (json_int_t)span->doing, (json_int_t)span->experiment,
+                               (json_int_t)span->attempt));
         }
     }
     return out;
@@ -300,23 +316,26 @@ static void set_figures(json_t *json, const struct usage_lane *lane, double span
     const double *seconds = lane->seconds;
     json_set_count(json, "experiments", lane->experiments);
     json_object_set_new(json, "attempts", json_integer(lane->attempts));
-    json_object_set_new(json, "gpu_energy_j", lane->energy_j.valid ? json_finite(lane->energy_j.value) : json_null());
+    json_object_set_new(json, "gpu_energy_j",
+                        lane->energy_j.valid ? json_finite(lane->energy_j.value) : json_null());
     for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
         json_set_count(json, verdict_name(i), lane->verdicts[i]);
     json_set_count(json, "unjudged", lane->verdicts[VERDICT_NONE]);
     json_object_set_new(json, "busy_s", json_finite(seconds[DOING_TRAINING]));
-    json_object_set_new(json, "overhead_s", json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
+    json_object_set_new(json, "overhead_s",
+                        json_finite(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
     json_object_set_new(json, "waiting_s", json_finite(seconds[DOING_WAIT]));
     json_object_set_new(json, "nothing_s", json_finite(seconds[DOING_NOTHING]));
-    json_object_set_new(json, "utilisation", span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
+    json_object_set_new(json, "utilisation",
+                        span_s > 0 ? json_finite(seconds[DOING_TRAINING] / span_s) : json_null());
 }
 
 static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
-    json_t *json =
-        json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name", json_text_or_null(lane->name),
-                  "gpus", texts_json(&way->labels), "uuids", texts_json(&way->uuids));
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "node", json_text_or_null(lane->node), "name",
+                             json_text_or_null(lane->name), "gpus", texts_json(&way->labels),
+                             "uuids", texts_json(&way->uuids));
     set_figures(json, lane, usage->seconds);
     json_object_set_new(json, "lost", lost_json(usage, lane));
     json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
@@ -348,8 +367,9 @@ static json_t *all_json(const struct usage *usage)
     int64_t least_ns = shortest_ns(usage);
     EACH (item, usage->items, usage->count)
         json_array_append_new(list, lane_json(usage, item, least_ns));
-    return json_pack("{s:I, s:o, s:o, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)), "seconds",
-                     json_finite(usage->seconds), "total", total_json(usage), "lanes", list);
+    return json_pack("{s:I, s:o, s:o, s:o}", "from_ms", (json_int_t)(usage->from_ns / (NS_PER_MS)),
+                     "seconds", json_finite(usage->seconds), "total", total_json(usage), "lanes",
+                     list);
 }
 
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)

@@ -41,16 +41,17 @@ size_t ways_of_attempt(const struct ways *ways, int64_t experiment, int64_t atte
 
 static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT number, host, started_monotonic_ns, started_realtime_ns,"
-                 " coalesce(ended_monotonic_ns, last_ns, started_monotonic_ns) FROM sessions"
-                 " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
-                 " ON session = number ORDER BY number",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT number, host, started_monotonic_ns, started_realtime_ns,"
+        " coalesce(ended_monotonic_ns, last_ns, started_monotonic_ns) FROM sessions"
+        " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
+        " ON session = number ORDER BY number",
+        "");
     while (db_next(&query, err)) {
         const char *host = db_text(query, 1);
-        int64_t monotonic_ns = sqlite3_column_int64(query, 2), from_ns = sqlite3_column_int64(query, 3);
+        int64_t monotonic_ns = sqlite3_column_int64(query, 2),
+                from_ns = sqlite3_column_int64(query, 3);
         int64_t lasted_ns = sqlite3_column_int64(query, 4) - monotonic_ns;
         MEM_ADD(ways->sessions, ways->session_count) = (struct way_session){
             .number = sqlite3_column_int64(query, 0),
@@ -67,7 +68,9 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
 static int64_t wall_ns(const struct way_session *session, int64_t monotonic_ns)
 {
     int64_t t_ns = session->from_ns + (monotonic_ns - session->monotonic_ns);
-    return t_ns < session->from_ns ? session->from_ns : t_ns > session->to_ns ? session->to_ns : t_ns;
+    return t_ns < session->from_ns ? session->from_ns
+           : t_ns > session->to_ns ? session->to_ns
+                                   : t_ns;
 }
 
 static size_t way_of(struct ways *ways, size_t session, int64_t number)
@@ -115,7 +118,8 @@ static struct way_span *last_of(struct way *way)
     return way->count ? &way->spans[way->count - 1] : NULL;
 }
 
-/* It has waited since its last experiment, or the beginning of the session: is that worth the name? */
+/* It has waited since its last experiment, or the beginning of the session: is that worth the
+ * name? */
 static void close_gap(struct way *way, int64_t t_ns)
 {
     struct way_span *last = last_of(way);
@@ -123,7 +127,8 @@ static void close_gap(struct way *way, int64_t t_ns)
         last->doing = DOING_GUARD;
 }
 
-/* Where the meters and all before the first experiment of the session took their time, nobody waited. */
+/* Where the meters and all before the first experiment of the session took their time, nobody
+ * waited. */
 static void begin_way(struct ways *ways, struct way *way, int64_t t_ns)
 {
     struct way_session *session = &ways->sessions[way->session];
@@ -136,7 +141,8 @@ static void begin_way(struct ways *ways, struct way *way, int64_t t_ns)
     go_on(way, session->first_ns, (struct way_span){.doing = DOING_WAIT});
 }
 
-static void start_experiment(struct ways *ways, size_t session, int64_t experiment, int64_t t_ns, const json_t *data)
+static void start_experiment(struct ways *ways, size_t session, int64_t experiment, int64_t t_ns,
+                             const json_t *data)
 {
     struct way *way = way_named(ways, session, data);
     begin_way(ways, way, t_ns);
@@ -153,7 +159,8 @@ static double idle_s(const json_t *data)
     json_array_foreach(json_object_get(data, "devices"), i, device)
     {
         double seconds;
-        if (json_get_number(json_object_get(device, "idle"), "seconds", &seconds) && seconds > longest)
+        if (json_get_number(json_object_get(device, "idle"), "seconds", &seconds) &&
+            seconds > longest)
             longest = seconds;
     }
     return longest;
@@ -170,7 +177,8 @@ static void end_preflight(struct way *way, int64_t t_ns, const json_t *data)
     if (!phase || strcmp(phase, "preflight") != 0 || !last)
         return;
     if (!way->named)
-        json_array_foreach(json_object_get(data, "devices"), i, device) if (json_get_text(device, "device"))
+        json_array_foreach(json_object_get(data, "devices"), i,
+                           device) if (json_get_text(device, "device"))
             strv_add_once(&way->labels, json_get_text(device, "device"));
     json_get_number(data, "waited_s", &waited_s);
     int64_t waited_ns = (int64_t)(waited_s * (double)NS_PER_S);
@@ -206,8 +214,10 @@ static void take_step(struct ways *ways, struct way *way, const struct entry *en
     if (is(entry, "guard")) {
         end_preflight(way, entry->t_ns, entry->data);
     } else if (is(entry, "attempt_prepared")) {
-        MEM_ADD(ways->tries, ways->try_count) = (struct way_try){
-            .attempt = entry->attempt, .way = (size_t)(way - ways->items), .before = ways->last[entry->experiment]};
+        MEM_ADD(ways->tries, ways->try_count) =
+            (struct way_try){.attempt = entry->attempt,
+                             .way = (size_t)(way - ways->items),
+                             .before = ways->last[entry->experiment]};
         ways->last[entry->experiment] = ways->try_count - 1;
         next.doing = DOING_GUARD;
         go_on(way, entry->t_ns, next);
@@ -216,7 +226,9 @@ static void take_step(struct ways *ways, struct way *way, const struct entry *en
         go_on(way, entry->start_ns ? entry->start_ns : entry->t_ns, next);
     } else if (is(entry, "attempt_ended")) {
         next.doing = DOING_GUARD;
-        go_on(way, entry->end_ns && last && last->doing == DOING_TRAINING ? entry->end_ns : entry->t_ns, next);
+        go_on(way,
+              entry->end_ns && last && last->doing == DOING_TRAINING ? entry->end_ns : entry->t_ns,
+              next);
     } else if (is(entry, "retry_pause")) {
         next.doing = DOING_PAUSE;
         go_on(way, entry->t_ns, next);
@@ -264,7 +276,8 @@ static void take_entry(struct ways *ways, const struct entry *entry)
 static size_t session_at(const struct ways *ways, int64_t number)
 {
     /* They are numbered from 1 without a gap: a run of many tasks has many. */
-    if (number >= 1 && (size_t)number <= ways->session_count && ways->sessions[number - 1].number == number)
+    if (number >= 1 && (size_t)number <= ways->session_count &&
+        ways->sessions[number - 1].number == number)
         return (size_t)number - 1;
     for (size_t i = ways->session_count; i-- > 0;)
         if (ways->sessions[i].number == number)
@@ -276,11 +289,14 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
-        "SELECT v.session, coalesce(v.experiment, 0), coalesce(v.attempt, 0), v.type, v.monotonic_ns,"
+        "SELECT v.session, coalesce(v.experiment, 0), coalesce(v.attempt, 0), v.type, "
+        "v.monotonic_ns,"
         " CASE WHEN v.type LIKE 'attempt%' THEN NULL ELSE v.data END, a.job_start_ns, a.job_end_ns"
-        " FROM events v LEFT JOIN attempts a ON a.experiment = v.experiment AND a.number = v.attempt"
+        " FROM events v LEFT JOIN attempts a ON a.experiment = v.experiment AND a.number = "
+        "v.attempt"
         " AND a.session = v.session"
-        " WHERE v.type IN ('pause', 'retry_pause', 'experiment_started', 'attempt_prepared', 'attempt_started',"
+        " WHERE v.type IN ('pause', 'retry_pause', 'experiment_started', 'attempt_prepared', "
+        "'attempt_started',"
         " 'attempt_ended', 'experiment_ended', 'session_ended')"
         " OR (v.type = 'guard' AND v.data LIKE '%\"preflight\"%') ORDER BY v.seq",
         "");
@@ -295,7 +311,8 @@ static bool read_events(sqlite3 *db, struct ways *ways, struct err *err)
         json_t *data = db_json(query, 5);
         entry.t_ns = wall_ns(session, sqlite3_column_int64(query, 4));
         entry.data = data;
-        entry.start_ns = db_is_null(query, 6) ? 0 : wall_ns(session, sqlite3_column_int64(query, 6));
+        entry.start_ns =
+            db_is_null(query, 6) ? 0 : wall_ns(session, sqlite3_column_int64(query, 6));
         entry.end_ns = db_is_null(query, 7) ? 0 : wall_ns(session, sqlite3_column_int64(query, 7));
         take_entry(ways, &entry);
         json_decref(data);
@@ -335,11 +352,13 @@ static void learn(struct known_gpus *known, size_t session, const char *label, c
     EACH (item, known->items, known->count)
         if (item->session == session && strcmp(item->label, label) == 0)
             return;
-    MEM_ADD(known->items, known->count) = (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
+    MEM_ADD(known->items, known->count) =
+        (struct known_gpu){session, mem_strdup(label), mem_strdup(uuid)};
 }
 
 /* Of its own session, else of another one on that host; else nobody knows. */
-static const char *uuid_of(const struct ways *ways, const struct known_gpus *known, size_t session, const char *label)
+static const char *uuid_of(const struct ways *ways, const struct known_gpus *known, size_t session,
+                           const char *label)
 {
     const char *found = NULL;
     bool doubtful = false;
@@ -368,17 +387,20 @@ static void name_gpus(struct ways *ways, const struct known_gpus *known)
     }
 }
 
-/* Which GPUs the lanes had, as their attempts' energies tell: where there is one lane its events do not. */
+/* Which GPUs the lanes had, as their attempts' energies tell: where there is one lane its events do
+ * not. */
 static bool learn_gpus(sqlite3 *db, struct ways *ways, struct err *err)
 {
     struct known_gpus known = {0};
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' AND uuid IS NOT NULL"
+                 "SELECT experiment, attempt, device, uuid FROM energy WHERE scope = 'GPU board' "
+                 "AND uuid IS NOT NULL"
                  " ORDER BY experiment, attempt, device",
                  "");
     while (db_next(&query, err)) {
-        size_t at = ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
+        size_t at =
+            ways_of_attempt(ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
         const char *label = db_text(query, 2), *uuid = db_text(query, 3);
         if (at == SIZE_MAX || !label || !uuid)
             continue;

@@ -44,7 +44,8 @@ static void publish(struct worker *worker, struct work_item *item)
     work_list_add(&worker->done, item);
     uint64_t one = 1;
     ssize_t written = write(worker->event_fd, &one, sizeof one);
-    (void)written; /* it can only fail when the counter is full, and then the descriptor is readable already */
+    /* it can only fail when the counter is full, and then the descriptor is readable already */
+    (void)written;
 }
 
 static void set_failure(struct worker *worker, const struct err *err)
@@ -90,8 +91,8 @@ static bool write_event(struct worker *worker, struct writing *writing, const st
 }
 
 /* An event that the store adds by itself, at the time of the last one. data: taken over. */
-static bool write_own(struct worker *worker, struct writing *writing, enum event_type type, size_t experiment,
-                      json_t *data, struct err *err)
+static bool write_own(struct worker *worker, struct writing *writing, enum event_type type,
+                      size_t experiment, json_t *data, struct err *err)
 {
     struct event event = worker->last;
     event.type = type;
@@ -103,15 +104,16 @@ static bool write_own(struct worker *worker, struct writing *writing, enum event
     return ok;
 }
 
-/* In a transaction, with the next events: what was written needs no transaction, hence no fsync, of its own. It spares the next opening
- * the work. */
+/* In a transaction, with the next events: what was written needs no transaction, hence no fsync, of
+ * its own. It spares the next opening the work. */
 static bool mark_written(struct worker *worker, struct writing *writing, struct err *err)
 {
     for (size_t i = 0; i < worker->written.count; i++) {
         size_t number = worker->written.items[i];
         char hex[DIGEST_HEX + 1];
         digest_print(&worker->lines.files.digests[number - 1], hex);
-        if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number, json_pack("{s:s}", "experiment.json", hex), err))
+        if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number,
+                       json_pack("{s:s}", "experiment.json", hex), err))
             return false;
     }
     return true;
@@ -124,8 +126,8 @@ void worker_wrote_files(struct worker *worker, size_t number, const struct diges
     add_number(&worker->written, number);
 }
 
-static bool write_all_events(struct worker *worker, struct work_item *first, const struct work_item *end,
-                             struct writing *writing, struct err *err)
+static bool write_all_events(struct worker *worker, struct work_item *first,
+                             const struct work_item *end, struct writing *writing, struct err *err)
 {
     if (!mark_written(worker, writing, err))
         return false;
@@ -146,14 +148,16 @@ static struct writing writing_begin(const struct worker *worker)
 }
 
 /* later: what failed when all was committed, and was not appended. */
-static bool commit(struct worker *worker, const struct writing *writing, struct err *later, struct err *err)
+static bool commit(struct worker *worker, const struct writing *writing, struct err *later,
+                   struct err *err)
 {
     int64_t count = writing->seq - worker->last_seq;
     if (!db_commit(worker->db, err))
         return false;
     worker->last_seq = writing->seq;
     worker->written.count = 0;
-    if (event_lines_append(&worker->lines, text_get(&writing->lines), writing->lines.length, count, later))
+    if (event_lines_append(&worker->lines, text_get(&writing->lines), writing->lines.length, count,
+                           later))
         jsonl_append(worker->jsonl, &writing->lines, later);
     return true;
 }
@@ -186,8 +190,8 @@ bool worker_finish(struct worker *worker, struct err *err)
     return worker_write_own(worker, EVENT_NOTE, NULL, err);
 }
 
-static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end, struct err *later,
-                         struct err *err)
+static bool write_events(struct worker *worker, struct work_item *first,
+                         const struct work_item *end, struct err *later, struct err *err)
 {
     struct writing writing = writing_begin(worker);
     bool ok = db_begin(worker->db, err);
@@ -200,8 +204,10 @@ static bool write_events(struct worker *worker, struct work_item *first, const s
     return ok;
 }
 
-/* All events that wait go into one transaction: one fsync, however many came while the last one ran. */
-static void commit_events(struct worker *worker, struct work_item *first, const struct work_item *end)
+/* All events that wait go into one transaction: one fsync, however many came while the last one
+ * ran. */
+static void commit_events(struct worker *worker, struct work_item *first,
+                          const struct work_item *end)
 {
     struct err err = {0};
     bool ok = !worker_has_failed(worker, &err);
@@ -210,8 +216,8 @@ static void commit_events(struct worker *worker, struct work_item *first, const 
         ok = records_keep_db(worker, &err) && write_events(worker, first, end, &later, &err);
         if (!ok)
             err_wrap(&err, "the journal cannot be written");
-        /* What is committed counts as written, even when its line cannot be appended: the next opening repairs that.
-         * The events behind it fail. */
+        /* What is committed counts as written, even when its line cannot be appended: the next
+         * opening repairs that. The events behind it fail. */
         if (!ok || *later.text)
             set_failure(worker, ok ? &later : &err);
     }
@@ -222,13 +228,14 @@ static void commit_events(struct worker *worker, struct work_item *first, const 
 }
 
 /* Of these experiments, and of those whose verdict may have changed since. */
-static bool write_rows(struct worker *worker, const struct work_item *first, const struct work_item *end,
-                       struct err *err)
+static bool write_rows(struct worker *worker, const struct work_item *first,
+                       const struct work_item *end, struct err *err)
 {
     for (const struct work_item *item = first; item != end; item = item->next)
         if (item->number > 0)
             add_number(&worker->judged, item->number);
-    bool ok = summary_put(&worker->summary, worker->db, worker->judged.items, worker->judged.count, err);
+    bool ok =
+        summary_put(&worker->summary, worker->db, worker->judged.items, worker->judged.count, err);
     worker->judged.count = 0;
     return ok;
 }
@@ -240,9 +247,10 @@ static void write_files(struct worker *worker, struct work_item *first, const st
     for (struct work_item *item = first; item != end; item = item->next) {
         struct digest digest;
         item->ok =
-            rows && (item->number == 0 || files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
-                                                                 worker->scratch ? fs_write_unsynced : fs_write_atomic,
-                                                                 &digest, &item->err));
+            rows && (item->number == 0 ||
+                     files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
+                                            worker->scratch ? fs_write_unsynced : fs_write_atomic,
+                                            &digest, &item->err));
         if (!rows)
             item->err = err;
         if (item->ok && item->number > 0)
@@ -250,7 +258,8 @@ static void write_files(struct worker *worker, struct work_item *first, const st
     }
 }
 
-static void read_results(struct worker *worker, struct work_item *first, const struct work_item *end)
+static void read_results(struct worker *worker, struct work_item *first,
+                         const struct work_item *end)
 {
     for (struct work_item *item = first; item != end; item = item->next)
         item->ok = item->json ? results_load_json(worker->db, item->json, &item->err)
@@ -268,8 +277,9 @@ static void append(struct work_list *list, struct work_list *more)
     *more = (struct work_list){0};
 }
 
-/* Of what waits, up to a reading of it all, events come first: with many lanes they and files alternate, and one commit and one
- * writing of the rows are enough for all. What files say is then that of a later moment, which is as good. */
+/* Of what waits, up to a reading of it all, events come first: with many lanes they and files
+ * alternate, and one commit and one writing of the rows are enough for all. What files say is then
+ * that of a later moment, which is as good. */
 static void events_first(struct work_list *batch)
 {
     struct work_list sorted = {0}, files = {0};

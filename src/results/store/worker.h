@@ -1,4 +1,5 @@
-/* worker: the files of a run while it is written: events.jsonl, summary.csv, and the thread that writes them. Private to store/. */
+/* worker: the files of a run while it is written: events.jsonl, summary.csv, and the thread that
+ * writes them. Private to store/. */
 #ifndef TARE_RESULTS_STORE_WORKER_H
 #define TARE_RESULTS_STORE_WORKER_H
 
@@ -17,8 +18,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The lines of events.jsonl. A copy of them in a file without a name stays with the runner: the disk is compared with it
- * and restored from it. (jsonl.c) */
+/* The lines of events.jsonl. A copy of them in a file without a name stays with the runner: the
+ * disk is compared with it and restored from it. (jsonl.c) */
 
 enum { SUMMARY_ALL, SUMMARY_SAFE, SUMMARY_AFFECTED, SUMMARY_FILES };
 
@@ -31,7 +32,8 @@ struct written_files {
 
 struct event_lines {
     int64_t count;
-    int64_t disputed;    /* the first line that differed from run.db when the run was opened; 0: none */
+    /* the first line that differed from run.db when the run was opened; 0: none */
+    int64_t disputed;
     bool other_versions; /* not all sessions are of this version: tables made anew could differ */
     struct written_files files;
     int copy;     /* -1: none is kept */
@@ -46,25 +48,31 @@ void event_lines_fini(struct event_lines *lines);
 bool event_lines_keep(struct event_lines *lines, int dir, struct err *err);
 
 /* Adds count lines to the copy. */
-bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count, struct err *err);
+bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count,
+                        struct err *err);
 
 /* Calls each for every line of the copy. False: each failed, or the copy was changed. */
-bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context, struct err *err);
+bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context,
+                      struct err *err);
 
-/* Adds to out the tables in which the two differ: "table attempts from experiment 3 on". (tables_compare.c) */
+/* Adds to out the tables in which the two differ: "table attempts from experiment 3 on".
+ * (tables_compare.c) */
 bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
 
-/* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line
- * is appended after its commit, and what differs is repaired from run.db on opening. */
+/* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the
+ * truth: a line is appended after its commit, and what differs is repaired from run.db on
+ * opening. */
 
 /* Opens (or makes) the file, which may be no link. -1 on error. */
 int jsonl_open(int dir, const char *dir_path, struct err *err);
 
-/* Opens that of any run, to read it: NULL where it is no regular file, or too long. A journal has some kilobytes an attempt. */
+/* Opens that of any run, to read it: NULL where it is no regular file, or too long. A journal has
+ * some kilobytes an attempt. */
 #define JSONL_BYTES_MAX ((off_t)1 << 30)
 FILE *jsonl_read(int dir, struct err *err);
 
-/* Cuts what is torn, damaged or was never committed, and appends what is missing. lines: gets all. */
+/* Cuts what is torn, damaged or was never committed, and appends what is missing. lines: gets
+ * all. */
 bool jsonl_repair(int fd, sqlite3 *db, struct event_lines *lines, struct err *err);
 
 /* One line: the event with its "seq" in front. */
@@ -100,9 +108,10 @@ struct summary {
 void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch);
 void summary_fini(struct summary *summary);
 
-/* Of these experiments something may have changed: one that has no row gets it, if it ended; one that has one gets it anew, if not now
- * then later. */
-bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err);
+/* Of these experiments something may have changed: one that has no row gets it, if it ended; one
+ * that has one gets it anew, if not now then later. */
+bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count,
+                 struct err *err);
 
 /* Writes what is left for later, and makes the files safe on the disk. */
 bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err);
@@ -115,9 +124,10 @@ bool summary_digest(const struct summary *summary, size_t file, struct digest *o
 /* All files anew, now. */
 bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err);
 
-/* The store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in
- * the order they were added, and a commit waits for the disk (fsync), which the runner's loop must never do. It
- * touches the connection and the files; the loop's thread touches neither while it runs. */
+/* The store's thread. One and no more: SQLite has one writer at a time anyway, events must be
+ * committed in the order they were added, and a commit waits for the disk (fsync), which the
+ * runner's loop must never do. It touches the connection and the files; the loop's thread touches
+ * neither while it runs. */
 
 enum work { WORK_EVENT, WORK_FILES, WORK_READ };
 
@@ -162,11 +172,14 @@ struct worker {
     dev_t db_device; /* which file run.db is */
     ino_t db_inode;
     struct text settings, registry; /* what settings.json and registry.json hold */
-    struct text changed;            /* what others changed of the records, in words; empty: nothing */
-    bool not_restored;              /* and not all of it could be made anew */
+    /* what others changed of the records, in words; empty: nothing */
+    struct text changed;
+    bool not_restored; /* and not all of it could be made anew */
     struct summary summary;
-    struct number_list judged;  /* experiments of which evidence came since the summary was written last */
-    struct number_list written; /* experiments whose files are written, which run.db does not know yet */
+    /* experiments of which evidence came since the summary was written last */
+    struct number_list judged;
+    /* experiments whose files are written, which run.db does not know yet */
+    struct number_list written;
 
     int event_fd; /* readable while done holds something */
     pthread_t thread;
@@ -177,27 +190,30 @@ struct worker {
     bool stopping;
     bool failed; /* the journal cannot be written any more; failure says why */
     struct err failure;
-    bool complained; /* something else was refused or not written since it was last told; complaint: the first */
+    /* something else was refused or not written since it was last told; complaint: the first */
+    bool complained;
     struct err complaint;
 };
 
-/* Starts the thread, with all signals blocked (they are the loop's). The rest of the struct was filled by the
- * caller, who may have put items into queue and counted them in pending. */
+/* Starts the thread, with all signals blocked (they are the loop's). The rest of the struct was
+ * filled by the caller, who may have put items into queue and counted them in pending. */
 bool worker_start(struct worker *worker, struct err *err);
 
 /* Ends the thread when all was done, and frees what nobody dispatched. */
 void worker_stop(struct worker *worker);
 
-/* What is left to write when nothing is pending any more: rows that were put off, and what run.db does not know yet. */
+/* What is left to write when nothing is pending any more: rows that were put off, and what run.db
+ * does not know yet. */
 bool worker_finish(struct worker *worker, struct err *err);
 
-/* The same thread's, for records.c: an experiment whose experiment.json was written, with the hash; and an event of the store's own about
- * the run, after those of the files, in a transaction of their own. data: taken over; NULL: those of the files alone. */
+/* The same thread's, for records.c: an experiment whose experiment.json was written, with the hash;
+ * and an event of the store's own about the run, after those of the files, in a transaction of
+ * their own. data: taken over; NULL: those of the files alone. */
 void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest);
 bool worker_write_own(struct worker *worker, enum event_type type, json_t *data, struct err *err);
 
-/* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it goes to done at
- * once. */
+/* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it
+ * goes to done at once. */
 void worker_add(struct worker *worker, struct work_item *item, const struct err *refused);
 bool worker_has_failed(struct worker *worker, struct err *err);
 
@@ -210,11 +226,13 @@ void worker_dispatch(struct worker *worker);
 /* Nothing is pending and nothing is due. */
 bool worker_quiet(struct worker *worker);
 
-/* False, with what could not be written since this was last asked. The journal's failure is told every time. */
+/* False, with what could not be written since this was last asked. The journal's failure is told
+ * every time. */
 bool worker_verdict(struct worker *worker, struct err *err);
 
-/* Whether the files of a run hold what the store wrote, and making anew what does not. What the runner holds in memory and in its
- * own copy of the lines is the truth. On the store's thread, or when it has nothing to do. */
+/* Whether the files of a run hold what the store wrote, and making anew what does not. What the
+ * runner holds in memory and in its own copy of the lines is the truth. On the store's thread, or
+ * when it has nothing to do. */
 
 /* Remembers which file run.db is: it may be removed or replaced while it is open. */
 bool records_know_db(struct worker *worker, struct err *err);

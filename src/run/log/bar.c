@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Longer lines are no bars: tqdm fits them to a terminal, or draws ten characters and what it counts. */
+/* Longer lines are no bars: tqdm fits them to a terminal, or draws ten characters and what it
+ * counts. */
 enum { LINE_MAX_BYTES = 2048, DIGITS_MAX = 15 };
 
 /* Percents are whole, and counts that are scaled ("4.50k") have three digits. */
@@ -20,7 +21,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Behind an escape character: a control sequence (ECMA-48, 5.4) as colours and moves of the cursor are; gives where it ends. */
+/* Behind an escape character: a control sequence (ECMA-48, 5.4) as colours and moves of the cursor
+ * are; gives where it ends. */
 static const char *skip_sequence(const char *at, const char *end)
 {
     if (at == end || *at != '[')
@@ -54,10 +56,12 @@ static bool read_count(struct span *text, double *out)
     if (digits == 0 || digits > DIGITS_MAX)
         return false;
     if (text->start + 1 < text->end && text->start[0] == '.' && is_digit(text->start[1]))
-        for (text->start++; text->start < text->end && is_digit(*text->start) && digits < DIGITS_MAX;
+        for (text->start++;
+             text->start < text->end && is_digit(*text->start) && digits < DIGITS_MAX;
              text->start++, digits++)
             value += (*text->start - '0') * (place /= 10);
-    const char *prefix = text->start < text->end && *text->start ? strchr(prefixes, *text->start) : NULL;
+    const char *prefix =
+        text->start < text->end && *text->start ? strchr(prefixes, *text->start) : NULL;
     if (prefix) {
         value *= pow(1000, (double)(prefix - prefixes + 1));
         text->start++;
@@ -121,7 +125,8 @@ static bool read_total(struct span head, struct span counts, struct bar *out)
 {
     double total, percent;
     if (!read_count(&counts, &out->done) || counts.start == counts.end || *counts.start++ != '/' ||
-        !read_count(&counts, &total) || counts.start != counts.end || total <= 0 || out->done > total)
+        !read_count(&counts, &total) || counts.start != counts.end || total <= 0 ||
+        out->done > total)
         return false;
     trim_end(&head);
     if (head.end > head.start && head.end[-1] == '|') {
@@ -161,7 +166,8 @@ static bool read_bar(struct span line, const char *bracket, struct bar *out)
         counts.start--;
     head.end = counts.start;
     *out = (struct bar){0};
-    return behind == '<' ? read_total(head, counts, out) : read_open(head, counts, (struct span){bracket, close}, out);
+    return behind == '<' ? read_total(head, counts, out)
+                         : read_open(head, counts, (struct span){bracket, close}, out);
 }
 
 bool bar_parse(const char *line, size_t length, struct bar *out)
@@ -193,8 +199,8 @@ static bool same_name(const char *a, const char *b)
 
 static bool same_bar(const struct bar *a, const struct bar *b)
 {
-    return a->total.valid == b->total.valid && (!a->total.valid || a->total.value == b->total.value) &&
-           same_name(a->name, b->name);
+    return a->total.valid == b->total.valid &&
+           (!a->total.valid || a->total.value == b->total.value) && same_name(a->name, b->name);
 }
 
 /* Where it is, or is to be. */

@@ -12,8 +12,8 @@
 #define READ_BUFFER (128u << 10)
 #define READ_CALLS  8 /* 1 MiB a call */
 
-/* ---- The files: the log as bytes, and the times of its lines. A file that cannot be written is given up after one report; what arrives
- * later is only counted. */
+/* ---- The files: the log as bytes, and the times of its lines. A file that cannot be written is
+ * given up after one report; what arrives later is only counted. */
 
 #define SINK_BUFFER (32u << 10)
 
@@ -40,13 +40,14 @@ struct times {
 
 #define ROW_MAX 80
 
-/* A log of nothing but line ends makes a row of 30 bytes out of each byte: a capped log must not fill the disk by its
- * times. */
+/* A log of nothing but line ends makes a row of 30 bytes out of each byte: a capped log must not
+ * fill the disk by its times. */
 #define TIMES_PER_LOG 4
 #define TIMES_CAP_MIN (1u << 20)
 
 /* Writes at once, as far as the cap allows. False the first time that it fails. */
-static bool sink_write(struct sink *sink, const char *what, const char *bytes, size_t count, struct err *err)
+static bool sink_write(struct sink *sink, const char *what, const char *bytes, size_t count,
+                       struct err *err)
 {
     if (sink->fd < 0 || sink->failed)
         return true;
@@ -86,9 +87,10 @@ static bool sink_close(struct sink *sink, const char *what, struct err *err)
 
 static char *add_number(char *at, uint64_t number)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                                "8081828384858687888990919293949596979899";
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+        "8081828384858687888990919293949596979899";
     char digits[20];
     char *first = digits + sizeof digits;
     for (; number >= 100; number /= 100)
@@ -138,8 +140,9 @@ static void times_init(struct times *times, int fd, uint64_t log_cap)
     static const char header[] = "line,seconds,offset\n";
     times->sink = (struct sink){.fd = fd};
     if (log_cap)
-        times->sink.cap =
-            log_cap < UINT64_MAX / TIMES_PER_LOG - TIMES_CAP_MIN ? log_cap * TIMES_PER_LOG + TIMES_CAP_MIN : 0;
+        times->sink.cap = log_cap < UINT64_MAX / TIMES_PER_LOG - TIMES_CAP_MIN
+                              ? log_cap * TIMES_PER_LOG + TIMES_CAP_MIN
+                              : 0;
     times->used = sizeof header - 1;
     memcpy(times->buffer, header, times->used);
 }
@@ -164,8 +167,8 @@ static void times_add(struct times *times, uint64_t line, int64_t elapsed_ns, ui
     times->used = (size_t)(at - times->buffer);
 }
 
-/* Writes out what is buffered, when it has waited for a second or now is asked for. False: a write failed since the
- * last call, told once. */
+/* Writes out what is buffered, when it has waited for a second or now is asked for. False: a write
+ * failed since the last call, told once. */
 static bool times_flush(struct times *times, int64_t now_ns, bool now, struct err *err)
 {
     if (times->used && (now || now_ns - times->flushed_ns >= NS_PER_S)) {
@@ -203,8 +206,8 @@ struct joblog {
     struct bars bars;
 };
 
-/* Where the next line ends. A log without \r must not be searched for one again and again: each search's result is
- * kept. */
+/* Where the next line ends. A log without \r must not be searched for one again and again: each
+ * search's result is kept. */
 struct ends {
     const char *end;
     const char *newline, *carriage; /* the next of each from the place last asked for, or end */
@@ -241,8 +244,8 @@ static void add_line(struct joblog *log, const char *start, size_t length)
         times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
     bars_take(&log->bars, start, used);
-    log->batch[log->batched++] =
-        (struct line){.start = start, .length = used, .is_cut = log->is_cut || used < length, .number = number};
+    log->batch[log->batched++] = (struct line){
+        .start = start, .length = used, .is_cut = log->is_cut || used < length, .number = number};
     log->totals.cut_lines += log->is_cut || used < length;
     log->is_cut = false;
     if (log->batched == BATCH_LINES)
@@ -334,8 +337,8 @@ void joblog_free(struct joblog *log)
 }
 
 /* Two files, one report: the log's own trouble comes first. */
-static bool report(bool log_written, bool times_written, const struct err *log_err, const struct err *times_err,
-                   struct err *err)
+static bool report(bool log_written, bool times_written, const struct err *log_err,
+                   const struct err *times_err, struct err *err)
 {
     if (err && !log_written)
         *err = *log_err;
@@ -344,16 +347,19 @@ static bool report(bool log_written, bool times_written, const struct err *log_e
     return log_written && times_written;
 }
 
-/* A byte order mark, or ASCII with zeros between: as PowerShell's > writes, and no program that tare starts should. */
+/* A byte order mark, or ASCII with zeros between: as PowerShell's > writes, and no program that
+ * tare starts should. */
 static bool is_utf16(const char *bytes, size_t count)
 {
-    bool is_marked = count >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
+    bool is_marked =
+        count >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
     bool has_zeros = count >= 4 && ((bytes[0] && !bytes[1] && bytes[2] && !bytes[3]) ||
                                     (!bytes[0] && bytes[1] && !bytes[2] && bytes[3]));
     return is_marked || has_zeros;
 }
 
-bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err)
+bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
+                 struct err *err)
 {
     struct err log_err = {0}, times_err = {0};
     if (count == 0)

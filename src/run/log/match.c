@@ -40,16 +40,18 @@ static bool is_mark(enum joblog_role role)
     return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
 }
 
-static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found, const struct line *lines,
-                           int64_t now_ns)
+static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found,
+                           const struct line *lines, int64_t now_ns)
 {
     const struct matcher_item *item = &matcher->items[found->item];
     const char *text = lines[found->line].start + found->match.start;
-    struct mark mark = {.is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
+    struct mark mark = {
+        .is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
     snprintf(mark.name, sizeof mark.name, "%s", item->name);
     /* Without a group nothing tells one such line from the next. */
     if (found->match.grouped)
-        utf8_copy_legible(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+        utf8_copy_legible(text, found->match.end - found->match.start, mark.label,
+                          sizeof mark.label);
     return mark;
 }
 
@@ -82,15 +84,18 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
 {
     struct matcher *matcher = pass->matcher;
     struct joblog_result *result = &pass->item->result;
-    if (result->role == JOBLOG_SIGN && matcher->holds && !matcher->holds(result->name, line->start, line->length))
+    if (result->role == JOBLOG_SIGN && matcher->holds &&
+        !matcher->holds(result->name, line->start, line->length))
         return;
     result->matches++;
     pass->last = line;
     pass->last_match = match;
     double number = 0;
     if (is_mark(result->role) && matcher->mark)
-        MEM_ADD(matcher->marks, matcher->mark_count) = (struct matcher_mark){
-            .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
+        MEM_ADD(matcher->marks, matcher->mark_count) =
+            (struct matcher_mark){.line = (size_t)(line - pass->lines),
+                                  .item = (size_t)(pass->item - matcher->items),
+                                  .match = match};
     if (result->role != JOBLOG_METRIC)
         return;
     const char *text = line->start + match.start;
@@ -122,18 +127,22 @@ static void try_line(struct pass *pass, struct line *line)
         account(pass, pass->tried_bytes);
 }
 
-static void keep_text(struct joblog_result *result, const struct line *line, struct pattern_match match)
+static void keep_text(struct joblog_result *result, const struct line *line,
+                      struct pattern_match match)
 {
     if (result->role == JOBLOG_METRIC || is_mark(result->role))
-        utf8_copy_legible(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
+        utf8_copy_legible(line->start + match.start, match.end - match.start, result->text,
+                          sizeof result->text);
     else {
         /* Behind a long progress bar, what matched is what a person wants to see. */
         size_t from = match.end < sizeof result->text ? 0 : match.start;
-        utf8_copy_legible(line->start + from, line->length - from, result->text, sizeof result->text);
+        utf8_copy_legible(line->start + from, line->length - from, result->text,
+                          sizeof result->text);
     }
 }
 
-static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count)
+static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines,
+                        size_t count)
 {
     const char *end = lines[count - 1].start + lines[count - 1].length;
     struct pass pass = {.matcher = matcher,
@@ -226,8 +235,8 @@ void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int
     tell_marks(matcher, lines, now_ns);
 }
 
-static bool make_item(struct matcher *matcher, const struct joblog_pattern *wanted, struct matcher_item *item,
-                      struct err *err)
+static bool make_item(struct matcher *matcher, const struct joblog_pattern *wanted,
+                      struct matcher_item *item, struct err *err)
 {
     if (wanted->role != JOBLOG_METRIC || !named_is(wanted->source)) {
         item->pattern = pattern_new(wanted->source, err);

@@ -2,8 +2,8 @@
 #ifndef TARE_RUN_LOG_MATCH_H
 #define TARE_RUN_LOG_MATCH_H
 
-#include "run/log/joblog.h"
 #include "base/pattern/pattern.h"
+#include "run/log/joblog.h"
 #include "run/log/named.h"
 #include "run/log/number_read.h"
 
@@ -25,8 +25,8 @@ struct matcher_item {
     char *name;
 };
 
-/* A line on which a mark's pattern matched, until the batch is through: its patterns are tried one after the other, and
- * marks are told in the order of the lines. */
+/* A line on which a mark's pattern matched, until the batch is through: its patterns are tried one
+ * after the other, and marks are told in the order of the lines. */
 struct matcher_mark {
     size_t line, item; /* places in the batch and in items */
     struct pattern_match match;

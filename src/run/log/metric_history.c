@@ -13,7 +13,8 @@ void metric_history_init(struct metric_history *history, size_t metrics)
 {
     size_t share = HISTORY_POINTS_ALL / (metrics ? metrics : 1);
     size_t limit = share < HISTORY_POINTS_MIN ? HISTORY_POINTS_MIN : share;
-    *history = (struct metric_history){.limit = limit < HISTORY_POINTS_MAX ? limit : HISTORY_POINTS_MAX};
+    *history =
+        (struct metric_history){.limit = limit < HISTORY_POINTS_MAX ? limit : HISTORY_POINTS_MAX};
 }
 
 void metric_history_fini(struct metric_history *history)
@@ -32,7 +33,8 @@ static uint64_t cell_of(const struct metric_history *history, size_t at)
     return (history->points[at].step - 1) / history->stride;
 }
 
-/* Which points of a cell, from first to before end, are kept: moved to the place to. Gives the place behind them. */
+/* Which points of a cell, from first to before end, are kept: moved to the place to. Gives the
+ * place behind them. */
 static size_t keep_cell(struct metric_history *history, size_t first, size_t end, size_t to)
 {
     struct metric_point *points = history->points;

@@ -20,10 +20,11 @@ struct candidate {
     bool is_seen, readable;
     double number;
     uint64_t batches, batches_gap; /* batch lines before it, and most between two of it */
-    uint64_t others, others_gap;   /* numbers of the metric's other names since, and most between two */
-    uint64_t line;                 /* of the log, from 1 */
-    uint64_t counter;              /* what its line counts */
-    bool is_disputed;              /* several ranks gave different ones */
+    /* numbers of the metric's other names since, and most between two */
+    uint64_t others, others_gap;
+    uint64_t line;    /* of the log, from 1 */
+    uint64_t counter; /* what its line counts */
+    bool is_disputed; /* several ranks gave different ones */
     char text[64];
 };
 
@@ -107,8 +108,8 @@ static uint64_t base_bit(size_t base)
     return UINT64_C(1) << base % 64;
 }
 
-/* "accuracy" is also that of "Test: accuracy 0.9", where no line says it without a split. A loss is not: lines of both,
- * of the training and of the test, say "loss". */
+/* "accuracy" is also that of "Test: accuracy 0.9", where no line says it without a split. A loss is
+ * not: lines of both, of the training and of the test, say "loss". */
 static void add_of_line(struct metric *metric)
 {
     const size_t named = metric->count;
@@ -136,10 +137,11 @@ bool named_add(struct named *named, const char *source, struct err *err)
         if (metric.count == NAMES_MAX)
             return err_set(err, "more than %d names after '%s'", NAMES_MAX, PATTERN_NAMED);
         if (!printed_name_parse(at, length, &choice->name))
-            return err_set(err, "'%.*s' after '%s' is not a name as val_loss", (int)(length < 64 ? length : 64), at,
-                           PATTERN_NAMED);
+            return err_set(err, "'%.*s' after '%s' is not a name as val_loss",
+                           (int)(length < 64 ? length : 64), at, PATTERN_NAMED);
         if (!find_or_add(named, &choice->name, &choice->base))
-            return err_set(err, "more than %d different names after '%s'", PRINTED_NAMES_MAX, PATTERN_NAMED);
+            return err_set(err, "more than %d different names after '%s'", PRINTED_NAMES_MAX,
+                           PATTERN_NAMED);
         metric.bases |= base_bit(choice->base);
         metric.count++;
         more = at[length] == ',';
@@ -156,7 +158,8 @@ static void note_bare(struct bare_numbers *bare, const struct printed_line *line
 {
     uint64_t number = line->rank;
     if (!bare->is_seen)
-        *bare = (struct bare_numbers){.is_seen = true, .least = number, .most = number, .last = number};
+        *bare =
+            (struct bare_numbers){.is_seen = true, .least = number, .most = number, .last = number};
     bare->is_besides_counter |= line->counter != 0;
     if (number < bare->last) {
         bare->fell |= number <= bare->least;
@@ -176,7 +179,8 @@ static bool are_ranks(const struct bare_numbers *bare)
 
 static bool are_counts(const struct bare_numbers *bare)
 {
-    return !bare->is_seen || bare->least == bare->most || bare->most - bare->least >= RANKS_LIKELY ||
+    return !bare->is_seen || bare->least == bare->most ||
+           bare->most - bare->least >= RANKS_LIKELY ||
            (!bare->fell && (bare->jumped || bare->least > 0));
 }
 
@@ -188,7 +192,8 @@ static enum printed_split group_of(enum printed_split split)
 }
 
 /* The same line again with another number: of another rank, for all that is known. */
-static bool is_disputed(const struct named *named, const struct candidate *one, const struct printed_value *value)
+static bool is_disputed(const struct named *named, const struct candidate *one,
+                        const struct printed_value *value)
 {
     const struct printed_line *line = &named->line;
     bool is_again = line->counter ? line->counter == one->counter : one->line + 1 == named->lines;
@@ -196,8 +201,9 @@ static bool is_disputed(const struct named *named, const struct candidate *one, 
            (one->is_disputed || one->readable != value->readable || one->number != value->number);
 }
 
-static void note_value(const struct named *named, struct candidates *all, const struct metric *metric, size_t name,
-                       enum line_kind kind, const struct printed_value *value)
+static void note_value(const struct named *named, struct candidates *all,
+                       const struct metric *metric, size_t name, enum line_kind kind,
+                       const struct printed_value *value)
 {
     struct candidate *one = &all->of[name][kind];
     enum printed_split group = group_of(metric->choices[name].name.split);
@@ -220,8 +226,10 @@ static void note_value(const struct named *named, struct candidates *all, const 
 }
 
 /* A number that is not finite, on a batch line after the summary. */
-static const struct candidate *find_diverged(const struct candidates *all, const struct metric *metric,
-                                             const struct candidate *summary, enum printed_split group)
+static const struct candidate *find_diverged(const struct candidates *all,
+                                             const struct metric *metric,
+                                             const struct candidate *summary,
+                                             enum printed_split group)
 {
     for (size_t i = 0; i < metric->count; i++) {
         const struct candidate *batch = &all->of[i][LINE_BATCH];
@@ -242,8 +250,10 @@ static const struct candidate *choose(const struct candidates *all, const struct
         const struct candidate *diverged = find_diverged(all, metric, one, group);
         if (diverged)
             return diverged;
-        /* One that has not come for longer than ever before is not the last epoch's: "initial loss: 2.3". */
-        if (all->batches[group] - one->batches <= one->batches_gap && one->others <= one->others_gap + 1)
+        /* One that has not come for longer than ever before is not the last epoch's: "initial
+         * loss: 2.3". */
+        if (all->batches[group] - one->batches <= one->batches_gap &&
+            one->others <= one->others_gap + 1)
             return one;
     }
     for (size_t i = 0; i < metric->count; i++)
@@ -268,7 +278,8 @@ static bool is_of_rank(struct candidates *all, uint64_t *least, uint64_t rank)
     return rank == *least;
 }
 
-static void take_value(struct named *named, struct metric *metric, size_t name, const struct printed_value *value)
+static void take_value(struct named *named, struct metric *metric, size_t name,
+                       const struct printed_value *value)
 {
     const struct printed_line *line = &named->line;
     enum line_kind kind = line->is_batch ? LINE_BATCH : LINE_SUMMARY;
@@ -294,8 +305,10 @@ bool named_take(struct named *named, const char *line, size_t length)
 {
     for (size_t i = 0; i < named->count; i++)
         named->metrics[i].is_updated = false;
-    printed_line_parse(&named->line, line, length, named->vocabulary, named->vocabulary_count, named->c_locale);
-    log_table_take(&named->table, &named->line, named->vocabulary, named->vocabulary_count, named->c_locale);
+    printed_line_parse(&named->line, line, length, named->vocabulary, named->vocabulary_count,
+                       named->c_locale);
+    log_table_take(&named->table, &named->line, named->vocabulary, named->vocabulary_count,
+                   named->c_locale);
     const struct printed_line *read = &named->line;
     named->lines++;
     if (read->value_count > 0 && read->rank_kind == RANK_BARE)
@@ -313,7 +326,8 @@ bool named_take(struct named *named, const char *line, size_t length)
 
 static bool is_same(const struct candidate *a, const struct candidate *b)
 {
-    return a && b && a->readable == b->readable && (a->number == b->number || (isnan(a->number) && isnan(b->number)));
+    return a && b && a->readable == b->readable &&
+           (a->number == b->number || (isnan(a->number) && isnan(b->number)));
 }
 
 bool named_get(struct named *named, size_t index, struct named_number *out)
@@ -322,7 +336,8 @@ bool named_get(struct named *named, size_t index, struct named_number *out)
     *out = (struct named_number){0};
     if (!metric->is_updated)
         return false;
-    const struct candidate *every = choose(&metric->every, metric), *first = choose(&metric->first, metric);
+    const struct candidate *every = choose(&metric->every, metric),
+                           *first = choose(&metric->first, metric);
     bool is_first = are_ranks(&named->bare);
     bool is_clear = is_first || are_counts(&named->bare) || is_same(every, first);
     const struct candidate *chosen = is_first ? first : every;

@@ -106,7 +106,8 @@ static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
 {
     char decimal, group;
     struct span mantissa = {text.at, 0};
-    while (mantissa.length < text.length && text.at[mantissa.length] != 'e' && text.at[mantissa.length] != 'E')
+    while (mantissa.length < text.length && text.at[mantissa.length] != 'e' &&
+           text.at[mantissa.length] != 'E')
         mantissa.length++;
     if (memchr(text.at, '\0', text.length) || !find_marks(mantissa, &decimal, &group))
         return false;
@@ -127,7 +128,8 @@ static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
 static bool read_decimal(struct span text, locale_t c_locale, double *out)
 {
     char copy[NUMBER_TEXT_MAX + 1], *end;
-    if (!plain_copy(text, copy) || *copy == '-' || *copy == '+' || strspn(copy, "0123456789.eE+-") != strlen(copy))
+    if (!plain_copy(text, copy) || *copy == '-' || *copy == '+' ||
+        strspn(copy, "0123456789.eE+-") != strlen(copy))
         return false;
     *out = strtod_l(copy, &end, c_locale);
     return end != copy && *end == '\0';
@@ -161,7 +163,8 @@ static bool find_argument(struct span text, size_t *length, struct span *out)
         char c = text.at[end];
         depth += c == '(';
         depth -= c == ')';
-        if (!stop && (c == ')' || (c == ',' && end + 1 < text.length && is_blank(text.at[end + 1]))))
+        if (!stop &&
+            (c == ')' || (c == ',' && end + 1 < text.length && is_blank(text.at[end + 1]))))
             stop = end;
         if (depth == 0)
             break;
@@ -188,7 +191,10 @@ size_t number_scalar_length(const char *text, size_t length)
     size_t sign = argument.length > 1 && (*argument.at == '-' || *argument.at == '+');
     struct span digits = {argument.at + sign, argument.length - sign};
     double number;
-    return (digits.length && (is_digit(*digits.at) || *digits.at == '.')) || read_word(digits, &number) ? used : 0;
+    return (digits.length && (is_digit(*digits.at) || *digits.at == '.')) ||
+                   read_word(digits, &number)
+               ? used
+               : 0;
 }
 
 bool number_read(const char *text, size_t length, locale_t c_locale, double *out)

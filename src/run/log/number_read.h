@@ -16,7 +16,8 @@
  * Blanks around it are skipped. c_locale: a locale with a decimal point. */
 bool number_read(const char *text, size_t length, locale_t c_locale, double *out);
 
-/* Bytes of the scalar "name(number, ...)" at text, with its closing parenthesis; 0: none is there. */
+/* Bytes of the scalar "name(number, ...)" at text, with its closing parenthesis; 0: none is
+ * there. */
 size_t number_scalar_length(const char *text, size_t length);
 
 #endif

@@ -24,7 +24,8 @@ static size_t skip_quotes_before(const struct printed_line *line, size_t end)
 }
 
 /* The token after the name of the value at i; 0: no name can precede it. */
-static size_t name_end(const struct printed_line *line, size_t i, enum printed_split *split, bool *is_marked)
+static size_t name_end(const struct printed_line *line, size_t i, enum printed_split *split,
+                       bool *is_marked)
 {
     char word[PRINTED_WORD_MAX] = "";
     size_t end = skip_quotes_before(line, i);
@@ -33,13 +34,17 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
         printed_fold(line, end - 1, end, word, sizeof word);
     bool is_tight = i > 0 && line->tokens[i].blanks == 0;
     size_t dot = i + 1 + (printed_mark(line, i + 1) == '.'); /* NumPy's "14." */
-    bool has_sign = end > 1 && printed_mark(line, end - 2) && strchr("=:", printed_mark(line, end - 2));
-    if (mark == '[' && has_sign && printed_mark(line, dot) == ']') /* an array of one number, "return=[14.]" */
+    bool has_sign =
+        end > 1 && printed_mark(line, end - 2) && strchr("=:", printed_mark(line, end - 2));
+    /* an array of one number, "return=[14.]" */
+    if (mark == '[' && has_sign && printed_mark(line, dot) == ']')
         mark = printed_mark(line, --end - 1);
-    static const char *const others[] = {"on", "over", "for", "with", "from", "after", NULL}; /* "accuracy on 10000" */
+    /* "accuracy on 10000" */
+    static const char *const others[] = {"on", "over", "for", "with", "from", "after", NULL};
     if (printed_is_in(word, others))
         return 0;
-    bool is_arrow = mark == '>' && end > 1 && strchr("-=", printed_mark(line, end - 2)) && printed_mark(line, end - 2);
+    bool is_arrow = mark == '>' && end > 1 && strchr("-=", printed_mark(line, end - 2)) &&
+                    printed_mark(line, end - 2);
     bool is_verb = strcmp(word, "is") == 0 || strcmp(word, "was") == 0 || strcmp(word, "of") == 0;
     if (is_arrow || (mark == '=' && printed_mark(line, end - 2) == ':'))
         end -= 2;
@@ -71,8 +76,9 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
 static bool is_possessive(const struct printed_line *line, size_t i)
 {
     const struct printed_token *token = &line->tokens[i];
-    return i > 1 && i < line->token_count && token->kind == TOKEN_WORD && token->length == 1 && token->blanks == 0 &&
-           line->text[token->at] == 's' && printed_mark(line, i - 1) == '\'' && line->tokens[i - 1].blanks == 0 &&
+    return i > 1 && i < line->token_count && token->kind == TOKEN_WORD && token->length == 1 &&
+           token->blanks == 0 && line->text[token->at] == 's' &&
+           printed_mark(line, i - 1) == '\'' && line->tokens[i - 1].blanks == 0 &&
            line->tokens[i - 2].kind == TOKEN_WORD;
 }
 
@@ -87,8 +93,10 @@ static size_t phrase_begin(const struct printed_line *line, size_t end)
             continue;
         }
         bool is_counted = token->kind == TOKEN_NUMBER && begin < end && begin > 1 &&
-                          line->tokens[begin - 2].kind == TOKEN_WORD && line->tokens[begin].kind == TOKEN_WORD;
-        if ((token->kind != TOKEN_WORD && !is_counted) || (begin < end && line->tokens[begin].blanks > 1))
+                          line->tokens[begin - 2].kind == TOKEN_WORD &&
+                          line->tokens[begin].kind == TOKEN_WORD;
+        if ((token->kind != TOKEN_WORD && !is_counted) ||
+            (begin < end && line->tokens[begin].blanks > 1))
             break;
         begin--;
     }
@@ -96,8 +104,8 @@ static size_t phrase_begin(const struct printed_line *line, size_t end)
 }
 
 /* The text of the value that begins at token i, and the token after it. False: none does. */
-static bool find_value(const struct printed_line *line, size_t i, locale_t c_locale, struct printed_value *out,
-                       size_t *next)
+static bool find_value(const struct printed_line *line, size_t i, locale_t c_locale,
+                       struct printed_value *out, size_t *next)
 {
     const struct printed_token *token = &line->tokens[i];
     out->text = line->text + token->at;
@@ -114,7 +122,8 @@ static bool find_value(const struct printed_line *line, size_t i, locale_t c_loc
     }
     if (printed_mark(line, i) == '<') { /* <tf.Tensor: shape=(), dtype=float32, numpy=0.43> */
         const char *close = memchr(out->text, '>', left < TENSOR_MAX ? left : TENSOR_MAX);
-        const char *number = close ? memmem(out->text, (size_t)(close - out->text), "numpy=", 6) : NULL;
+        const char *number =
+            close ? memmem(out->text, (size_t)(close - out->text), "numpy=", 6) : NULL;
         if (number) {
             end = (size_t)(close - out->text) + 1;
             out->text = number + 6;
@@ -130,7 +139,8 @@ static bool find_value(const struct printed_line *line, size_t i, locale_t c_loc
 static bool is_maybe_grouped(const struct printed_line *line, size_t next)
 {
     const struct printed_token *token = &line->tokens[next - 1], *after = &line->tokens[next];
-    if (next >= line->token_count || token->kind != TOKEN_NUMBER || after->kind != TOKEN_NUMBER || after->blanks != 1)
+    if (next >= line->token_count || token->kind != TOKEN_NUMBER || after->kind != TOKEN_NUMBER ||
+        after->blanks != 1)
         return false;
     size_t digits = strspn(line->text + token->at, "+-0123456789");
     size_t group = strspn(line->text + after->at, "0123456789");
@@ -148,7 +158,8 @@ static bool is_factor(const struct printed_line *line, size_t next)
     return printed_mark(line, next) == '*' || printed_is_in(word, times);
 }
 
-/* "0.5 (0.6)" of a batch: its own number and the average so far; scripts differ in which comes first. */
+/* "0.5 (0.6)" of a batch: its own number and the average so far; scripts differ in which comes
+ * first. */
 static bool has_average(const struct printed_line *line, size_t next)
 {
     return line->is_batch && printed_mark(line, next) == '(' && next + 2 < line->token_count &&
@@ -164,7 +175,8 @@ static bool is_in_file_name(const struct printed_line *line, const struct printe
 
 /* "Map:  50%|" is a progress bar. Names of counts and of settings, "Map: 1000 examples" and
  * "precision: 16", are metrics only with decimals or as a percentage. */
-static bool is_count(const struct printed_line *line, size_t next, const struct printed_value *value, const char *base)
+static bool is_count(const struct printed_line *line, size_t next,
+                     const struct printed_value *value, const char *base)
 {
     static const char *const names[] = {"map", "precision", NULL};
     bool is_percent = printed_mark(line, next) == '%';
@@ -174,20 +186,24 @@ static bool is_count(const struct printed_line *line, size_t next, const struct 
     return is_whole && !is_percent && printed_is_in(base, names);
 }
 
-/* Caffe's "loss = 0.5 (* 1 = 0.5 loss)": one term of the training's loss, whose sum has a line of its own. */
+/* Caffe's "loss = 0.5 (* 1 = 0.5 loss)": one term of the training's loss, whose sum has a line of
+ * its own. */
 static bool is_weighted_term(const struct printed_line *line, size_t next)
 {
-    return printed_mark(line, next) == '(' && printed_mark(line, next + 1) == '*' && next + 2 < line->token_count &&
-           line->tokens[next + 2].kind == TOKEN_NUMBER && printed_mark(line, next + 3) == '=';
+    return printed_mark(line, next) == '(' && printed_mark(line, next + 1) == '*' &&
+           next + 2 < line->token_count && line->tokens[next + 2].kind == TOKEN_NUMBER &&
+           printed_mark(line, next + 3) == '=';
 }
 
-static void read_value(const struct printed_line *line, size_t next, const struct printed_name *vocabulary,
-                       locale_t c_locale, struct printed_value *value)
+static void read_value(const struct printed_line *line, size_t next,
+                       const struct printed_name *vocabulary, locale_t c_locale,
+                       struct printed_value *value)
 {
     bool is_share = strcmp(vocabulary[value->base].base, "accuracy") == 0;
     char fraction[40];
     if (memchr(value->text, '/', value->length)) {
-        value->readable = is_share && printed_fraction_read(value->text, value->length, &value->number);
+        value->readable =
+            is_share && printed_fraction_read(value->text, value->length, &value->number);
         return;
     }
     if (is_share && printed_mark(line, next) == '/' && next + 1 < line->token_count &&
@@ -195,20 +211,22 @@ static void read_value(const struct printed_line *line, size_t next, const struc
         const struct printed_token *below = &line->tokens[next + 1];
         int length = value->length > 15 || below->length > 15
                          ? 0
-                         : snprintf(fraction, sizeof fraction, "%.*s/%.*s", (int)value->length, value->text,
-                                    (int)below->length, line->text + below->at);
+                         : snprintf(fraction, sizeof fraction, "%.*s/%.*s", (int)value->length,
+                                    value->text, (int)below->length, line->text + below->at);
         value->readable = strspn(fraction, "0123456789/") == (size_t)length && length > 0 &&
                           printed_fraction_read(fraction, (size_t)length, &value->number);
         return;
     }
     bool is_cut = line->is_cut && value->text + value->length == line->text + line->length;
-    value->readable = !is_cut && !is_maybe_grouped(line, next) && !is_factor(line, next) && !has_average(line, next) &&
+    value->readable = !is_cut && !is_maybe_grouped(line, next) && !is_factor(line, next) &&
+                      !has_average(line, next) &&
                       number_read(value->text, value->length, c_locale, &value->number);
 }
 
 /* ---- The line. */
 
-/* Which split the words of a line are about, until a bracket closes: "Val: loss 0.3", {"val": {"loss": 0.3}}. */
+/* Which split the words of a line are about, until a bracket closes: "Val: loss 0.3", {"val":
+ * {"loss": 0.3}}. */
 struct scope {
     enum printed_split split;
     bool is_other; /* the best one, not the last */
@@ -223,8 +241,9 @@ static void take_word(struct scopes *scopes, const struct printed_line *line, si
 {
     char word[PRINTED_WORD_MAX];
     const struct printed_token *token = &line->tokens[i];
-    bool is_alone = !token->is_joined && !(i + 1 < line->token_count && line->tokens[i + 1].is_joined) &&
-                    (token->at == 0 || token->blanks > 0 || !strchr(":.", line->text[token->at - 1]));
+    bool is_alone =
+        !token->is_joined && !(i + 1 < line->token_count && line->tokens[i + 1].is_joined) &&
+        (token->at == 0 || token->blanks > 0 || !strchr(":.", line->text[token->at - 1]));
     printed_fold(line, i, i + 1, word, sizeof word);
     enum printed_split split = is_alone ? printed_split_find(word) : SPLIT_NONE;
     bool is_other = is_alone && printed_is_other_value(word);
@@ -240,10 +259,12 @@ static void take_word(struct scopes *scopes, const struct printed_line *line, si
 static void take_mark(struct scopes *scopes, const struct printed_line *line, size_t i)
 {
     char mark = printed_mark(line, i);
-    bool is_named = scopes->word > 0 && scopes->word <= i && i - scopes->word < NAMED_BRACKET_MAX && mark != '[',
+    bool is_named = scopes->word > 0 && scopes->word <= i && i - scopes->word < NAMED_BRACKET_MAX &&
+                    mark != '[',
          has_sign = mark == '{';
     for (size_t k = scopes->word; k < i && is_named; k++) {
-        is_named = is_quote(printed_mark(line, k)) || printed_mark(line, k) == ':' || printed_mark(line, k) == '=';
+        is_named = is_quote(printed_mark(line, k)) || printed_mark(line, k) == ':' ||
+                   printed_mark(line, k) == '=';
         has_sign |= !is_quote(printed_mark(line, k));
     }
     if (mark == '(' || mark == '{' || mark == '[') {
@@ -253,8 +274,8 @@ static void take_mark(struct scopes *scopes, const struct printed_line *line, si
     } else if ((mark == ')' || mark == '}' || mark == ']') && scopes->depth > 0) {
         scopes->depth--;
         /* "Epoch(val) [1][79/79]": a word alone in brackets is about what follows. */
-        bool is_word_alone =
-            scopes->word == i && i > 1 && strchr("([", printed_mark(line, i - 2)) && printed_mark(line, i - 2);
+        bool is_word_alone = scopes->word == i && i > 1 &&
+                             strchr("([", printed_mark(line, i - 2)) && printed_mark(line, i - 2);
         if (scopes->depth < BRACKETS_MAX && !is_word_alone)
             scopes->now = scopes->outer[scopes->depth];
     } else if (mark == '|' || mark == ';') {
@@ -269,7 +290,8 @@ static void add_value(struct printed_line *line, const struct printed_value *val
         if (other->split != value->split || other->base != value->base)
             continue;
         /* The same name twice: it must be the same number. */
-        bool is_same = other->number == value->number || (isnan(other->number) && isnan(value->number));
+        bool is_same =
+            other->number == value->number || (isnan(other->number) && isnan(value->number));
         other->readable &= value->readable && is_same;
         return;
     }
@@ -277,8 +299,8 @@ static void add_value(struct printed_line *line, const struct printed_value *val
         line->values[line->value_count++] = *value;
 }
 
-static void find_values(struct printed_line *line, const struct printed_name *vocabulary, size_t count,
-                        locale_t c_locale)
+static void find_values(struct printed_line *line, const struct printed_name *vocabulary,
+                        size_t count, locale_t c_locale)
 {
     struct scopes scopes = {.now.split = line->section};
     for (size_t i = 0, next; i < line->token_count; i = next) {
@@ -290,8 +312,8 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
             size_t end = name_end(line, i, &split, &is_marked);
             bool is_change = printed_mark(line, next) == '-' && printed_mark(line, next + 1) == '>';
             if (end && !is_change && !scopes.now.is_other && !is_in_file_name(line, &value) &&
-                printed_name_read(line, phrase_begin(line, end), end, is_marked, vocabulary, count, &split,
-                                  &value.base)) {
+                printed_name_read(line, phrase_begin(line, end), end, is_marked, vocabulary, count,
+                                  &split, &value.base)) {
                 value.split = split ? split : scopes.now.split;
                 value.is_of_line = !split && value.split;
                 bool is_term = value.split <= SPLIT_TRAIN && is_weighted_term(line, next);
@@ -312,11 +334,13 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
 static enum printed_split find_section(const struct printed_line *line)
 {
     static const char *const begins[] = {"begin", "begins", "start", "starting", "started", NULL};
-    static const char *const words[] = {"error", "result",  "results", "metric", "metrics", "set",
-                                        "phase", "summary", "scores",  "stats",  "final",   "performance",
-                                        "on",    "the",     "epoch",   "end",    NULL};
+    static const char *const words[] = {"error", "result",      "results", "metric", "metrics",
+                                        "set",   "phase",       "summary", "scores", "stats",
+                                        "final", "performance", "on",      "the",    "epoch",
+                                        "end",   NULL};
     enum printed_split split = SPLIT_NONE;
-    char first = printed_mark(line, 0), last = line->token_count ? printed_mark(line, line->token_count - 1) : '\0';
+    char first = printed_mark(line, 0),
+         last = line->token_count ? printed_mark(line, line->token_count - 1) : '\0';
     bool is_header = last == ':' || (first && first == last && strchr("=*-#", first));
     for (size_t i = 0; i < line->token_count; i++) {
         char word[PRINTED_WORD_MAX];
@@ -325,7 +349,8 @@ static enum printed_split find_section(const struct printed_line *line)
         printed_fold(line, i, i + 1, word, sizeof word);
         enum printed_split found = printed_split_find(word);
         bool is_begin = printed_is_in(word, begins);
-        if (line->tokens[i].kind != TOKEN_WORD || (!found && !is_begin && !printed_is_in(word, words)))
+        if (line->tokens[i].kind != TOKEN_WORD ||
+            (!found && !is_begin && !printed_is_in(word, words)))
             return SPLIT_NONE;
         is_header |= is_begin;
         split = found ? found : split;

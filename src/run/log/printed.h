@@ -1,5 +1,5 @@
-/* printed: the numbers that a line of a log gives under a name ("val_loss: 0.3", "Test Acc@1 76.1").
- * Untrusted text; constant memory. */
+/* printed: the numbers that a line of a log gives under a name ("val_loss: 0.3", "Test
+ * Acc@1 76.1"). Untrusted text; constant memory. */
 #ifndef TARE_RUN_LOG_PRINTED_H
 #define TARE_RUN_LOG_PRINTED_H
 
@@ -22,7 +22,8 @@ enum printed_split { SPLIT_NONE, SPLIT_TRAIN, SPLIT_VALIDATION, SPLIT_TEST, SPLI
 /* "val_loss": of the validation, "loss". */
 struct printed_name {
     enum printed_split split;
-    char base[PRINTED_BASE_MAX]; /* lower case, without separators, "accuracy" for all its synonyms */
+    /* lower case, without separators, "accuracy" for all its synonyms */
+    char base[PRINTED_BASE_MAX];
 };
 
 /* False: no name, or one that is too long. */
@@ -54,7 +55,8 @@ struct printed_line {
     bool is_cut;                /* the line goes on */
     bool is_batch;              /* a progress bar, or a line about one batch or step */
     enum printed_split section; /* said by a line before, "Test Error:"; kept from line to line */
-    uint64_t counter;           /* of "epoch 3", "step 7", "[12/32]": equal where these are; 0: none */
+    /* of "epoch 3", "step 7", "[12/32]": equal where these are; 0: none */
+    uint64_t counter;
     enum printed_rank rank_kind;
     uint64_t rank; /* "[rank1]: ": of several processes */
     struct printed_value values[PRINTED_VALUES_MAX];
@@ -67,8 +69,10 @@ struct printed_line {
 void printed_line_parse(struct printed_line *out, const char *line, size_t length,
                         const struct printed_name *vocabulary, size_t count, locale_t c_locale);
 
-/* Reads the name of a column, which is all of the text from begin to before end. False: it is not in the vocabulary. */
+/* Reads the name of a column, which is all of the text from begin to before end. False: it is not
+ * in the vocabulary. */
 bool printed_column_parse(const struct printed_line *line, size_t begin, size_t end,
-                          const struct printed_name *vocabulary, size_t count, struct printed_value *out);
+                          const struct printed_name *vocabulary, size_t count,
+                          struct printed_value *out);
 
 #endif

@@ -25,7 +25,8 @@ bool printed_fraction_read(const char *text, size_t length, double *out)
 
 static void find_batch(struct printed_line *line)
 {
-    static const char *const batch[] = {"batch", "iter", "iteration", "it", "step", "steps", "eta", "minibatch", NULL};
+    static const char *const batch[] = {"batch", "iter", "iteration", "it", "step",
+                                        "steps", "eta",  "minibatch", NULL};
     static const char *const epochs[] = {"epoch", "epochs", "ep", NULL};
     struct bar bar;
     line->is_batch = bar_parse(line->text, line->length, &bar);
@@ -34,11 +35,12 @@ static void find_batch(struct printed_line *line)
         char word[PRINTED_WORD_MAX] = "";
         if (token->kind == TOKEN_WORD && !token->is_joined) {
             printed_fold(line, i, i + 1, word, sizeof word);
-            line->is_batch =
-                printed_is_in(word, batch) && !(i + 1 < line->token_count && line->tokens[i + 1].is_joined);
+            line->is_batch = printed_is_in(word, batch) &&
+                             !(i + 1 < line->token_count && line->tokens[i + 1].is_joined);
         } else if (token->kind == TOKEN_FRACTION) {
             /* "Epoch 3/10", "Epoch [3/10]" and a bar that is full are about an epoch. */
-            bool is_bracketed = printed_mark(line, i - 1) == '[' || printed_mark(line, i - 1) == '(';
+            bool is_bracketed =
+                printed_mark(line, i - 1) == '[' || printed_mark(line, i - 1) == '(';
             size_t before = i - is_bracketed;
             double share;
             while (before > 0 && printed_mark(line, before - 1) == ':')
@@ -46,21 +48,23 @@ static void find_batch(struct printed_line *line)
             if (before > 0 && line->tokens[before - 1].kind == TOKEN_WORD)
                 printed_fold(line, before - 1, before, word, sizeof word);
             if (printed_fraction_read(line->text + token->at, token->length, &share))
-                line->is_batch = is_bracketed ? before > 0 && !printed_is_in(word, epochs) : i == 0 && share < 1;
+                line->is_batch =
+                    is_bracketed ? before > 0 && !printed_is_in(word, epochs) : i == 0 && share < 1;
         }
     }
 }
 
-/* The number of the rank whose word is at token i: "rank1", "rank 1", "local_rank=1". end: the token after it.
- * sign: what is between word and number. */
-static bool read_rank(const struct printed_line *line, size_t i, size_t *end, char *sign, uint64_t *rank)
+/* The number of the rank whose word is at token i: "rank1", "rank 1", "local_rank=1". end: the
+ * token after it. sign: what is between word and number. */
+static bool read_rank(const struct printed_line *line, size_t i, size_t *end, char *sign,
+                      uint64_t *rank)
 {
     static const char *const words[] = {"rank",   "localrank", "globalrank", "default", "gpu",
                                         "worker", "process",   "proc",       NULL};
     char word[PRINTED_WORD_MAX];
     *sign = '\0';
-    for (*end = i + 1;
-         *end < line->token_count && line->tokens[*end].kind == TOKEN_WORD && line->tokens[*end].is_joined;)
+    for (*end = i + 1; *end < line->token_count && line->tokens[*end].kind == TOKEN_WORD &&
+                       line->tokens[*end].is_joined;)
         ++*end;
     printed_fold(line, i, *end, word, sizeof word);
     size_t letters = strcspn(word, "0123456789"), digits = strspn(word + letters, "0123456789");
@@ -74,7 +78,8 @@ static bool read_rank(const struct printed_line *line, size_t i, size_t *end, ch
         digits = strspn(number, "0123456789");
         if (digits != line->tokens[(*end)++].length)
             return false;
-    } else if (number[digits] || memchr(line->text + line->tokens[i].at, '@', line->tokens[i].length)) {
+    } else if (number[digits] ||
+               memchr(line->text + line->tokens[i].at, '@', line->tokens[i].length)) {
         return false;
     }
     *rank = strtoul(number, NULL, 10);
@@ -82,13 +87,15 @@ static bool read_rank(const struct printed_line *line, size_t i, size_t *end, ch
     return digits <= RANK_DIGITS && printed_is_in(word, words);
 }
 
-/* "[rank1]", "(rank 1)", "rank 1: loss", "rank=1" and {"rank": 1}, but not "rank1: 0.9", which is a metric. */
+/* "[rank1]", "(rank 1)", "rank 1: loss", "rank=1" and {"rank": 1}, but not "rank1: 0.9", which is a
+ * metric. */
 static bool find_named_rank(const struct printed_line *line, uint64_t *rank)
 {
     for (size_t i = 0; i < line->token_count && i < RANK_TOKENS; i++) {
         size_t end;
         char sign, before = printed_mark(line, i - 1);
-        if (line->tokens[i].kind != TOKEN_WORD || line->tokens[i].is_joined || !read_rank(line, i, &end, &sign, rank))
+        if (line->tokens[i].kind != TOKEN_WORD || line->tokens[i].is_joined ||
+            !read_rank(line, i, &end, &sign, rank))
             continue;
         char after = printed_mark(line, end);
         bool is_bracketed = (before == '[' || before == '(') && (after == ']' || after == ')');
@@ -101,7 +108,8 @@ static bool find_named_rank(const struct printed_line *line, uint64_t *rank)
     return false;
 }
 
-/* Open MPI and Horovod: "[1,3]<stdout>:", "[3]<stdout>:". Bare: "1: " and "[1] ", which may count epochs. */
+/* Open MPI and Horovod: "[1,3]<stdout>:", "[3]<stdout>:". Bare: "1: " and "[1] ", which may count
+ * epochs. */
 static void find_rank(struct printed_line *line)
 {
     const char *text = line->text + strspn(line->text, " ");
@@ -116,7 +124,8 @@ static void find_rank(struct printed_line *line)
         line->rank_kind = RANK_NAMED;
     } else if (is_digit(text[*text == '[']) &&
                ((sscanf(text, "%5lu:%n", &rank, &used) == 1 && used && text[used] == ' ') ||
-                (sscanf(text, "[%5lu]%n", &rank, &used) == 1 && used && strchr(" :", text[used]) && text[used]))) {
+                (sscanf(text, "[%5lu]%n", &rank, &used) == 1 && used && strchr(" :", text[used]) &&
+                 text[used]))) {
         line->rank_kind = RANK_BARE;
         line->rank = rank;
     }
@@ -132,7 +141,8 @@ static uint64_t hash_token(uint64_t hash, const struct printed_line *line, size_
 
 static void find_counter(struct printed_line *line)
 {
-    static const char *const words[] = {"epoch", "step", "iter", "iteration", "round", "batch", NULL};
+    static const char *const words[] = {"epoch", "step",  "iter", "iteration",
+                                        "round", "batch", NULL};
     const uint64_t none = 0xcbf29ce484222325;
     uint64_t hash = none;
     for (size_t i = 0; i < line->token_count; i++) {
@@ -143,7 +153,8 @@ static void find_counter(struct printed_line *line)
             next++;
         if (line->tokens[i].kind == TOKEN_FRACTION)
             hash = hash_token(hash, line, i);
-        else if (printed_is_in(word, words) && next < line->token_count && line->tokens[next].kind == TOKEN_NUMBER)
+        else if (printed_is_in(word, words) && next < line->token_count &&
+                 line->tokens[next].kind == TOKEN_NUMBER)
             hash = hash_token(hash_token(hash, line, i), line, next);
     }
     line->counter = hash == none ? 0 : hash;

@@ -36,11 +36,11 @@ bool printed_is_in(const char *word, const char *const *words)
 
 enum printed_split printed_split_find(const char *folded)
 {
-    static const char *const words[SPLITS][12] = {[SPLIT_TRAIN] = {"train", "training", "trn", NULL},
-                                                  [SPLIT_VALIDATION] = {"val", "valid", "validation", "validate",
-                                                                        "validating", "eval", "evaluation", "evaluate",
-                                                                        "evaluating", "dev", NULL},
-                                                  [SPLIT_TEST] = {"test", "testing", "tst", NULL}};
+    static const char *const words[SPLITS][12] = {
+        [SPLIT_TRAIN] = {"train", "training", "trn", NULL},
+        [SPLIT_VALIDATION] = {"val", "valid", "validation", "validate", "validating", "eval",
+                              "evaluation", "evaluate", "evaluating", "dev", NULL},
+        [SPLIT_TEST] = {"test", "testing", "tst", NULL}};
     for (enum printed_split split = SPLIT_TRAIN; split < SPLITS; split++)
         if (printed_is_in(folded, words[split]))
             return split;
@@ -125,16 +125,18 @@ static const char *const leading[] = {"epoch",   "avg",    "average", "mean",   
                                       "metrics", "metric", "logs",    "top1",   NULL};
 /* Words of a sentence before a name. */
 static const char *const sentence[] = {
-    "with",  "has",      "got",      "and",       "the",     "of",      "is",     "at",    "in",   "on",   "for",
-    "a",     "an",       "info",     "debug",     "warning", "root",    "main",   "done",  "step", "iter", "iteration",
-    "batch", "finished", "complete", "completed", "result",  "results", "report", "after", "then", NULL};
+    "with",     "has",       "got",    "and",     "the",    "of",        "is",    "at",
+    "in",       "on",        "for",    "a",       "an",     "info",      "debug", "warning",
+    "root",     "main",      "done",   "step",    "iter",   "iteration", "batch", "finished",
+    "complete", "completed", "result", "results", "report", "after",     "then",  NULL};
 /* "accuracy of the network on the 10000 test images". */
 static const char *const objects[] = {"network", "model", "net", "images", "samples", "examples",
                                       "dataset", "data",  "set", "the",    "our",     NULL};
 static const char *const prepositions[] = {"of", "on", "for", "over", NULL};
 /* A number after one of these is another than the one that the last epoch gave. */
-static const char *const other_values[] = {"best",   "lowest", "highest", "previous", "prev",    "initial", "baseline",
-                                           "target", "min",    "max",     "minimum",  "maximum", "ema",     NULL};
+static const char *const other_values[] = {"best",    "lowest",   "highest", "previous", "prev",
+                                           "initial", "baseline", "target",  "min",      "max",
+                                           "minimum", "maximum",  "ema",     NULL};
 
 void printed_fold(const struct printed_line *line, size_t first, size_t end, char *out, size_t size)
 {
@@ -160,7 +162,8 @@ static const char *plain_base(const char *word)
     return word;
 }
 
-static bool find_base(const char *word, const struct printed_name *vocabulary, size_t count, size_t *out)
+static bool find_base(const char *word, const struct printed_name *vocabulary, size_t count,
+                      size_t *out)
 {
     const char *base = plain_base(word);
     for (size_t i = 0; i < count && *word; i++) {
@@ -174,12 +177,14 @@ static bool find_base(const char *word, const struct printed_name *vocabulary, s
 
 /* The base ends before the token end: its longest form. first: where it begins. */
 static bool find_base_before(const struct printed_line *line, size_t begin, size_t end,
-                             const struct printed_name *vocabulary, size_t count, size_t *first, size_t *base)
+                             const struct printed_name *vocabulary, size_t count, size_t *first,
+                             size_t *base)
 {
     for (size_t words = BASE_WORDS_MAX; words > 0; words--) {
         char folded[PRINTED_BASE_MAX];
         /* "l o s s" of UTF-16 is not a name. */
-        bool is_spelled = words == BASE_WORDS_MAX && end - begin >= words && line->tokens[end - words].length == 1;
+        bool is_spelled = words == BASE_WORDS_MAX && end - begin >= words &&
+                          line->tokens[end - words].length == 1;
         if (end - begin < words || is_spelled)
             continue;
         printed_fold(line, end - words, end, folded, sizeof folded);
@@ -205,7 +210,8 @@ static bool find_base_in_word(const char *word, const struct printed_name *vocab
     static const char *const splits[] = {"train", "val", "valid", "eval", "test", NULL};
     for (size_t i = 0; splits[i]; i++) {
         size_t length = strlen(splits[i]);
-        if (strncmp(word, splits[i], length) != 0 || !find_base(word + length, vocabulary, count, base))
+        if (strncmp(word, splits[i], length) != 0 ||
+            !find_base(word + length, vocabulary, count, base))
             continue;
         if (!*split)
             *split = printed_split_find(splits[i]);
@@ -223,7 +229,8 @@ static bool is_suffix(const struct printed_line *line, size_t i, const char *wor
 
 /* The words from begin to before end, as the name of a number. */
 bool printed_name_read(const struct printed_line *line, size_t begin, size_t end, bool is_marked,
-                       const struct printed_name *vocabulary, size_t count, enum printed_split *split, size_t *base)
+                       const struct printed_name *vocabulary, size_t count,
+                       enum printed_split *split, size_t *base)
 {
     char word[PRINTED_WORD_MAX] = "";
     size_t first = end;
@@ -231,7 +238,8 @@ bool printed_name_read(const struct printed_line *line, size_t begin, size_t end
     for (;;) {
         if (end == begin)
             return false;
-        if (!needs_preposition && find_base_before(line, begin, end, vocabulary, count, &first, base))
+        if (!needs_preposition &&
+            find_base_before(line, begin, end, vocabulary, count, &first, base))
             break;
         const struct printed_token *token = &line->tokens[--end];
         printed_fold(line, end, end + 1, word, sizeof word);
@@ -252,8 +260,8 @@ bool printed_name_read(const struct printed_line *line, size_t begin, size_t end
         printed_fold(line, first, first + 1, word, sizeof word);
         if (line->tokens[first].kind == TOKEN_NUMBER)
             return true;
-        if (set_split(word, split) || printed_is_in(word, leading) || is_suffix(line, first, word) ||
-            printed_mark(line, first) == '\'')
+        if (set_split(word, split) || printed_is_in(word, leading) ||
+            is_suffix(line, first, word) || printed_mark(line, first) == '\'')
             continue;
         return !is_joined && printed_is_in(word, sentence);
     }
@@ -304,7 +312,8 @@ bool printed_name_parse(const char *text, size_t length, struct printed_name *ou
 }
 
 bool printed_column_parse(const struct printed_line *line, size_t begin, size_t end,
-                          const struct printed_name *vocabulary, size_t count, struct printed_value *out)
+                          const struct printed_name *vocabulary, size_t count,
+                          struct printed_value *out)
 {
     size_t first = 0;
     *out = (struct printed_value){0};

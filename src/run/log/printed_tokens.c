@@ -42,7 +42,8 @@ static size_t find_sign(const char *at, size_t left, char plain[3])
             return length;
         }
     }
-    /* Bars, bullets, arrows and emoji are not letters: U+0080 to U+00BF, U+2000 to U+2FFF, from U+10000. */
+    /* Bars, bullets, arrows and emoji are not letters: U+0080 to U+00BF, U+2000 to U+2FFF, from
+     * U+10000. */
     unsigned char lead = (unsigned char)*at;
     size_t length = lead == 0xC2 ? 2 : lead == 0xE2 ? 3 : lead >= 0xF0 ? 4 : 0;
     strcpy(plain, "~");
@@ -55,7 +56,8 @@ static void copy_text(struct printed_line *out, const char *line, size_t length)
     size_t used = 0, at = 0;
     while (at < length && used + 2 < PRINTED_LINE_MAX) {
         char plain[3] = "";
-        size_t sign = (unsigned char)line[at] >= 0x80 ? find_sign(line + at, length - at, plain) : 0;
+        size_t sign =
+            (unsigned char)line[at] >= 0x80 ? find_sign(line + at, length - at, plain) : 0;
         if (line[at] == '\033') {
             if (++at < length && line[at] == '[')
                 for (at++; at < length && (line[at] < 0x40 || line[at] > 0x7E); at++)
@@ -82,7 +84,8 @@ static void copy_text(struct printed_line *out, const char *line, size_t length)
 
 /* ---- Tokens. */
 
-static struct printed_token *add_token(struct printed_line *line, enum printed_kind kind, size_t at, size_t length)
+static struct printed_token *add_token(struct printed_line *line, enum printed_kind kind, size_t at,
+                                       size_t length)
 {
     if (line->token_count == PRINTED_TOKENS_MAX) {
         line->is_cut = true;
@@ -107,7 +110,8 @@ static size_t word_length(const char *at)
         bool is_top = length == 3 && strncasecmp(at, "top", 3) == 0;
         bool is_map = length == 5 && strncasecmp(at, "map50-95", 8) == 0;
         if (!is_letter(c) && !is_digit(c) && !(c == '@' && is_digit(next)) && !is_map &&
-            !(is_top && (c == '-' || c == '_' || c == ' ') && is_digit(next) && !is_digit(at[length + 2])))
+            !(is_top && (c == '-' || c == '_' || c == ' ') && is_digit(next) &&
+              !is_digit(at[length + 2])))
             return length;
         length++;
     }
@@ -126,7 +130,8 @@ static size_t add_words(struct printed_line *line, size_t at, size_t *first)
         size_t next = at;
         while (line->text[next] == '_')
             next++;
-        if (next == at && line->text[at] && strchr("/.-", line->text[at]) && is_letter(line->text[at + 1]))
+        if (next == at && line->text[at] && strchr("/.-", line->text[at]) &&
+            is_letter(line->text[at + 1]))
             next = at + 1;
         if (next == at || word_length(line->text + next) == 0)
             return next;
@@ -138,7 +143,8 @@ static size_t add_words(struct printed_line *line, size_t at, size_t *first)
 static size_t number_length(const char *at)
 {
     size_t length = 0;
-    while (is_digit(at[length]) || (at[length] && strchr(".,_'", at[length]) && is_digit(at[length + 1])))
+    while (is_digit(at[length]) ||
+           (at[length] && strchr(".,_'", at[length]) && is_digit(at[length + 1])))
         length++;
     if (length && (at[length] == 'e' || at[length] == 'E')) {
         size_t sign = at[length + 1] == '-' || at[length + 1] == '+';
@@ -148,7 +154,8 @@ static size_t number_length(const char *at)
     return length;
 }
 
-/* A number, a fraction of two integers, or something that only begins like one ("3it/s", a date). */
+/* A number, a fraction of two integers, or something that only begins like one ("3it/s", a
+ * date). */
 static size_t add_number(struct printed_line *line, size_t at, size_t sign)
 {
     const char *text = line->text + at + sign;
@@ -162,7 +169,8 @@ static size_t add_number(struct printed_line *line, size_t at, size_t sign)
     char c = text[length], next = c ? text[length + 1] : '\0';
     if (is_letter(c) || c == '_' || c == '/' || ((c == ':' || c == '-') && is_digit(next))) {
         kind = TOKEN_OTHER;
-        while (is_letter(text[length]) || is_digit(text[length]) || (text[length] && strchr("_/.:-%", text[length])))
+        while (is_letter(text[length]) || is_digit(text[length]) ||
+               (text[length] && strchr("_/.:-%", text[length])))
             length++;
     }
     add_token(line, kind, at, sign + length);
@@ -213,6 +221,7 @@ void printed_tokens_make(struct printed_line *line, const char *bytes, size_t le
 
 char printed_mark(const struct printed_line *line, size_t token)
 {
-    return token < line->token_count && line->tokens[token].kind == TOKEN_MARK ? line->text[line->tokens[token].at]
-                                                                               : '\0';
+    return token < line->token_count && line->tokens[token].kind == TOKEN_MARK
+               ? line->text[line->tokens[token].at]
+               : '\0';
 }

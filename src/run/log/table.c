@@ -20,7 +20,8 @@ static char find_delimiter(const char *text)
     return ' ';
 }
 
-static void add_cell(const char *text, size_t begin, size_t end, struct table_column *cells, size_t *count)
+static void add_cell(const char *text, size_t begin, size_t end, struct table_column *cells,
+                     size_t *count)
 {
     while (begin < end && text[begin] == ' ')
         begin++;
@@ -32,7 +33,8 @@ static void add_cell(const char *text, size_t begin, size_t end, struct table_co
 }
 
 /* Returns how many there are, which may be more than the room. */
-static size_t split_cells(const char *text, size_t length, char delimiter, struct table_column *cells)
+static size_t split_cells(const char *text, size_t length, char delimiter,
+                          struct table_column *cells)
 {
     size_t count = 0, begin = strspn(text, " "), end = length;
     while (end > begin && text[end - 1] == ' ')
@@ -53,8 +55,8 @@ static size_t split_cells(const char *text, size_t length, char delimiter, struc
     return count;
 }
 
-static bool read_header(const struct printed_line *line, const struct printed_name *vocabulary, size_t count,
-                        struct log_table *out)
+static bool read_header(const struct printed_line *line, const struct printed_name *vocabulary,
+                        size_t count, struct log_table *out)
 {
     struct log_table found = {.delimiter = find_delimiter(line->text)};
     size_t known = 0;
@@ -66,7 +68,8 @@ static bool read_header(const struct printed_line *line, const struct printed_na
         size_t length = column->end - column->begin;
         if (length > HEADER_CELL_MAX || (length && (is_digit(*text) || strchr("-+.", *text))))
             return false;
-        column->is_known = printed_column_parse(line, column->begin, column->end, vocabulary, count, &column->name);
+        column->is_known = printed_column_parse(line, column->begin, column->end, vocabulary, count,
+                                                &column->name);
         known += column->is_known;
     }
     if (known)
@@ -99,7 +102,8 @@ static void read_row(const struct log_table *table, struct printed_line *line, l
     if ((count != table->count && !has_empty) || !is_digit(line->text[cells[0].begin]))
         return;
     for (size_t i = 0; i < table->count && line->value_count < PRINTED_VALUES_MAX; i++) {
-        const struct table_column *cell = table->columns[i].is_known ? find_cell(table, i, cells, count) : NULL;
+        const struct table_column *cell =
+            table->columns[i].is_known ? find_cell(table, i, cells, count) : NULL;
         if (!cell)
             continue;
         struct printed_value value = table->columns[i].name;
@@ -112,8 +116,8 @@ static void read_row(const struct log_table *table, struct printed_line *line, l
     }
 }
 
-void log_table_take(struct log_table *table, struct printed_line *line, const struct printed_name *vocabulary,
-                    size_t count, locale_t c_locale)
+void log_table_take(struct log_table *table, struct printed_line *line,
+                    const struct printed_name *vocabulary, size_t count, locale_t c_locale)
 {
     if (line->value_count > 0 || line->token_count == 0)
         return;

@@ -1,4 +1,5 @@
-/* table: columns of a log ("epoch  train_loss  valid_loss", "epoch,loss", "| epoch | loss |") and the rows under them. */
+/* table: columns of a log ("epoch  train_loss  valid_loss", "epoch,loss", "| epoch | loss |") and
+ * the rows under them. */
 #ifndef TARE_RUN_LOG_TABLE_H
 #define TARE_RUN_LOG_TABLE_H
 
@@ -19,7 +20,7 @@ struct log_table {
 };
 
 /* A header becomes the table; of a row the numbers are added to the line's values. */
-void log_table_take(struct log_table *table, struct printed_line *line, const struct printed_name *vocabulary,
-                    size_t count, locale_t c_locale);
+void log_table_take(struct log_table *table, struct printed_line *line,
+                    const struct printed_name *vocabulary, size_t count, locale_t c_locale);
 
 #endif

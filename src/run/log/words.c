@@ -11,7 +11,8 @@
 
 static const char traceback[] = "Traceback (most recent call last)";
 
-/* In any case, and within words as in ValueError. A number behind one makes it a measurement ("error: 0.02"). */
+/* In any case, and within words as in ValueError. A number behind one makes it a measurement
+ * ("error: 0.02"). */
 static const char *const complaints[] = {
     "error",     "exception", "out of memory",      "fatal",   "panic",
     "abort",     "killed",    "assertion",          "cannot ", "can't ",
@@ -111,9 +112,10 @@ static size_t end_length(const char *at, const char *end)
     return at[0] == '\n';
 }
 
-/* The first line behind at that begins with the prefix and has no blank behind it. repeated: whether any line begins so. */
-static bool find_unindented(const char *at, const char *end, struct line_span prefix, bool *repeated,
-                            struct line_span *out)
+/* The first line behind at that begins with the prefix and has no blank behind it. repeated:
+ * whether any line begins so. */
+static bool find_unindented(const char *at, const char *end, struct line_span prefix,
+                            bool *repeated, struct line_span *out)
 {
     *repeated = false;
     while (at < end) {
@@ -132,8 +134,9 @@ static bool find_unindented(const char *at, const char *end, struct line_span pr
     return false;
 }
 
-/* Behind the head of a traceback come its indented lines, then the exception. Launchers of several processes put the
- * same prefix before each line; what a progress bar left before the head is there once. */
+/* Behind the head of a traceback come its indented lines, then the exception. Launchers of several
+ * processes put the same prefix before each line; what a progress bar left before the head is there
+ * once. */
 static bool find_exception(struct line_span head, const char *end, struct line_span *out)
 {
     const char *mark = memmem(head.start, head.length, traceback, sizeof traceback - 1);
@@ -146,7 +149,8 @@ static bool find_exception(struct line_span head, const char *end, struct line_s
            (!repeated && find_unindented(behind, end, none, &repeated, out));
 }
 
-static void take(const char *text, struct line_span line, enum joblog_words_kind kind, struct joblog_words *out)
+static void take(const char *text, struct line_span line, enum joblog_words_kind kind,
+                 struct joblog_words *out)
 {
     out->kind = kind;
     out->line = lines_before(text, line.start + line.length);

@@ -91,7 +91,8 @@ static void count_asked(int gpu, int64_t change)
 {
     struct fake_cuda_count *counts[] = {&own[gpu], shared ? &shared[gpu] : NULL};
     for (int i = 0; i < 2 && counts[i]; i++) {
-        raise_peak(&counts[i]->asked_peak, atomic_fetch_add(&counts[i]->asked, (uint64_t)change) + (uint64_t)change);
+        raise_peak(&counts[i]->asked_peak,
+                   atomic_fetch_add(&counts[i]->asked, (uint64_t)change) + (uint64_t)change);
         counts[i]->calls++;
     }
 }
@@ -132,8 +133,8 @@ static uint64_t address_new(uint64_t size)
 static struct fake_block *block_new(enum kind kind, int gpu, uint64_t size, uint64_t physical)
 {
     struct fake_block *block = calloc(1, sizeof *block);
-    *block =
-        (struct fake_block){.address = address_new(size), .size = size, .physical = physical, .kind = kind, .gpu = gpu};
+    *block = (struct fake_block){
+        .address = address_new(size), .size = size, .physical = physical, .kind = kind, .gpu = gpu};
     struct fake_block **chain = chain_of(block->address);
     block->next = *chain;
     *chain = block;
@@ -181,8 +182,9 @@ API CUresult cuInit(unsigned flags)
     const char *path = getenv("FAKE_CUDA_COUNT");
     if (path && !shared) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
-        void *map =
-            fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *shared * FAKE_GPUS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void *map = fd < 0 ? MAP_FAILED
+                           : mmap(NULL, sizeof *shared * FAKE_GPUS_MAX, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED, fd, 0);
         if (fd >= 0)
             close(fd);
         shared = map == MAP_FAILED ? NULL : map;
@@ -253,7 +255,8 @@ static struct fake_context *context_new(int gpu, bool primary)
 {
     for (int i = 0; i < CONTEXTS; i++)
         if (!contexts[i].users && !contexts[i].alive) {
-            contexts[i] = (struct fake_context){.gpu = gpu, .users = 1, .primary = primary, .alive = true};
+            contexts[i] =
+                (struct fake_context){.gpu = gpu, .users = 1, .primary = primary, .alive = true};
             return &contexts[i];
         }
     return NULL;
@@ -281,20 +284,25 @@ API CUresult cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
     return 0;
 }
 
-/* As from CUDA 11.4 on: a list of parameters and its length; here one of type 0 (CU_EXEC_AFFINITY_TYPE_SM_COUNT). */
-API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *affinities, int count, unsigned flags, CUdevice device)
+/* As from CUDA 11.4 on: a list of parameters and its length; here one of type 0
+ * (CU_EXEC_AFFINITY_TYPE_SM_COUNT). */
+API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *affinities, int count,
+                            unsigned flags, CUdevice device)
 {
-    if (count != 1 || !affinities || affinities->type != 0 || affinities->smCount != 7 || flags != 8)
+    if (count != 1 || !affinities || affinities->type != 0 || affinities->smCount != 7 ||
+        flags != 8)
         return 1;
     return cuCtxCreate_v2(out, flags, device);
 }
 
 /* As from CUDA 12.5 on: a structure, in which that list is. */
-API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags, CUdevice device)
+API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags,
+                            CUdevice device)
 {
     if (!options || options->numExecAffinityParams != 1)
         return 1;
-    return cuCtxCreate_v3(out, options->execAffinityParams, options->numExecAffinityParams, flags, device);
+    return cuCtxCreate_v3(out, options->execAffinityParams, options->numExecAffinityParams, flags,
+                          device);
 }
 
 API CUresult cuCtxDestroy_v2(CUcontext context)
@@ -397,7 +405,8 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
     return cuMemAlloc_v2(out, size);
 }
 
-API CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height, unsigned element)
+API CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_t height,
+                                unsigned element)
 {
     (void)element;
     *pitch = (width + 511) / 512 * 512;
@@ -421,20 +430,26 @@ API CUresult cuMemFree_v2(CUdeviceptr address)
     return result ? result : release(address);
 }
 
-static uint64_t array_bytes(size_t width, size_t height, size_t depth, int format, unsigned channels)
+static uint64_t array_bytes(size_t width, size_t height, size_t depth, int format,
+                            unsigned channels)
 {
-    uint64_t each = format == 0x20 || format == 0x03 || format == 0x0a ? 4 : format == 0x01 || format == 0x08 ? 1 : 2;
+    uint64_t each = format == 0x20 || format == 0x03 || format == 0x0a ? 4
+                    : format == 0x01 || format == 0x08                 ? 1
+                                                                       : 2;
     return width * (height ? height : 1) * (depth ? depth : 1) * each * channels;
 }
 
 API CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *wish)
 {
-    return allocate(ARRAY, array_bytes(wish->Width, wish->Height, 0, wish->Format, wish->NumChannels), out);
+    return allocate(
+        ARRAY, array_bytes(wish->Width, wish->Height, 0, wish->Format, wish->NumChannels), out);
 }
 
 API CUresult cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *wish)
 {
-    return allocate(ARRAY, array_bytes(wish->Width, wish->Height, wish->Depth, wish->Format, wish->NumChannels), out);
+    return allocate(
+        ARRAY, array_bytes(wish->Width, wish->Height, wish->Depth, wish->Format, wish->NumChannels),
+        out);
 }
 
 API CUresult cuArrayDestroy(CUarray array)
@@ -445,12 +460,14 @@ API CUresult cuArrayDestroy(CUarray array)
     return 0;
 }
 
-API CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *wish, unsigned levels)
+API CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *wish,
+                                    unsigned levels)
 {
     uint64_t size = 0;
     for (unsigned i = 0; i < levels; i++)
-        size += array_bytes(wish->Width >> i ? wish->Width >> i : 1, wish->Height >> i ? wish->Height >> i : 1, 0,
-                            wish->Format, wish->NumChannels);
+        size += array_bytes(wish->Width >> i ? wish->Width >> i : 1,
+                            wish->Height >> i ? wish->Height >> i : 1, 0, wish->Format,
+                            wish->NumChannels);
     return allocate(ARRAY, size, out);
 }
 
@@ -501,7 +518,8 @@ API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *out)
     return 0;
 }
 
-API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
+API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool,
+                                     CUstream stream)
 {
     (void)stream;
     CUresult result = ready();
@@ -509,7 +527,8 @@ API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool
         return result;
     pthread_mutex_lock(&lock);
     uint64_t used = pool->used + physical_of(size);
-    uint64_t more = used > pool->reserved ? (used - pool->reserved + POOL_STEP - 1) / POOL_STEP * POOL_STEP : 0;
+    uint64_t more =
+        used > pool->reserved ? (used - pool->reserved + POOL_STEP - 1) / POOL_STEP * POOL_STEP : 0;
     bool room = count_physical(pool->gpu, (int64_t)more);
     if (room) {
         pool->reserved += more;
@@ -523,7 +542,8 @@ API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool
     return room ? 0 : OUT_OF_MEMORY;
 }
 
-API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
+API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemoryPool pool,
+                                          CUstream stream)
 {
     return cuMemAllocFromPoolAsync(out, size, pool, stream);
 }
@@ -531,7 +551,8 @@ API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *out, size_t size, CUmemor
 API CUresult cuMemAllocAsync(CUdeviceptr *out, size_t size, CUstream stream)
 {
     CUresult result = ready();
-    return result ? result : cuMemAllocFromPoolAsync(out, size, &default_pools[current->gpu], stream);
+    return result ? result
+                  : cuMemAllocFromPoolAsync(out, size, &default_pools[current->gpu], stream);
 }
 
 API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *out, size_t size, CUstream stream)
@@ -567,8 +588,8 @@ API CUresult cuStreamIsCapturing_ptsz(CUstream stream, int *status)
     return cuStreamIsCapturing(stream, status);
 }
 
-API CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *wish,
-                         unsigned long long flags)
+API CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size,
+                         const CUmemAllocationProp *wish, unsigned long long flags)
 {
     (void)flags;
     if (size % PAGE)
@@ -606,8 +627,8 @@ API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     return there ? 0 : 1;
 }
 
-API CUresult cuMemMap(CUdeviceptr start, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-                      unsigned long long flags)
+API CUresult cuMemMap(CUdeviceptr start, size_t size, size_t offset,
+                      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     (void)offset, (void)flags;
     pthread_mutex_lock(&lock);
@@ -653,9 +674,10 @@ API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void
     return result;
 }
 
-/* The handle itself is what is shared: within one process the same memory once more, else another's, which costs
- * nothing here. */
-API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *shared_handle, int type)
+/* The handle itself is what is shared: within one process the same memory once more, else
+ * another's, which costs nothing here. */
+API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *shared_handle,
+                                            int type)
 {
     (void)type;
     pthread_mutex_lock(&lock);
@@ -669,7 +691,8 @@ API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, v
     return 0;
 }
 
-API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status);
+API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags,
+                                 int *status);
 API CUresult cuGetProcAddress(const char *name, void **out, int version, uint64_t flags);
 
 /* The same functions under addresses that no symbol has. */
@@ -677,12 +700,13 @@ static CUresult private_alloc(CUdeviceptr *out, size_t size)
 {
     return cuMemAlloc_v2(out, size);
 }
-static CUresult private_create_v3(CUcontext *out, CUexecAffinityParam *affinities, int count, unsigned flags,
-                                  CUdevice device)
+static CUresult private_create_v3(CUcontext *out, CUexecAffinityParam *affinities, int count,
+                                  unsigned flags, CUdevice device)
 {
     return cuCtxCreate_v3(out, affinities, count, flags, device);
 }
-static CUresult private_create_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags, CUdevice device)
+static CUresult private_create_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags,
+                                  CUdevice device)
 {
     return cuCtxCreate_v4(out, options, flags, device);
 }
@@ -707,9 +731,9 @@ struct entry {
     void *function, *private_function;
 };
 
-#define ENTRY(base, version, function)                                                                                 \
-    {                                                                                                                  \
-        base, version, 0, (void *)function, NULL                                                                       \
+#define ENTRY(base, version, function)           \
+    {                                            \
+        base, version, 0, (void *)function, NULL \
     }
 static const struct entry entries[] = {
     ENTRY("cuInit", 2000, cuInit),
@@ -737,14 +761,16 @@ static const struct entry entries[] = {
     ENTRY("cuGetProcAddress", 11030, cuGetProcAddress),
 };
 
-API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags, int *status)
+API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t flags,
+                                 int *status)
 {
     *out = NULL;
     for (size_t i = 0; i < sizeof entries / sizeof *entries && !*out; i++) {
         const struct entry *entry = &entries[i];
-        if (strcmp(entry->name, name) == 0 && version >= entry->version && driver_version() >= entry->version &&
-            (!entry->per_thread || (flags & 2)))
-            *out = entry->private_function && getenv("FAKE_CUDA_PRIVATE") ? entry->private_function : entry->function;
+        if (strcmp(entry->name, name) == 0 && version >= entry->version &&
+            driver_version() >= entry->version && (!entry->per_thread || (flags & 2)))
+            *out = entry->private_function && getenv("FAKE_CUDA_PRIVATE") ? entry->private_function
+                                                                          : entry->function;
     }
     if (status)
         *status = *out ? 0 : 1;

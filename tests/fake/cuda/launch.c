@@ -1,6 +1,7 @@
-/* Kernels of the fake CUDA driver: the only one there is loads the GPU until a time (src/machine/gpu/cuda_load.c), and is played
- * by sleeping. What the fake NVML shows of it goes through the folder FAKE_CUDA_USERS (its scenario's "users"): the
- * process, and each kernel's begin and end in kernelN. The GPU's timer is the clock on the wall. */
+/* Kernels of the fake CUDA driver: the only one there is loads the GPU until a time
+ * (src/machine/gpu/cuda_load.c), and is played by sleeping. What the fake NVML shows of it goes
+ * through the folder FAKE_CUDA_USERS (its scenario's "users"): the process, and each kernel's begin
+ * and end in kernelN. The GPU's timer is the clock on the wall. */
 #include "cuda.h"
 
 #include <fcntl.h>
@@ -85,13 +86,15 @@ API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size)
     return 0;
 }
 
-API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared, void *stream, void **parameters, void **extra)
+API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, void *stream,
+                            void **parameters, void **extra)
 {
     char path[512];
     uint64_t end = *(uint64_t *)parameters[0];
     (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
-    int64_t offset_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC), begin_ns = now_ns(CLOCK_MONOTONIC);
+    int64_t offset_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC),
+            begin_ns = now_ns(CLOCK_MONOTONIC);
     int64_t end_ns = (int64_t)end - offset_ns;
     if (f != &function)
         return 400;

@@ -1,4 +1,5 @@
-/* Hands its work to a service that runs elsewhere (argv[2]: its socket): no descendant, and so a documented limit. */
+/* Hands its work to a service that runs elsewhere (argv[2]: its socket): no descendant, and so a
+ * documented limit. */
 #include "misbehave.h"
 
 #include <stdio.h>

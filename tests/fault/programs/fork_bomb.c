@@ -1,5 +1,5 @@
-/* Every process forks again and again, also while it is being killed. Bounded by count: a limit of processes does not
- * bind root. */
+/* Every process forks again and again, also while it is being killed. Bounded by count: a limit of
+ * processes does not bind root. */
 #include "misbehave.h"
 
 #include <signal.h>
@@ -14,7 +14,8 @@ int main(int argc, char **argv)
     (void)argc;
     hold(argv[1]);
     lifetime_over();
-    int *forks = mmap(NULL, sizeof *forks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int *forks =
+        mmap(NULL, sizeof *forks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (forks == MAP_FAILED)
         return 3;
     signal(SIGCHLD, SIG_IGN);

@@ -1,4 +1,5 @@
-/* Clears its environment, lets nobody look into it, and has a name that breaks parsers of /proc/PID/stat. */
+/* Clears its environment, lets nobody look into it, and has a name that breaks parsers of
+ * /proc/PID/stat. */
 #include "misbehave.h"
 
 #include <signal.h>

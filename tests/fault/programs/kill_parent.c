@@ -16,8 +16,8 @@ int main(int argc, char **argv)
         ready(argv[1]);
         linger();
     }
-    /* Never the machine's own init, which is only our parent when nobody contains us. In a namespace, 1 is the job's
-     * init. */
+    /* Never the machine's own init, which is only our parent when nobody contains us. In a
+     * namespace, 1 is the job's init. */
     if (parent > 1 || argc > 2)
         kill(parent, SIGKILL);
     linger();

@@ -1,5 +1,5 @@
-/* Kills the runner, its guardian or both (argv[2]), where it can see them: it knows the runner's pid from the file
- * LOCK.runner. */
+/* Kills the runner, its guardian or both (argv[2]), where it can see them: it knows the runner's
+ * pid from the file LOCK.runner. */
 #include "misbehave.h"
 
 #include <ctype.h>

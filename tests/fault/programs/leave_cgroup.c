@@ -57,7 +57,8 @@ static void wait_until_frozen(const char *point, const char *own, pid_t pid)
     }
 }
 
-/* Where a process may go from its own cgroup: to the root; else, where its user owns it, to the one above. */
+/* Where a process may go from its own cgroup: to the root; else, where its user owns it, to the one
+ * above. */
 static bool way_out(const char *point, const char *own, char *out, size_t size)
 {
     snprintf(out, size, "%s/cgroup.procs", point);

@@ -90,7 +90,8 @@ bool cgroup_mount(bool v1_freezer, char *out, unsigned size)
     while (mounts && !found && fgets(line, sizeof line, mounts)) {
         if (sscanf(line, "%*s %1023s %63s %1023s", point, type, options) != 3)
             continue;
-        found = v1_freezer ? strcmp(type, "cgroup") == 0 && strstr(options, "freezer") : strcmp(type, "cgroup2") == 0;
+        found = v1_freezer ? strcmp(type, "cgroup") == 0 && strstr(options, "freezer")
+                           : strcmp(type, "cgroup2") == 0;
     }
     if (mounts)
         fclose(mounts);

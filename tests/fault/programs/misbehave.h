@@ -1,13 +1,14 @@
-/* misbehave: what every program here does besides its own mischief. argv[1] names the lock file; as long as any of its
- * processes lives, a shared lock on it is held, which is how they are counted from outside. */
+/* misbehave: what every program here does besides its own mischief. argv[1] names the lock file; as
+ * long as any of its processes lives, a shared lock on it is held, which is how they are counted
+ * from outside. */
 #ifndef TARE_FAULT_MISBEHAVE_H
 #define TARE_FAULT_MISBEHAVE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Opens the lock file again (a lock of this process's own) and holds a shared lock on it. Exits with 3 when it
- * cannot. */
+/* Opens the lock file again (a lock of this process's own) and holds a shared lock on it. Exits
+ * with 3 when it cannot. */
 void hold(const char *lock);
 
 /* Makes LOCK.ready: the mischief is done, the test may go on. */
@@ -18,7 +19,8 @@ _Noreturn void cannot(const char *why);
 
 void ignore_all_signals(void);
 
-/* Sleeps; ends when LOCK.end is there, and after a minute in any case, so that no test leaves a process for ever. */
+/* Sleeps; ends when LOCK.end is there, and after a minute in any case, so that no test leaves a
+ * process for ever. */
 _Noreturn void linger(void);
 bool lifetime_over(void);
 

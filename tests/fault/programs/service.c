@@ -1,5 +1,5 @@
-/* The service of ask_service: starts a process that holds the lock file it is told. argv[1]: its socket. Ends when its
- * stdin does. */
+/* The service of ask_service: starts a process that holds the lock file it is told. argv[1]: its
+ * socket. Ends when its stdin does. */
 #include "misbehave.h"
 
 #include <poll.h>
@@ -32,9 +32,11 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_IGN);
     snprintf(address.sun_path, sizeof address.sun_path, "%s", argv[1]);
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 8) != 0)
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 8) != 0)
         return 3;
-    struct pollfd wait[] = {{.fd = listener, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+    struct pollfd wait[] = {{.fd = listener, .events = POLLIN},
+                            {.fd = STDIN_FILENO, .events = POLLIN}};
     puts("listening");
     fflush(stdout);
     while (poll(wait, 2, -1) >= 0 && !wait[1].revents) {

@@ -1,6 +1,6 @@
-/* Types into the terminal of whoever started it, in every way that the kernel knows: an "x" for each way, on each of
- * standard input, standard output and /dev/tty; with an argument: on this file. Prints a line for each try: "WAY FILE
- * errno", 0 when it could. */
+/* Types into the terminal of whoever started it, in every way that the kernel knows: an "x" for
+ * each way, on each of standard input, standard output and /dev/tty; with an argument: on this
+ * file. Prints a line for each try: "WAY FILE errno", 0 when it could. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -12,9 +12,10 @@ static void each_setting_is_read(void **state)
 {
     (void)state;
     struct alloc_settings got;
-    assert_true(conf_parse("expandable_segments:True, max_split_size_mb:64,garbage_collection_threshold:0.6,"
-                           "roundup_power2_divisions:8,backend:native,pinned_use_cuda_host_register:True",
-                           &got, NULL));
+    assert_true(conf_parse(
+        "expandable_segments:True, max_split_size_mb:64,garbage_collection_threshold:0.6,"
+        "roundup_power2_divisions:8,backend:native,pinned_use_cuda_host_register:True",
+        &got, NULL));
     assert_true(got.expandable);
     assert_int_equal(got.max_split_bytes, 64 << 20);
     assert_true(got.gc_threshold == 0.6);
@@ -34,8 +35,8 @@ static void nothing_is_the_default(void **state)
     assert_true(conf_equal(&got, &none));
 }
 
-/* The example of PyTorch's documentation: [256:1,512:2,1024:4,>:8]. The first value counts for all below it, ">" for
- * all above. */
+/* The example of PyTorch's documentation: [256:1,512:2,1024:4,>:8]. The first value counts for all
+ * below it, ">" for all above. */
 static void divisions_can_differ_by_size(void **state)
 {
     (void)state;
@@ -51,7 +52,8 @@ static void it_is_written_as_it_is_read(void **state)
     (void)state;
     static const char *const confs[] = {
         "", "expandable_segments:True", "max_split_size_mb:512",
-        "expandable_segments:True,max_split_size_mb:64,garbage_collection_threshold:0.8", "roundup_power2_divisions:4"};
+        "expandable_segments:True,max_split_size_mb:64,garbage_collection_threshold:0.8",
+        "roundup_power2_divisions:4"};
     for (size_t i = 0; i < sizeof confs / sizeof *confs; i++) {
         struct alloc_settings got;
         AUTO_TEXT struct text text = {0};

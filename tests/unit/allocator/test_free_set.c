@@ -67,7 +67,8 @@ static void it_holds_what_a_sorted_list_holds(void **state)
     for (size_t turn = 0; turn < 20000; turn++) {
         bool grow = turn % 5000 < 3000;
         if (plain.count < MANY && (grow || plain.count == 0)) {
-            struct free_key key = {.size = draw(&seed) % 40, .addr = draw(&seed) % 1000, .block = (uint32_t)turn};
+            struct free_key key = {
+                .size = draw(&seed) % 40, .addr = draw(&seed) % 1000, .block = (uint32_t)turn};
             free_set_insert(&set, key);
             plain.keys[plain.count++] = key;
         } else {

@@ -1,5 +1,5 @@
-/* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must come to was worked
- * out by hand. */
+/* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must
+ * come to was worked out by hand. */
 #include "base/text.h"
 #include "gpu_memory/allocator/model.h"
 
@@ -14,7 +14,8 @@
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
 
-/* A device that gives segments at 1 GiB, 2 GiB, 3 GiB ..., and expandable ones at 1 TiB, 2 TiB ... */
+/* A device that gives segments at 1 GiB, 2 GiB, 3 GiB ..., and expandable ones at 1 TiB, 2 TiB
+ * ... */
 struct bench {
     struct model *model;
     struct text heard; /* "alloc@1G+0 " */
@@ -47,10 +48,11 @@ static void listen(void *context, enum name action, uint64_t addr, uint64_t size
     struct bench *bench = context;
     (void)stream;
     if (action == NAME_SEGMENT_ALLOC || action == NAME_SEGMENT_FREE)
-        text_addf(&bench->heard, "%s %" PRIu64 "G %" PRIu64 "M; ", action == NAME_SEGMENT_ALLOC ? "new" : "gone",
-                  addr >> 30, size >> 20);
+        text_addf(&bench->heard, "%s %" PRIu64 "G %" PRIu64 "M; ",
+                  action == NAME_SEGMENT_ALLOC ? "new" : "gone", addr >> 30, size >> 20);
     if (action == NAME_SEGMENT_MAP || action == NAME_SEGMENT_UNMAP)
-        text_addf(&bench->heard, "%s %" PRIu64 "M %" PRIu64 "M; ", action == NAME_SEGMENT_MAP ? "map" : "unmap",
+        text_addf(&bench->heard, "%s %" PRIu64 "M %" PRIu64 "M; ",
+                  action == NAME_SEGMENT_MAP ? "map" : "unmap",
                   (addr & ((UINT64_C(1) << 40) - 1)) >> 20, size >> 20);
     if (action == NAME_OOM)
         text_addf(&bench->heard, "oom %" PRIu64 "M; ", size >> 20);
@@ -59,13 +61,14 @@ static void listen(void *context, enum name action, uint64_t addr, uint64_t size
 static void open_bench(struct bench *bench, const char *conf, uint64_t cap_bytes)
 {
     *bench = (struct bench){0};
-    struct model_options options = {.cap_bytes = cap_bytes,
-                                    .address_space_bytes = 1024 * MIB,
-                                    .stream_count = 2,
-                                    .pool_count = 1,
-                                    .driver = {.take = take, .give = give, .reserve = reserve, .context = bench},
-                                    .listener = listen,
-                                    .listener_context = bench};
+    struct model_options options = {
+        .cap_bytes = cap_bytes,
+        .address_space_bytes = 1024 * MIB,
+        .stream_count = 2,
+        .pool_count = 1,
+        .driver = {.take = take, .give = give, .reserve = reserve, .context = bench},
+        .listener = listen,
+        .listener_context = bench};
     assert_true(conf_parse(conf, &options.settings, NULL));
     bench->model = model_new(&options);
 }
@@ -92,10 +95,10 @@ static uint64_t addr_of(const struct bench *bench, uint32_t block)
     return model_block(bench->model, block)->addr;
 }
 
-#define HEARD(bench, expected)                                                                                         \
-    do {                                                                                                               \
-        assert_string_equal(text_get(&(bench).heard), expected);                                                       \
-        text_clear(&(bench).heard);                                                                                    \
+#define HEARD(bench, expected)                                   \
+    do {                                                         \
+        assert_string_equal(text_get(&(bench).heard), expected); \
+        text_clear(&(bench).heard);                              \
     } while (0)
 
 static void sizes_are_rounded_to_512_or_by_divisions(void **state)
@@ -136,7 +139,8 @@ static void a_large_rest_of_one_mib_is_not_split_off_a_small_one_of_512_is(void 
     struct bench bench;
     open_bench(&bench, "", MODEL_NO_CAP);
     uint32_t large = ask(&bench, 11 * MIB), other = ask(&bench, 11 * MIB - 512);
-    assert_int_equal(model_block(bench.model, large)->size, 12 * MIB); /* the rest is exactly 1 MiB */
+    /* the rest is exactly 1 MiB */
+    assert_int_equal(model_block(bench.model, large)->size, 12 * MIB);
     assert_int_equal(model_block(bench.model, other)->size, 11 * MIB - 512);
     uint32_t small = ask(&bench, MIB), rest = ask(&bench, MIB - 512), last = ask(&bench, 512);
     assert_int_equal(model_block(bench.model, small)->size, MIB);
@@ -215,7 +219,8 @@ static void the_cap_may_be_reached_but_not_passed(void **state)
     uint32_t held = ask(&bench, 30 * MIB);
     drop(&bench, ask(&bench, 20 * MIB));
     HEARD(bench, "new 1G 30M; new 2G 20M; ");
-    assert_int_equal(ask(&bench, 24 * MIB), MODEL_NONE); /* gives the free 20 back, and still 54 > 50 */
+    /* gives the free 20 back, and still 54 > 50 */
+    assert_int_equal(ask(&bench, 24 * MIB), MODEL_NONE);
     HEARD(bench, "gone 2G 20M; oom 24M; ");
     assert_int_equal(model_stats(bench.model)->retries, 1);
     assert_int_equal(model_stats(bench.model)->ooms, 1);
@@ -243,7 +248,8 @@ static void max_split_keeps_large_blocks_whole(void **state)
     close_bench(&bench);
 }
 
-/* With a bound on splitting, oversize blocks go first: the smallest that is enough, else the largest ones. */
+/* With a bound on splitting, oversize blocks go first: the smallest that is enough, else the
+ * largest ones. */
 static void oversize_blocks_are_given_back_before_all_others(void **state)
 {
     (void)state;
@@ -256,7 +262,8 @@ static void oversize_blocks_are_given_back_before_all_others(void **state)
     for (size_t i = 0; i < 4; i++)
         drop(&bench, blocks[i]);
     text_clear(&bench.heard);
-    ask(&bench, 110 * MIB - 2 * MIB); /* 130 is 22 too large, 100 too small: a new one, for which 130 goes */
+    /* 130 is 22 too large, 100 too small: a new one, for which 130 goes */
+    ask(&bench, 110 * MIB - 2 * MIB);
     HEARD(bench, "gone 2G 130M; new 5G 108M; ");
     ask(&bench, 200 * MIB); /* no single one is enough: 160, then 100 */
     HEARD(bench, "gone 3G 160M; gone 4G 100M; new 6G 200M; ");
@@ -264,7 +271,8 @@ static void oversize_blocks_are_given_back_before_all_others(void **state)
     close_bench(&bench);
 }
 
-/* Threshold 0.5 of 100 MiB. Ages at the third request: the first block was freed two searches ago, the second one. */
+/* Threshold 0.5 of 100 MiB. Ages at the third request: the first block was freed two searches ago,
+ * the second one. */
 static void garbage_older_than_the_mean_is_collected(void **state)
 {
     (void)state;

@@ -26,10 +26,11 @@ static void numbers_of_every_width_are_read(void **state)
 {
     (void)state;
     /* [1, 300, -2, 2**40, 2**63, -1, 0.5, True, False, None]; 0.5 is 3f e0 00 .. */
-    struct pickle *got = READ("\x80\x02](K\x01M\x2c\x01J\xfe\xff\xff\xff\x8a\x06\x00\x00\x00\x00\x00\x01"
-                              "\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x80\x00\x8a\x01\xff"
-                              "G\x3f\xe0\x00\x00\x00\x00\x00\x00\x88\x89Ne.",
-                              NULL);
+    struct pickle *got =
+        READ("\x80\x02](K\x01M\x2c\x01J\xfe\xff\xff\xff\x8a\x06\x00\x00\x00\x00\x00\x01"
+             "\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x80\x00\x8a\x01\xff"
+             "G\x3f\xe0\x00\x00\x00\x00\x00\x00\x88\x89Ne.",
+             NULL);
     assert_non_null(got);
     const int64_t numbers[] = {1, 300, -2, INT64_C(1) << 40, INT64_MIN, -1};
     struct pickle_walk walk = pickle_walk(got, pickle_root(got));
@@ -51,10 +52,12 @@ static void numbers_of_every_width_are_read(void **state)
 static void memos_and_tuples_are_followed(void **state)
 {
     (void)state;
-    /* {"size": ("ab", "ab", 7)} in protocol 4 with a frame, MEMOIZE and BINGET, then a key that is not known */
-    struct pickle *got = READ("\x80\x04\x95\x1c\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x04size\x94\x8c\x02"
-                              "ab\x94h\x02K\x07\x87\x94\x8c\x02zzNu.",
-                              NULL);
+    /* {"size": ("ab", "ab", 7)} in protocol 4 with a frame, MEMOIZE and BINGET, then a key that is
+     * not known */
+    struct pickle *got =
+        READ("\x80\x04\x95\x1c\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x04size\x94\x8c\x02"
+             "ab\x94h\x02K\x07\x87\x94\x8c\x02zzNu.",
+             NULL);
     assert_non_null(got);
     struct pickle_value tuple = pickle_get(got, pickle_root(got), NAME_SIZE), value;
     assert_int_equal(tuple.kind, PICKLE_TUPLE);

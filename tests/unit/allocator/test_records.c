@@ -1,4 +1,5 @@
-/* What the model says against what PyTorch did on an H200: recorded traces and outcomes, in ../shared/data/memory. */
+/* What the model says against what PyTorch did on an H200: recorded traces and outcomes, in
+ * ../shared/data/memory. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
@@ -23,8 +24,9 @@ static const char *const archives[] = {"allocator-traces.tar.xz", "allocator-tra
 
 struct data {
     char folder[64];
-    struct strv pickles, outcomes; /* names without their endings, sorted; outcomes: all that have a .json */
-    const char *missing;           /* why there is nothing */
+    /* names without their endings, sorted; outcomes: all that have a .json */
+    struct strv pickles, outcomes;
+    const char *missing; /* why there is nothing */
 };
 
 static bool unpack(const char *archive, const char *folder)
@@ -35,7 +37,8 @@ static bool unpack(const char *archive, const char *folder)
         _exit(127);
     }
     int status = -1;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -66,7 +69,8 @@ static int open_data(void **state)
     if (!mkdtemp(data->folder))
         return -1;
     for (size_t i = 0; i < sizeof archives / sizeof *archives; i++) {
-        AUTO_FREE char *path = mem_printf("%s/data/memory/%s", shared ? shared : SOURCE_ROOT "/../shared", archives[i]);
+        AUTO_FREE char *path = mem_printf("%s/data/memory/%s",
+                                          shared ? shared : SOURCE_ROOT "/../shared", archives[i]);
         if (access(path, R_OK) != 0)
             data->missing = "../shared/data/memory is not there";
         else if (!unpack(path, data->folder))
@@ -123,13 +127,15 @@ static struct outcome read_outcome(const struct data *data, const char *name)
     out.total_bytes = figure(out.json, "total_memory");
     /* set_per_process_memory_fraction(cap / total) and back: int((cap/total)*total) */
     if (gib > 0)
-        out.cap_bytes = (uint64_t)(gib * 1024 * 1024 * 1024 / (double)out.total_bytes * (double)out.total_bytes);
+        out.cap_bytes = (uint64_t)(gib * 1024 * 1024 * 1024 / (double)out.total_bytes *
+                                   (double)out.total_bytes);
     out.peak_reserved = figure(out.json, "peak_reserved");
     out.failed = json_get_text(out.json, "oom") != NULL;
     return out;
 }
 
-static void read_record(const struct data *data, const char *name, struct snapshot *snapshot, struct program *program)
+static void read_record(const struct data *data, const char *name, struct snapshot *snapshot,
+                        struct program *program)
 {
     struct err err = {0};
     AUTO_FREE char *path = mem_printf("%s/%s.pickle", data->folder, name);
@@ -171,7 +177,8 @@ static void each_record_is_repeated_event_by_event_with_its_layout_and_figures(v
         assert_true(conf_equal(&snapshot.settings, &outcome.settings));
         assert_figures(&outcome, &check.stats);
         /* The one workload that empties its cache by itself does so once. */
-        assert_int_equal(check.empty_cache_count, strstr(data->pickles.items[i], "ampckpt") ? 1 : 0);
+        assert_int_equal(check.empty_cache_count,
+                         strstr(data->pickles.items[i], "ampckpt") ? 1 : 0);
         check_fini(&check);
         program_fini(&program);
         snapshot_fini(&snapshot);
@@ -179,8 +186,8 @@ static void each_record_is_repeated_event_by_event_with_its_layout_and_figures(v
     }
 }
 
-/* A snapshot does not say which cap it was recorded under: but for garbage collection, which depends on it, the record
- * itself tells where memory was refused. */
+/* A snapshot does not say which cap it was recorded under: but for garbage collection, which
+ * depends on it, the record itself tells where memory was refused. */
 static void the_record_is_repeated_without_knowing_its_cap(void **state)
 {
     const struct data *data = *state;
@@ -203,9 +210,9 @@ static void the_record_is_repeated_without_knowing_its_cap(void **state)
     }
 }
 
-/* The ring of a record may begin anywhere: what lay there then is inferred from what is freed later and what is there
- * at the end. Some of it leaves no trace (how old free blocks are, a rest that was too small to be split off), so that
- * not every one can be exact. */
+/* The ring of a record may begin anywhere: what lay there then is inferred from what is freed later
+ * and what is there at the end. Some of it leaves no trace (how old free blocks are, a rest that
+ * was too small to be split off), so that not every one can be exact. */
 static void records_cut_in_the_middle_are_repeated_nearly_always(void **state)
 {
     const struct data *data = *state;
@@ -251,11 +258,12 @@ static char *workload_of(const char *name)
     return mem_strndup(from, (size_t)(strchr(from, '-') - from));
 }
 
-static void judge(const struct data *data, const char *name, const struct outcome *outcome, const struct replay *replay,
-                  struct tally *tally)
+static void judge(const struct data *data, const char *name, const struct outcome *outcome,
+                  const struct replay *replay, struct tally *tally)
 {
     double off = ((double)replay->stats.reserved.peak / (double)outcome->peak_reserved - 1) * 100;
-    bool exact = replay->stats.reserved.peak == outcome->peak_reserved, recorded = strv_has(&data->pickles, name);
+    bool exact = replay->stats.reserved.peak == outcome->peak_reserved,
+         recorded = strv_has(&data->pickles, name);
     bool foretold = replay->outcome == REPLAY_FAILS;
     const char *verdict = "";
     tally->cases++;
@@ -268,11 +276,14 @@ static void judge(const struct data *data, const char *name, const struct outcom
         tally->edges++;
         bool unsure = replay->outcome == REPLAY_UNCERTAIN;
         verdict = unsure ? "uncertain" : foretold == outcome->failed ? "right" : "WRONG";
-        *(unsure ? &tally->uncertain : foretold == outcome->failed ? &tally->right : &tally->wrong) += 1;
+        *(unsure                        ? &tally->uncertain
+          : foretold == outcome->failed ? &tally->right
+                                        : &tally->wrong) += 1;
     }
-    print_message("# %-26s %12" PRIu64 " %12" PRIu64 " %+8.3f %% %-6s %-9s %s\n", name + 4, outcome->peak_reserved,
-                  replay->stats.reserved.peak, off, outcome->failed ? "failed" : "ran",
-                  replay_outcome_text(replay->outcome), verdict);
+    print_message("# %-26s %12" PRIu64 " %12" PRIu64 " %+8.3f %% %-6s %-9s %s\n", name + 4,
+                  outcome->peak_reserved, replay->stats.reserved.peak, off,
+                  outcome->failed ? "failed" : "ran", replay_outcome_text(replay->outcome),
+                  verdict);
 }
 
 static void try_all(const struct data *data, const char *workload, struct tally *tally)
@@ -290,7 +301,8 @@ static void try_all(const struct data *data, const char *workload, struct tally 
             continue;
         struct outcome outcome = read_outcome(data, data->outcomes.items[i]);
         struct replay replay;
-        replay_predict(&snapshot, 0, &program, &outcome.settings, outcome.cap_bytes, outcome.total_bytes, &replay);
+        replay_predict(&snapshot, 0, &program, &outcome.settings, outcome.cap_bytes,
+                       outcome.total_bytes, &replay);
         judge(data, data->outcomes.items[i], &outcome, &replay, tally);
         json_decref(outcome.json);
     }
@@ -305,14 +317,15 @@ static void other_settings_and_caps_come_to_what_they_really_did(void **state)
     const struct data *data = *state;
     struct tally tally = {0};
     skip_without(data);
-    print_message("# %-26s %12s %12s %10s %-6s %-9s\n", "replayed from default-0", "recorded", "foretold", "off", "it",
-                  "foretold");
+    print_message("# %-26s %12s %12s %10s %-6s %-9s\n", "replayed from default-0", "recorded",
+                  "foretold", "off", "it", "foretold");
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++)
         try_all(data, workloads[i], &tally);
-    print_message("# peak reserved exact: %zu of %zu (of those with a trace: %zu of %zu), the worst %+.3f %% off\n",
+    print_message("# peak reserved exact: %zu of %zu (of those with a trace: %zu of %zu), the "
+                  "worst %+.3f %% off\n",
                   tally.exact, tally.cases, tally.recorded_exact, tally.recorded, tally.worst);
-    print_message("# outcomes at the edge: %zu right, %zu uncertain, %zu wrong of %zu\n", tally.right, tally.uncertain,
-                  tally.wrong, tally.edges);
+    print_message("# outcomes at the edge: %zu right, %zu uncertain, %zu wrong of %zu\n",
+                  tally.right, tally.uncertain, tally.wrong, tally.edges);
     assert_int_equal(tally.cases, 40 + 72);
     assert_true(tally.exact * 10 >= tally.cases * 9);
     assert_true(tally.recorded_exact * 10 >= tally.recorded * 9);

@@ -1,5 +1,5 @@
-/* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome was worked out by
- * hand. */
+/* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome
+ * was worked out by hand. */
 #include "base/mem.h"
 #include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/usage.h"
@@ -95,7 +95,8 @@ static void a_record_that_no_allocator_made_is_not_exact(void **state)
     check_run(&record.snapshot, 0, &record.program, MODEL_NO_CAP, 0, &record.check);
     assert_false(record.check.exact);
     assert_int_equal(record.check.differs_at, 8);
-    assert_non_null(strstr(record.check.difference, "the record has alloc of 2621440 bytes at 0x7efffe000200"));
+    assert_non_null(
+        strstr(record.check.difference, "the record has alloc of 2621440 bytes at 0x7efffe000200"));
     record.snapshot.devices[0].events[8].addr -= 512;
     record.snapshot.blocks[0].size_bytes += 512;
     check_fini(&record.check);
@@ -105,8 +106,8 @@ static void a_record_that_no_allocator_made_is_not_exact(void **state)
     close_record(&record);
 }
 
-/* 30 MiB given back, 40 asked for, then 12 that are placed in the 30 when they are still there, in a new segment of 12
- * when not. */
+/* 30 MiB given back, 40 asked for, then 12 that are placed in the 30 when they are still there, in
+ * a new segment of 12 when not. */
 static void a_cap_costs_a_retry_or_fails_where_it_must(void **state)
 {
     (void)state;
@@ -152,8 +153,9 @@ static void divisions_round_the_segments(void **state)
     close_record(&record);
 }
 
-/* 60 MiB that go back at once do not fit beside 30 under 80 MiB: a workspace may be refused; the 10 MiB after it fit.
- * Under 35 MiB the 10 MiB do not fit either, but what the program does after a refused workspace is not known. */
+/* 60 MiB that go back at once do not fit beside 30 under 80 MiB: a workspace may be refused; the 10
+ * MiB after it fit. Under 35 MiB the 10 MiB do not fit either, but what the program does after a
+ * refused workspace is not known. */
 static void a_refused_workspace_is_told_apart(void **state)
 {
     (void)state;
@@ -183,8 +185,8 @@ static void beyond_a_recorded_out_of_memory_nothing_is_known(void **state)
     close_record(&record);
 }
 
-/* 30 + 40 + 12: the least that any setting can do is 52, which 30 kept for nothing do not allow; and pages of 20 make
- * 60. */
+/* 30 + 40 + 12: the least that any setting can do is 52, which 30 kept for nothing do not allow;
+ * and pages of 20 make 60. */
 static void the_recommendation_is_the_setting_that_needs_least(void **state)
 {
     (void)state;

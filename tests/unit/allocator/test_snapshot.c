@@ -24,16 +24,18 @@ static void load(const char *name, struct snapshot *out)
 
 static void assert_split(const char *name)
 {
-    static const uint8_t actions[] = {NAME_SEGMENT_ALLOC, NAME_ALLOC,          NAME_ALLOC,          NAME_SEGMENT_ALLOC,
-                                      NAME_ALLOC,         NAME_ALLOC,          NAME_FREE_REQUESTED, NAME_FREE_COMPLETED,
-                                      NAME_ALLOC,         NAME_FREE_REQUESTED, NAME_FREE_COMPLETED, NAME_ALLOC};
+    static const uint8_t actions[] = {NAME_SEGMENT_ALLOC,  NAME_ALLOC,          NAME_ALLOC,
+                                      NAME_SEGMENT_ALLOC,  NAME_ALLOC,          NAME_ALLOC,
+                                      NAME_FREE_REQUESTED, NAME_FREE_COMPLETED, NAME_ALLOC,
+                                      NAME_FREE_REQUESTED, NAME_FREE_COMPLETED, NAME_ALLOC};
     struct snapshot got;
     load(name, &got);
     assert_int_equal(got.device_count, 1);
     assert_int_equal(got.devices[0].count, sizeof actions);
     for (size_t i = 0; i < sizeof actions; i++) {
         assert_int_equal(got.devices[0].events[i].action, actions[i]);
-        assert_int_equal(got.devices[0].events[i].time_us, INT64_C(1700000000000010) + 10 * (int64_t)i);
+        assert_int_equal(got.devices[0].events[i].time_us,
+                         INT64_C(1700000000000010) + 10 * (int64_t)i);
     }
     assert_int_equal(got.devices[0].events[8].addr, B);
     assert_int_equal(got.devices[0].events[8].size_bytes, 2621440);
@@ -122,7 +124,8 @@ static void what_is_no_snapshot_is_refused(void **state)
 static void shared_lists_are_not_multiplied(void **state)
 {
     (void)state;
-    /* {"segments": [], "device_traces": [t, t, t, ...]} with t a list of 1000 times the same event */
+    /* {"segments": [], "device_traces": [t, t, t, ...]} with t a list of 1000 times the same
+     * event */
     struct text text = {0};
     struct err err = {0};
     struct snapshot got;
@@ -141,9 +144,9 @@ static void shared_lists_are_not_multiplied(void **state)
     text_fini(&text);
 }
 
-/* {"segments": [], "device_traces": [[event, event, event]]}; frames: a list, an equal one of other dictionaries, and the
- * first one again, to which a frame is appended after the second event was written. As Python has it all events that
- * hold that list have the longer one. */
+/* {"segments": [], "device_traces": [[event, event, event]]}; frames: a list, an equal one of other
+ * dictionaries, and the first one again, to which a frame is appended after the second event was
+ * written. As Python has it all events that hold that list have the longer one. */
 static void equal_stacks_are_one_and_a_list_may_still_grow(void **state)
 {
     (void)state;

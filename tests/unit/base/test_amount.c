@@ -20,8 +20,8 @@ static void check(const struct example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct reading half_width = {examples[i].half_width, true};
-        AUTO_FREE char *text =
-            amount_format_with((struct reading){examples[i].value, true}, half_width, examples[i].unit);
+        AUTO_FREE char *text = amount_format_with((struct reading){examples[i].value, true},
+                                                  half_width, examples[i].unit);
         assert_string_equal(text, examples[i].expected);
     }
 }
@@ -50,8 +50,9 @@ static void the_first_digit_of_a_half_width_is_that_after_rounding(void **state)
 {
     (void)state;
     static const struct example examples[] = {
-        {50, 0.0296, "J", "50.00 ± 0.03 J"}, {50, 0.0294, "J", "50.000 ± 0.029 J"}, {50, 0.962, "J", "50.0 ± 1.0 J"},
-        {50, 0.996, "J", "50.0 ± 1.0 J"},    {50, 9.7, "J", "50 ± 10 J"},
+        {50, 0.0296, "J", "50.00 ± 0.03 J"}, {50, 0.0294, "J", "50.000 ± 0.029 J"},
+        {50, 0.962, "J", "50.0 ± 1.0 J"},    {50, 0.996, "J", "50.0 ± 1.0 J"},
+        {50, 9.7, "J", "50 ± 10 J"},
     };
     CHECK(examples);
 }
@@ -60,9 +61,10 @@ static void value_and_half_width_share_the_prefix_of_the_larger(void **state)
 {
     (void)state;
     static const struct example examples[] = {
-        {5903.6, 7853, "J", "6 ± 8 kJ"},      {5908, 10200, "J", "6 ± 10 kJ"},        {-592, 7603, "J", "-1 ± 8 kJ"},
-        {-400, 7603, "J", "0 ± 8 kJ"},        {0.0123, 0.0004, "J", "12.3 ± 0.4 mJ"}, {0.0123, 15, "J", "0 ± 15 J"},
-        {-844.4, 0.5, "J", "-844.4 ± 0.5 J"}, {5902.63, 7853, "W", "6000 ± 8000 W"},
+        {5903.6, 7853, "J", "6 ± 8 kJ"},        {5908, 10200, "J", "6 ± 10 kJ"},
+        {-592, 7603, "J", "-1 ± 8 kJ"},         {-400, 7603, "J", "0 ± 8 kJ"},
+        {0.0123, 0.0004, "J", "12.3 ± 0.4 mJ"}, {0.0123, 15, "J", "0 ± 15 J"},
+        {-844.4, 0.5, "J", "-844.4 ± 0.5 J"},   {5902.63, 7853, "W", "6000 ± 8000 W"},
     };
     CHECK(examples);
 }
@@ -108,8 +110,9 @@ static void a_figure_without_a_half_width_has_three_significant_digits(void **st
     static const struct {
         double value;
         const char *expected;
-    } rows[] = {{705, "705 J"},      {12345, "12.3 kJ"}, {999.6, "1 kJ"},  {999.4, "999 J"}, {5903.6, "5.9 kJ"},
-                {0.0123, "12.3 mJ"}, {0, "0 J"},         {-592, "-592 J"}, {2.5e6, "2.5 MJ"}};
+    } rows[] = {{705, "705 J"},   {12345, "12.3 kJ"}, {999.6, "1 kJ"},
+                {999.4, "999 J"}, {5903.6, "5.9 kJ"}, {0.0123, "12.3 mJ"},
+                {0, "0 J"},       {-592, "-592 J"},   {2.5e6, "2.5 MJ"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         AUTO_FREE char *text = amount_format((struct reading){rows[i].value, true}, "J");
         assert_string_equal(text, rows[i].expected);

@@ -128,8 +128,9 @@ static void durations_are_read_with_and_without_a_unit(void **state)
 static void what_is_no_duration_is_refused_by_name(void **state)
 {
     (void)state;
-    static const char *const rows[] = {"",    "s",   "10x", "ten", "-5", "-5s", "1.5.2", "10 m", "1h30m",
-                                       "inf", "nan", "1e3", "+5",  "5 ", "10S", "1,5",   "10min"};
+    static const char *const rows[] = {"",      "s",    "10x",   "ten", "-5",   "-5s",
+                                       "1.5.2", "10 m", "1h30m", "inf", "nan",  "1e3",
+                                       "+5",    "5 ",   "10S",   "1,5", "10min"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double seconds = -1;
         struct err err = {0};
@@ -150,8 +151,8 @@ static void assert_change(const struct clock_zone *zone, size_t i, int64_t from_
     assert_int_equal(zone->changes[i].offset_s, offset_s);
 }
 
-/* 2026: on March 29 and October 25 at 01:00 UTC by the EU's directive; in New York on March 8 at 07:00 and on
- * November 1 at 06:00 UTC. */
+/* 2026: on March 29 and October 25 at 01:00 UTC by the EU's directive; in New York on March 8 at
+ * 07:00 and on November 1 at 06:00 UTC. */
 static void a_zone_knows_its_changes_to_the_second(void **state)
 {
     (void)state;
@@ -210,7 +211,8 @@ static void a_zone_survives_the_way_through_json(void **state)
     assert_change(&back, 1, 1774746000, 7200);
     json_to_zone(NULL, &back);
     assert_int_equal(back.count, 0);
-    json = json_loads("{\"name\": 7, \"offsets\": [[1, 999999], [\"a\", 1], 3, [2, 3600]]}", 0, NULL);
+    json =
+        json_loads("{\"name\": 7, \"offsets\": [[1, 999999], [\"a\", 1], 3, [2, 3600]]}", 0, NULL);
     json_to_zone(json, &back);
     json_decref(json);
     assert_int_equal(back.count, 1);

@@ -54,7 +54,8 @@ static void assert_refused(const char *name, const char *text, const char *messa
     assert_string_equal(found, message);
 }
 
-static void assert_place(const struct json_doc *doc, const char *path, bool at_key, size_t line, size_t column)
+static void assert_place(const struct json_doc *doc, const char *path, bool at_key, size_t line,
+                         size_t column)
 {
     struct json_place place = json_doc_place(doc, path, at_key);
     if (place.line != line || place.column != column)
@@ -71,8 +72,10 @@ static void yaml_scalars_are_those_of_the_core_schema(void **state)
     assert_reads("a.yaml", "[true, False, TRUE, ~, null, Null, '', 'true', \"1\", '~']",
                  "[true,false,true,null,null,null,\"\",\"true\",\"1\",\"~\"]");
     assert_reads("a.yaml", "a:\nb: .\nc: 1.2.3\nd: e5\ne: 1e\n1: x\ntrue: y\n",
-                 "{\"a\":null,\"b\":\".\",\"c\":\"1.2.3\",\"d\":\"e5\",\"e\":\"1e\",\"1\":\"x\",\"true\":\"y\"}");
-    assert_reads("a.yaml", "a: |\n  x\n  y\nb: >-\n  x\n  y\n", "{\"a\":\"x\\ny\\n\",\"b\":\"x y\"}");
+                 "{\"a\":null,\"b\":\".\",\"c\":\"1.2.3\",\"d\":\"e5\",\"e\":\"1e\",\"1\":\"x\","
+                 "\"true\":\"y\"}");
+    assert_reads("a.yaml", "a: |\n  x\n  y\nb: >-\n  x\n  y\n",
+                 "{\"a\":\"x\\ny\\n\",\"b\":\"x y\"}");
 }
 
 static void yaml_values_and_keys_have_their_places(void **state)
@@ -80,11 +83,11 @@ static void yaml_values_and_keys_have_their_places(void **state)
     (void)state;
     struct json_doc doc;
     struct err err = {0};
-    assert_true(
-        read_as("a.yaml",
-                "# first\nexperiments:\n  - repo: toy\n    \"a b\": {x: \xc3\xa9, y: [1,\n      2]}\nbase: &b\n  k: 5\n"
-                "again: *b\n",
-                &doc, &err));
+    assert_true(read_as("a.yaml",
+                        "# first\nexperiments:\n  - repo: toy\n    \"a b\": {x: \xc3\xa9, y: [1,\n "
+                        "     2]}\nbase: &b\n  k: 5\n"
+                        "again: *b\n",
+                        &doc, &err));
     assert_place(&doc, "$.experiments", true, 2, 1);
     assert_place(&doc, "$.experiments[0].repo", true, 3, 5);
     assert_place(&doc, "$.experiments[0].repo", false, 3, 11);
@@ -111,34 +114,40 @@ static void keys_that_yaml_has_twice_are_found(void **state)
 static void what_yaml_cannot_have_here_is_refused_with_its_place(void **state)
 {
     (void)state;
-    assert_refused("a.yaml", "a: 1\nb: !!str 2\n",
-                   "a.yaml:2:4: tags (such as !!str) are not supported: quote what must be a string");
+    assert_refused(
+        "a.yaml", "a: 1\nb: !!str 2\n",
+        "a.yaml:2:4: tags (such as !!str) are not supported: quote what must be a string");
     assert_refused("a.yaml", "a: !m {}\n", "a.yaml:1:4: tags (such as !!map) are not supported");
-    assert_refused("a.yaml", "a: .inf\n", "a.yaml:1:4: a number that is not finite has no meaning here");
+    assert_refused("a.yaml", "a: .inf\n",
+                   "a.yaml:1:4: a number that is not finite has no meaning here");
     assert_refused("a.yaml", "a: 99999999999999999999\n", "a.yaml:1:4: the number is too large");
     assert_refused("a.yaml", "a: 1e999\n", "a.yaml:1:4: the number is too large");
-    assert_refused("a.yaml", "a: *b\n", "a.yaml:1:4: this alias has no anchor that is complete before it");
-    assert_refused("a.yaml", "a: &a [*a]\n", "a.yaml:1:8: this alias has no anchor that is complete before it");
+    assert_refused("a.yaml", "a: *b\n",
+                   "a.yaml:1:4: this alias has no anchor that is complete before it");
+    assert_refused("a.yaml", "a: &a [*a]\n",
+                   "a.yaml:1:8: this alias has no anchor that is complete before it");
     assert_refused("a.yaml", "[a]: 1\n", "a.yaml:1:1: a key must be a string");
-    assert_refused("a.yaml", "a: 1\n---\nb: 2\n", "a.yaml:2:1: a second document: one file holds one");
+    assert_refused("a.yaml", "a: 1\n---\nb: 2\n",
+                   "a.yaml:2:1: a second document: one file holds one");
     assert_refused("a.yaml", "a: \"x\\0y\"\n", "a.yaml:1:4: a NUL character");
-    assert_refused(
-        "a.yaml", "x: &x {a: 1}\ny:\n  <<: *x\n",
-        "a.yaml:3:3: merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias for a whole value");
+    assert_refused("a.yaml", "x: &x {a: 1}\ny:\n  <<: *x\n",
+                   "a.yaml:3:3: merge keys (<<) are not part of YAML 1.2: write the keys, or use "
+                   "an alias for a whole value");
     assert_refused("a.yaml", "# nothing\n", "a.yaml:1:1: it is empty");
     assert_refused("a.yaml", "text\n", "a.yaml:1:1: expected keys and values, not a single value");
     assert_refused("a.yaml", "a: [1\nb: 2\n",
                    "a.yaml:2:2: did not find expected ',' or ']', while parsing a flow sequence");
-    assert_refused(
-        "a.yaml", "a:\n\t- 1\n",
-        "a.yaml:2:1: found character that cannot start any token, while scanning for the next token (YAML is "
-        "indented by spaces, not tabs, and @ ` % need quotes)");
+    assert_refused("a.yaml", "a:\n\t- 1\n",
+                   "a.yaml:2:1: found character that cannot start any token, while scanning for "
+                   "the next token (YAML is "
+                   "indented by spaces, not tabs, and @ ` % need quotes)");
 }
 
 static void an_alias_means_the_last_anchor_of_its_name_before_it(void **state)
 {
     (void)state;
-    assert_reads("a.yaml", "a: &x 1\nb: *x\nc: &x [2, *x]\nd: *x\n", "{\"a\":1,\"b\":1,\"c\":[2,1],\"d\":[2,1]}");
+    assert_reads("a.yaml", "a: &x 1\nb: *x\nc: &x [2, *x]\nd: *x\n",
+                 "{\"a\":1,\"b\":1,\"c\":[2,1],\"d\":[2,1]}");
 }
 
 static void aliases_cannot_grow_without_bounds(void **state)
@@ -155,7 +164,8 @@ static void aliases_cannot_grow_without_bounds(void **state)
     struct json_doc doc;
     struct err err = {0};
     assert_false(read_as("a.yaml", text_get(&text), &doc, &err));
-    assert_non_null(strstr(err.text, "too much of it: with what aliases repeat at most 1048576 values and 64 MiB"));
+    assert_non_null(strstr(
+        err.text, "too much of it: with what aliases repeat at most 1048576 values and 64 MiB"));
     text_clear(&text);
     for (int i = 0; i < 101; i++)
         text_add_char(&text, '[');
@@ -166,16 +176,19 @@ static void aliases_cannot_grow_without_bounds(void **state)
 static void comments_and_trailing_commas_are_left_out_of_jsonc(void **state)
 {
     (void)state;
-    assert_reads("a.jsonc", "// one\n{\"a\": [1, 2, /* \xc3\xbc */ ], \"//\": \"/* no */\", // two\n}\n",
+    assert_reads("a.jsonc",
+                 "// one\n{\"a\": [1, 2, /* \xc3\xbc */ ], \"//\": \"/* no */\", // two\n}\n",
                  "{\"a\":[1,2],\"//\":\"/* no */\"}");
     assert_reads("a.jsonc", "[\"\\\\\", \"\\\"//\",] /* end **/", "[\"\\\\\",\"\\\"//\"]");
     struct json_doc doc;
     struct err err = {0};
-    assert_true(read_as("a.jsonc", "{ /* \xc3\xbc\xc3\xbc */ \"a\": 1,\n /* two\nlines */ \"b\": 2}", &doc, &err));
+    assert_true(read_as(
+        "a.jsonc", "{ /* \xc3\xbc\xc3\xbc */ \"a\": 1,\n /* two\nlines */ \"b\": 2}", &doc, &err));
     assert_place(&doc, "$.a", true, 1, 12);
     assert_place(&doc, "$.b", false, 3, 15);
     json_doc_fini(&doc);
-    assert_refused("a.jsonc", "{\"a\": 1,\n /* open", "a.jsonc:2:2: this comment is not closed by */");
+    assert_refused("a.jsonc", "{\"a\": 1,\n /* open",
+                   "a.jsonc:2:2: this comment is not closed by */");
     assert_refused("a.jsonc", "[,]", "a.jsonc:1:2: unexpected token near ','");
     assert_refused("a.jsonc", "[1,,]", "a.jsonc:1:4: unexpected token near ','");
 }

@@ -46,10 +46,11 @@ static void a_list_is_read_and_written_as_the_kernel_writes_it(void **state)
 static void what_is_no_list_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"a",      "-1",    "1-",          "3-1",   ",",
-                                      "1,",     "1,,2",  "1 2",         "0x3",   "8192",
-                                      "0-8192", "1\n\n", " ",           "1-2-3", "99999999999999999999",
-                                      "3-2",    ",1",    "0-4294967295"};
+    static const char *const bad[] = {
+        "a",      "-1",    "1-",          "3-1",   ",",
+        "1,",     "1,,2",  "1 2",         "0x3",   "8192",
+        "0-8192", "1\n\n", " ",           "1-2-3", "99999999999999999999",
+        "3-2",    ",1",    "0-4294967295"};
     struct cpus cpus;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (parse(bad[i], &cpus))
@@ -69,7 +70,8 @@ static void sets_are_joined_and_cut(void **state)
     assert_true(cpus_equal(&a, &b));
 }
 
-/* glibc's own call is the other witness; this machine may have more processors than it can tell of. */
+/* glibc's own call is the other witness; this machine may have more processors than it can tell
+ * of. */
 static void the_processors_of_this_thread_are_those_that_the_system_tells(void **state)
 {
     (void)state;

@@ -252,7 +252,8 @@ static void a_disk_that_fills_up_leaves_the_old_file_and_no_other(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, handler);
     assert_false(written);
-    assert_string_equal(err.text, "write summary.csv: write: File too large (limit on file sizes: ulimit -f)");
+    assert_string_equal(
+        err.text, "write summary.csv: write: File too large (limit on file sizes: ulimit -f)");
     assert_int_equal(err.code, EFBIG);
     assert_content(place, "summary.csv", "old");
     assert_int_equal(count_entries(place), 1);
@@ -356,15 +357,17 @@ static void assert_nothing_leads_out(const struct place *place)
     struct err err;
     AUTO_TEXT struct text text = {0};
     AUTO_CLOSE int in = openat(place->dir, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    static const char *const leading[] = {"link/file", "../out/file",  "sub/../../out/file", "sub/link/file",
-                                          "/tmp/file", "link_to_file", "sub/../link/file"};
+    static const char *const leading[] = {"link/file",       "../out/file", "sub/../../out/file",
+                                          "sub/link/file",   "/tmp/file",   "link_to_file",
+                                          "sub/../link/file"};
     for (size_t i = 0; i < sizeof leading / sizeof *leading; i++) {
         assert_int_equal(fs_open_beneath(in, leading[i], O_RDONLY, 0), -1);
         assert_true(errno == EXDEV || errno == ELOOP || errno == ENOTDIR);
         assert_false(fs_read_at(in, leading[i], 100, &text, &err));
         assert_int_equal(fs_open_at(in, leading[i], &err), -1);
     }
-    static const char *const made[] = {"link/new", "../out/new", "sub/link/new", "sub/../../out/new"};
+    static const char *const made[] = {"link/new", "../out/new", "sub/link/new",
+                                       "sub/../../out/new"};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         assert_false(fs_write_atomic(in, made[i], "x", 1, &err));
         assert_int_equal(fs_create_at(in, made[i], &err), -1);
@@ -387,9 +390,11 @@ static void assert_nothing_leads_out(const struct place *place)
 
 static void fill_in_and_out(const struct place *place)
 {
-    assert_int_equal(
-        mkdirat(place->dir, "in", 0700) | mkdirat(place->dir, "in/sub", 0700) | mkdirat(place->dir, "out", 0700), 0);
-    assert_int_equal(symlinkat("../out", place->dir, "in/link") | symlinkat("../../out", place->dir, "in/sub/link") |
+    assert_int_equal(mkdirat(place->dir, "in", 0700) | mkdirat(place->dir, "in/sub", 0700) |
+                         mkdirat(place->dir, "out", 0700),
+                     0);
+    assert_int_equal(symlinkat("../out", place->dir, "in/link") |
+                         symlinkat("../../out", place->dir, "in/sub/link") |
                          symlinkat("../out/file", place->dir, "in/link_to_file"),
                      0);
     put(place, "in/sub/file", "ours");
@@ -403,7 +408,8 @@ static void nothing_in_a_folder_leads_out_of_it(void **state)
     assert_nothing_leads_out(place);
 }
 
-/* Linux before 5.6 (ENOSYS), and filters of containers that do not know the call (EPERM): seccomp(2). */
+/* Linux before 5.6 (ENOSYS), and filters of containers that do not know the call (EPERM):
+ * seccomp(2). */
 static void nothing_leads_out_where_openat2_is_missing_either(void **state)
 {
     const struct place *place = *state;

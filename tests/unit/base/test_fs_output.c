@@ -174,7 +174,8 @@ static void a_pipe_is_written_and_never_replaced(void **state)
     assert_true(S_ISFIFO(status_of("pipe").st_mode));
 }
 
-/* As a shell's "> out" gave it: what others wrote there before stays before, and the name stays what it was. */
+/* As a shell's "> out" gave it: what others wrote there before stays before, and the name stays
+ * what it was. */
 static void a_descriptor_is_written_where_it_stands(void **state)
 {
     (void)state;
@@ -182,7 +183,8 @@ static void a_descriptor_is_written_where_it_stands(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "before ", 7), 7);
     ino_t inode = status_of("out").st_ino;
-    AUTO_FREE char *of_dev = mem_printf("/dev/fd/%d", fd), *of_proc = mem_printf("/proc/self/fd/%d", fd);
+    AUTO_FREE char *of_dev = mem_printf("/dev/fd/%d", fd),
+                   *of_proc = mem_printf("/proc/self/fd/%d", fd);
     write_ok(of_dev, "tare ");
     write_ok(of_proc, "tare ");
     assert_int_equal(write(fd, "after", 5), 5);
@@ -307,7 +309,8 @@ static void what_somebody_else_made_is_not_replaced(void **state)
     assert_holds("b.csv", "ours");
 }
 
-/* FNV-1a of 64 bits: "" and "foobar" have the hashes of the test vectors of RFC 9923, appendix C. */
+/* FNV-1a of 64 bits: "" and "foobar" have the hashes of the test vectors of RFC 9923, appendix
+ * C. */
 static void the_record_holds_size_and_hash(void **state)
 {
     (void)state;

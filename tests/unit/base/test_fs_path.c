@@ -136,7 +136,8 @@ static void executables_are_found_along_the_path_or_by_their_place(void **state)
     assert_int_equal(rmdir(folder) | rmdir(one) | rmdir(two) | rmdir(root), 0);
 }
 
-/* The rules are POSIX's (3.170 Filename, NAME_MAX of Linux) and those of a terminal (ECMA-48: C0, DEL, C1). */
+/* The rules are POSIX's (3.170 Filename, NAME_MAX of Linux) and those of a terminal (ECMA-48: C0,
+ * DEL, C1). */
 static void a_name_is_that_of_one_file_or_folder_and_leads_nowhere(void **state)
 {
     (void)state;

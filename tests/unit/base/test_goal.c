@@ -79,15 +79,16 @@ static void of_scores_more_is_better(void **state)
     assert_goals(metrics, GOAL_MAXIMIZE);
 }
 
-/* "wer" is in "answer" and "lower", "mse" in "semseg", "err" in "terrain", "loss" in "glossary", "acc" in "vacc". */
+/* "wer" is in "answer" and "lower", "mse" in "semseg", "err" in "terrain", "loss" in "glossary",
+ * "acc" in "vacc". */
 static void a_word_within_a_word_says_nothing(void **state)
 {
     (void)state;
     static const char *const more[] = {"answer_f1",        "semseg_iou",  "lowerbound_acc",
                                        "terrain_accuracy", "glossary_f1", NULL};
-    static const char *const unknown[] = {"answer",  "semseg", "lower", "terror", "lossless",  "vacc",
-                                          "mapping", "top",    "rank",  "ranked", "mean_rank", "aucune",
-                                          "f10",     "r22",    "idf1x", NULL};
+    static const char *const unknown[] = {
+        "answer", "semseg", "lower",     "terror", "lossless", "vacc", "mapping", "top",
+        "rank",   "ranked", "mean_rank", "aucune", "f10",      "r22",  "idf1x",   NULL};
     assert_goals(more, GOAL_MAXIMIZE);
     assert_goals(unknown, GOAL_UNKNOWN);
 }
@@ -146,8 +147,8 @@ static void shares_are_told_by_the_same_words(void **state)
     (void)state;
     static const char *const shares[] = {"accuracy", "val_acc", "top1",      "rank-5",
                                          "mAP50",    "mIoU",    "answer_f1", "testRecall"};
-    static const char *const others[] = {"loss", "dice_loss", "top1_error", "neg_accuracy", "wer", "psnr",
-                                         "bleu", "reward",    "x"};
+    static const char *const others[] = {
+        "loss", "dice_loss", "top1_error", "neg_accuracy", "wer", "psnr", "bleu", "reward", "x"};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         if (!goal_is_share(shares[i]))
             fail_msg("%s is no share", shares[i]);

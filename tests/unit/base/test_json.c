@@ -65,8 +65,8 @@ static void mistakes_are_told_with_file_line_and_column(void **state)
 static void of_a_repeated_key_the_last_value_counts_and_both_places_are_known(void **state)
 {
     (void)state;
-    struct json_doc doc =
-        parse("{\"a\": [0, {\"b c\": 1,\n \"x\": {\"b c\": 0},\n \"b c\": 2}],\n\"d\": 3, \"\\u0061\": [4]}");
+    struct json_doc doc = parse("{\"a\": [0, {\"b c\": 1,\n \"x\": {\"b c\": 0},\n \"b c\": "
+                                "2}],\n\"d\": 3, \"\\u0061\": [4]}");
     struct json_place first, last, at;
     assert_int_equal(json_integer_value(json_array_get(json_object_get(doc.root, "a"), 0)), 4);
     assert_true(json_doc_repeated(&doc, "$.a[1][\"b c\"]", &first, &last));
@@ -86,8 +86,8 @@ static void of_a_repeated_key_the_last_value_counts_and_both_places_are_known(vo
     assert_false(json_doc_repeated(&doc, "$.a[1].x[\"b c\"]", &first, &last));
     struct err err = {0};
     assert_false(json_doc_refuse_repeats(&doc, &err));
-    assert_string_equal(
-        err.text, "a.json:3:2: the key of $.a[1][\"b c\"] is in its object twice, at 1:12 already: keep one of them");
+    assert_string_equal(err.text, "a.json:3:2: the key of $.a[1][\"b c\"] is in its object twice, "
+                                  "at 1:12 already: keep one of them");
     json_doc_fini(&doc);
     doc = parse("[{\"a\": 1}, {\"a\": {\"a\": 2}}]");
     assert_true(json_doc_refuse_repeats(&doc, &err));
@@ -112,10 +112,10 @@ static void the_usual_slips_are_named(void **state)
     assert_hint("{\"a\": [1, 2,\n\n]}", " near ']': remove the comma before it");
     assert_hint("{'a': 1}", ": strings and keys need double quotes");
     assert_hint("{\"a\": 'b'}", ": strings and keys need double quotes");
-    assert_hint("{\n  // why\n  \"a\": 1}",
-                ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
-    assert_hint("# why\n{\"a\": 1}",
-                ": JSON has no comments; a key \"comment\" can hold one, and a file named .jsonc may have them");
+    assert_hint("{\n  // why\n  \"a\": 1}", ": JSON has no comments; a key \"comment\" can hold "
+                                            "one, and a file named .jsonc may have them");
+    assert_hint("# why\n{\"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one, and "
+                                     "a file named .jsonc may have them");
     assert_hint("{\"a\": 1\n \"b\": 2}", " near '\"b\"': a comma is missing before it");
     assert_hint("[1 2]", " near '2': a comma is missing before it");
     assert_hint("[{} {}]", " near '{': a comma is missing before it");
@@ -202,11 +202,13 @@ static void keys_that_are_no_identifiers_are_quoted_in_paths(void **state)
     assert_string_equal(deeper, "$.experiments[3].repo");
 }
 
-static void assert_place(const struct json_doc *doc, const char *path, bool at_key, size_t line, size_t column)
+static void assert_place(const struct json_doc *doc, const char *path, bool at_key, size_t line,
+                         size_t column)
 {
     struct json_place place = json_doc_place(doc, path, at_key);
     if (place.line != line || place.column != column)
-        fail_msg("%s%s: %zu:%zu, not %zu:%zu", path, at_key ? " (key)" : "", place.line, place.column, line, column);
+        fail_msg("%s%s: %zu:%zu, not %zu:%zu", path, at_key ? " (key)" : "", place.line,
+                 place.column, line, column);
 }
 
 /* Columns counted by hand:
@@ -279,8 +281,9 @@ static void what_is_not_there_has_no_place(void **state)
 static void columns_count_characters_not_bytes(void **state)
 {
     (void)state;
-    struct json_doc doc = parse("{\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\": \"\xc3\xbc\", \"x\": 1,\n"
-                                " \"\xc3\xbc\": [ \"\xf0\x9f\x98\x80\", 2 ]}");
+    struct json_doc doc =
+        parse("{\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\": \"\xc3\xbc\", \"x\": 1,\n"
+              " \"\xc3\xbc\": [ \"\xf0\x9f\x98\x80\", 2 ]}");
     assert_place(&doc, "$[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"]", false, 1, 9);
     assert_place(&doc, "$.x", true, 1, 14);
     assert_place(&doc, "$.x", false, 1, 19);
@@ -292,7 +295,8 @@ static void columns_count_characters_not_bytes(void **state)
 static void escaped_keys_are_found_by_what_they_mean(void **state)
 {
     (void)state;
-    /* {"A\"\\": 1, "tab\tend": [2], "é": 3, "": 4, "q": "\"],}", "z": 5} with A, é and the tab written as escapes */
+    /* {"A\"\\": 1, "tab\tend": [2], "é": 3, "": 4, "q": "\"],}", "z": 5} with A, é and the tab
+     * written as escapes */
     struct json_doc doc = parse("{\"\\u0041\\\"\\\\\": 1, \"tab\\tend\": [2],\n"
                                 "\"\\u00e9\": 3, \"\": 4, \"q\": \"\\\"],}\", \"z\": 5}");
     AUTO_FREE char *quoted = json_path_key("$", "A\"\\");
@@ -362,7 +366,8 @@ static void numbers_are_printed_in_shortest_form(void **state)
     json_t *numbers = json_pack("[f, f, f, f, I, I]", 0.1, 1e-7, 30.0, 1e22, INT64_MIN, INT64_MAX);
     AUTO_TEXT struct text out = {0};
     json_print(numbers, &out);
-    assert_string_equal(text_get(&out), "[0.1,1e-7,30.0,1e22,-9223372036854775808,9223372036854775807]");
+    assert_string_equal(text_get(&out),
+                        "[0.1,1e-7,30.0,1e22,-9223372036854775808,9223372036854775807]");
     json_decref(numbers);
 }
 
@@ -378,19 +383,22 @@ static void nothing_is_printed_as_null(void **state)
 static void strings_are_escaped_where_json_or_a_terminal_demands_it(void **state)
 {
     (void)state;
-    json_t *string = json_stringn("q\" b\\ \b\f\n\r\t \x01\x1f\x7f / \xc3\xa9 \xf0\x9f\x98\x80 \0.", 28);
+    json_t *string =
+        json_stringn("q\" b\\ \b\f\n\r\t \x01\x1f\x7f / \xc3\xa9 \xf0\x9f\x98\x80 \0.", 28);
     assert_non_null(string);
     AUTO_TEXT struct text out = {0};
     json_print(string, &out);
-    assert_string_equal(text_get(&out), "\"q\\\" b\\\\ \\b\\f\\n\\r\\t \\u0001\\u001f\\u007f / \xc3\xa9 "
-                                        "\xf0\x9f\x98\x80 \\u0000.\"");
+    assert_string_equal(text_get(&out),
+                        "\"q\\\" b\\\\ \\b\\f\\n\\r\\t \\u0001\\u001f\\u007f / \xc3\xa9 "
+                        "\xf0\x9f\x98\x80 \\u0000.\"");
     json_decref(string);
 }
 
 static void members_are_given_only_in_their_own_kind(void **state)
 {
     (void)state;
-    struct json_doc doc = parse("{\"text\": \"x\", \"int\": 7, \"real\": 0.5, \"null\": null, \"true\": true}");
+    struct json_doc doc =
+        parse("{\"text\": \"x\", \"int\": 7, \"real\": 0.5, \"null\": null, \"true\": true}");
     json_int_t integer = -1;
     double number = -1;
     assert_string_equal(json_get_text(doc.root, "text"), "x");
@@ -435,14 +443,17 @@ static void what_is_not_finite_is_null_and_keeps_its_key(void **state)
     json_object_set_new(object, "some", json_finite(0.25));
     json_object_set_new(object, "whole", json_finite(-3));
     json_print(object, &out);
-    assert_string_equal(text_get(&out), "{\"none\":null,\"over\":null,\"under\":null,\"some\":0.25,\"whole\":-3.0}");
+    assert_string_equal(
+        text_get(&out),
+        "{\"none\":null,\"over\":null,\"under\":null,\"some\":0.25,\"whole\":-3.0}");
     json_decref(object);
 }
 
 static void a_text_that_json_cannot_hold_is_null(void **state)
 {
     (void)state;
-    json_t *texts[] = {json_text_or_null("\xc3\xa9"), json_text_or_null(NULL), json_text_or_null("\xff/run")};
+    json_t *texts[] = {json_text_or_null("\xc3\xa9"), json_text_or_null(NULL),
+                       json_text_or_null("\xff/run")};
     assert_string_equal(json_string_value(texts[0]), "\xc3\xa9");
     assert_true(json_is_null(texts[1]));
     assert_true(json_is_null(texts[2]));

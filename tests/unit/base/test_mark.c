@@ -14,7 +14,8 @@ static void names_are_letters_digits_and_three_signs(void **state)
 {
     (void)state;
     static const char *const good[] = {"epoch", "e", "_x", "Fold_2.val-a", "3"};
-    static const char *const bad[] = {"", "an epoch", "-e", ".e", "a/b", "a\n", "\xc3\xa9poque", "a@1"};
+    static const char *const bad[] = {"",    "an epoch",      "-e", ".e", "a/b",
+                                      "a\n", "\xc3\xa9poque", "a@1"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(mark_name_is_valid(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

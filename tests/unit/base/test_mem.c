@@ -125,7 +125,8 @@ static void without_memory_the_program_ends_with_a_line(void **state)
 {
     (void)state;
     if (UNDER_SANITIZER) {
-        print_message("# skipped: the address sanitizer ends the program first, in its own words\n");
+        print_message(
+            "# skipped: the address sanitizer ends the program first, in its own words\n");
         return;
     }
     char said[200];

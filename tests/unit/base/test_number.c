@@ -1,4 +1,5 @@
-/* The expected forms are Python's repr of the same doubles, less its "+" and leading zeros in exponents. */
+/* The expected forms are Python's repr of the same doubles, less its "+" and leading zeros in
+ * exponents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +77,8 @@ static void the_ends_of_the_range_are_exact(void **state)
     assert_shortest(copysign(NAN, -1), "nan");
 }
 
-/* The decimal of 16 digits nearest to 2^-44 reads as the double below it; the next one up is right and as short. */
+/* The decimal of 16 digits nearest to 2^-44 reads as the double below it; the next one up is right
+ * and as short. */
 static void powers_of_two_take_the_decimal_above_when_the_nearest_misses(void **state)
 {
     (void)state;
@@ -138,9 +140,10 @@ static void parse_reads_decimals_and_exponents(void **state)
 static void parse_refuses_what_is_no_number(void **state)
 {
     (void)state;
-    static const char *const rows[] = {"",    "-",   "+1",  ".5",   "5.",    "1e",     "1e+",
-                                       "e5",  "0x1", "1,5", " 1",   "1 ",    "1.2.3",  "inf",
-                                       "nan", "--1", "1_0", "1e5x", "1e999", "-1e999", "1e99999999999999999999"};
+    static const char *const rows[] = {
+        "",    "-",   "+1",  ".5",   "5.",    "1e",     "1e+",
+        "e5",  "0x1", "1,5", " 1",   "1 ",    "1.2.3",  "inf",
+        "nan", "--1", "1_0", "1e5x", "1e999", "-1e999", "1e99999999999999999999"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double number = -1;
         assert_false(number_parse(rows[i], &number));
@@ -159,7 +162,8 @@ static void round_keeps_significant_digits(void **state)
     assert_true(number_round(1e-7, 1) == 1e-7);
     assert_true(number_round(0, 6) == 0);
     assert_true(number_round(1.0 / 3, 17) == 1.0 / 3);
-    assert_true(number_round(15, 0) == 20); /* at least one digit; 15 is a tie, and goes to the even 2 */
+    /* at least one digit; 15 is a tie, and goes to the even 2 */
+    assert_true(number_round(15, 0) == 20);
     assert_true(number_round(25, 1) == 20);
     assert_true(isinf(number_round(INFINITY, 6)));
     assert_true(isnan(number_round(NAN, 6)));
@@ -176,7 +180,8 @@ static void round_looks_at_the_true_value(void **state)
 static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "fr_FR.utf8", "de_DE", "fr_FR"};
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8",
+                                        "fr_FR.utf8",  "de_DE",       "fr_FR"};
     const char *found = NULL;
     for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++)
         found = setlocale(LC_NUMERIC, names[i]);

@@ -1,5 +1,5 @@
-/* The numbers come from a second implementation, written in Python after the authors' reference code
- * (https://prng.di.unimi.it/xoshiro256starstar.c and splitmix64.c). */
+/* The numbers come from a second implementation, written in Python after the authors' reference
+ * code (https://prng.di.unimi.it/xoshiro256starstar.c and splitmix64.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,8 @@ static void below_gives_remainders(void **state)
     assert_int_equal(rng_below(&rng, 1), 0);
 }
 
-/* 2^64 is one and a third times this bound; the first number drawn lies in the third that is left out. */
+/* 2^64 is one and a third times this bound; the first number drawn lies in the third that is left
+ * out. */
 static void below_leaves_out_what_would_be_biased(void **state)
 {
     (void)state;

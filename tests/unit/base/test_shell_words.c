@@ -112,7 +112,8 @@ static void what_only_a_shell_can_do_is_refused_by_name(void **state)
     check_refused("a {1..3}", "'{1..3}' at character 3: a list in braces needs a shell");
     check_refused("a x{b,c}", "'x{b,c}' at character 3: a list in braces needs a shell");
     check_refused("a # b", "'#' at character 3: a comment needs a shell");
-    check_refused("X=1 a", "'X=1' sets a variable, which needs a shell, and none is run; write env X=1 ...");
+    check_refused("X=1 a",
+                  "'X=1' sets a variable, which needs a shell, and none is run; write env X=1 ...");
     check_refused("a\nb", "a second line at character 3");
 }
 
@@ -133,7 +134,8 @@ static void a_word_is_quoted_where_a_shell_would_read_something_into_it(void **s
     static const struct {
         const char *word, *first, *later;
     } rows[] = {
-        {"python3", "python3", "python3"},      {"lr=0.1", "'lr=0.1'", "lr=0.1"}, /* in front it would set a variable */
+        /* in front it would set a variable */
+        {"python3", "python3", "python3"},      {"lr=0.1", "'lr=0.1'", "lr=0.1"},
         {"--lr=0.1", "'--lr=0.1'", "--lr=0.1"}, {"", "''", "''"},
         {"it's", "'it'\\''s'", "'it'\\''s'"},   {"a b=c", "'a b=c'", "'a b=c'"},
         {"$HOME", "'$HOME'", "'$HOME'"},

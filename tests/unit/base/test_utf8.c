@@ -12,8 +12,9 @@ static void columns_follow_the_terminal_not_the_bytes(void **state)
     (void)state;
     assert_int_equal(utf8_columns(""), 0);
     assert_int_equal(utf8_columns("accuracy"), 8);
-    assert_int_equal(utf8_columns("r\xc3\xa9sum\xc3\xa9"), 6);     /* résumé, composed */
-    assert_int_equal(utf8_columns("re\xcc\x81sume\xcc\x81"), 6);   /* the same with combining accents */
+    assert_int_equal(utf8_columns("r\xc3\xa9sum\xc3\xa9"), 6); /* résumé, composed */
+    /* the same with combining accents */
+    assert_int_equal(utf8_columns("re\xcc\x81sume\xcc\x81"), 6);
     assert_int_equal(utf8_columns("\xe5\x87\x86\xe7\xa1\xae"), 4); /* two Chinese characters */
     assert_int_equal(utf8_columns("\xf0\x9f\x98\x80"), 2);         /* an emoji */
 }
@@ -63,10 +64,11 @@ static void everything_that_steers_or_deceives_is_seen_and_the_rest_is_left_alon
 {
     (void)state;
     /* Python: [c for c in range(0x110000) if unicodedata.category(chr(c)) in ("Cc", "Zl", "Zp") or
-     * unicodedata.bidirectional(chr(c)) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")], and the
-     * marks U+061C, U+200B, U+200E, U+200F, U+FEFF. */
-    static const uint32_t never[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},   {0x200B, 0x200B},
-                                        {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
+     * unicodedata.bidirectional(chr(c)) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI",
+     * "PDI")], and the marks U+061C, U+200B, U+200E, U+200F, U+FEFF. */
+    static const uint32_t never[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},
+                                        {0x200B, 0x200B}, {0x200E, 0x200F}, {0x2028, 0x202E},
+                                        {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
     for (uint32_t code = 0; code < 0x110000; code++) {
         char bytes[4];
         size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
@@ -74,7 +76,8 @@ static void everything_that_steers_or_deceives_is_seen_and_the_rest_is_left_alon
         if (code >= 0xD800 && code <= 0xDFFF)
             continue;
         for (size_t i = 0; i < length; i++)
-            bytes[i] = (char)((i ? 0x80 : leads[length]) | ((code >> (6 * (length - 1 - i))) & (i ? 0x3F : 0x7F)));
+            bytes[i] = (char)((i ? 0x80 : leads[length]) |
+                              ((code >> (6 * (length - 1 - i))) & (i ? 0x3F : 0x7F)));
         bool shown = true;
         for (size_t i = 0; i < sizeof never / sizeof *never; i++)
             shown = shown && !(code >= never[i][0] && code <= never[i][1]);
@@ -113,9 +116,10 @@ static void a_message_quotes_whole_characters_and_says_where_more_follows(void *
         const char *s;
         size_t most;
         const char *quoted;
-    } cases[] = {{"abc", 3, "abc"},           {"abcd", 3, "abc..."},         {"", 3, ""},
-                 {"a\xc3\xa9", 2, "a..."},    {"a\xc3\xa9", 3, "a\xc3\xa9"}, {"\xe5\x87\x86", 2, "..."},
-                 {"a\n\xc2\x9b!", 9, "a?\?!"}};
+    } cases[] = {
+        {"abc", 3, "abc"},           {"abcd", 3, "abc..."},         {"", 3, ""},
+        {"a\xc3\xa9", 2, "a..."},    {"a\xc3\xa9", 3, "a\xc3\xa9"}, {"\xe5\x87\x86", 2, "..."},
+        {"a\n\xc2\x9b!", 9, "a?\?!"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         AUTO_FREE char *quoted = utf8_quoted(cases[i].s, cases[i].most);
         assert_string_equal(quoted, cases[i].quoted);

@@ -76,8 +76,9 @@ static void cells_become_numbers_when_they_are_numbers(void **state)
 static void other_cells_stay_text(void **state)
 {
     (void)state;
-    static const char *const cells[] = {"adam", "true", "FALSE", "None", "1.2.3", "007",  "-007", "00.5", "-0",
-                                        "+5",   "1,5",  " 1",    "1 ",   ".5",    "0x10", "1e",   "-",    "1e999"};
+    static const char *const cells[] = {"adam", "true", "FALSE", "None", "1.2.3", "007",
+                                        "-007", "00.5", "-0",    "+5",   "1,5",   " 1",
+                                        "1 ",   ".5",   "0x10",  "1e",   "-",     "1e999"};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         if (i == 8) /* Python's int() reads it, but no int is written so: a float zero */
             assert_parsed(cells[i], VALUE_FLOAT, 0, 0);
@@ -100,7 +101,8 @@ static void json_scalars_become_values_of_their_kind(void **state)
 {
     (void)state;
     json_t *scalars = json_pack("[i, f, b, n, s]", 7, 0.5, 1, "relu");
-    static const enum value_kind kinds[] = {VALUE_INT, VALUE_FLOAT, VALUE_BOOL, VALUE_NULL, VALUE_TEXT};
+    static const enum value_kind kinds[] = {VALUE_INT, VALUE_FLOAT, VALUE_BOOL, VALUE_NULL,
+                                            VALUE_TEXT};
     static const char *const written[] = {"7", "0.5", "True", "", "relu"};
     for (size_t i = 0; i < 5; i++) {
         struct value value;
@@ -228,8 +230,9 @@ static void a_large_float_keeps_every_digit_in_front_of_the_point(void **state)
 static void a_value_read_back_from_its_cell_is_the_same(void **state)
 {
     (void)state;
-    struct value values[] = {value_int(32),    value_float(0.1 + 0.2), value_float(1e-7), value_float(2e22),
-                             value_bool(true), value_text("adam"),     value_text("32"),  (struct value){0}};
+    struct value values[] = {value_int(32),     value_float(0.1 + 0.2), value_float(1e-7),
+                             value_float(2e22), value_bool(true),       value_text("adam"),
+                             value_text("32"),  (struct value){0}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         AUTO_FREE char *cell = value_format(&values[i]);
         assert_same(value_parse(cell), value_copy(&values[i]), true);

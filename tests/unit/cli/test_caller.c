@@ -36,22 +36,27 @@ static void the_callers_environment_wins_and_what_sudo_was_given_is_added(void *
 {
     (void)state;
     AUTO_STRV struct strv callers = {0}, ours = {0}, out = {0};
-    strv_of(&callers, (const char *const[]){"PATH=/home/ann/bin:/bin", "CUDA_VISIBLE_DEVICES=1", "HOME=/home/ann",
-                                            "USER=ann", "LOGNAME=ann", "SHELL=/bin/zsh", NULL});
-    strv_of(&ours, (const char *const[]){"PATH=/usr/sbin:/sbin", "HOME=/root", "USER=root", "LOGNAME=root",
-                                         "SUDO_UID=1000", "SUDO_COMMAND=x", "MAIL=/var/mail/root", "EXTRA=1", NULL});
+    strv_of(&callers, (const char *const[]){"PATH=/home/ann/bin:/bin", "CUDA_VISIBLE_DEVICES=1",
+                                            "HOME=/home/ann", "USER=ann", "LOGNAME=ann",
+                                            "SHELL=/bin/zsh", NULL});
+    strv_of(&ours, (const char *const[]){"PATH=/usr/sbin:/sbin", "HOME=/root", "USER=root",
+                                         "LOGNAME=root", "SUDO_UID=1000", "SUDO_COMMAND=x",
+                                         "MAIL=/var/mail/root", "EXTRA=1", NULL});
     caller_merge(&callers, &ours, "ann", "/home/ann", "/bin/zsh", &out);
-    assert_strv(&out, "PATH=/home/ann/bin:/bin CUDA_VISIBLE_DEVICES=1 HOME=/home/ann USER=ann LOGNAME=ann "
-                      "SHELL=/bin/zsh EXTRA=1");
+    assert_strv(
+        &out, "PATH=/home/ann/bin:/bin CUDA_VISIBLE_DEVICES=1 HOME=/home/ann USER=ann LOGNAME=ann "
+              "SHELL=/bin/zsh EXTRA=1");
 }
 
 static void an_unknown_caller_never_gets_roots_path_or_home(void **state)
 {
     (void)state;
     AUTO_STRV struct strv callers = {0}, ours = {0}, out = {0};
-    strv_of(&ours, (const char *const[]){"PATH=/root/bin", "HOME=/root", "USER=root", "LANG=C.UTF-8", NULL});
+    strv_of(&ours, (const char *const[]){"PATH=/root/bin", "HOME=/root", "USER=root",
+                                         "LANG=C.UTF-8", NULL});
     caller_merge(&callers, &ours, "ann", "/home/ann", NULL, &out);
-    assert_string_equal(strv_env_get(&out, "PATH"), "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games");
+    assert_string_equal(strv_env_get(&out, "PATH"),
+                        "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games");
     assert_string_equal(strv_env_get(&out, "HOME"), "/home/ann");
     assert_string_equal(strv_env_get(&out, "USER"), "ann");
     assert_string_equal(strv_env_get(&out, "LANG"), "C.UTF-8");

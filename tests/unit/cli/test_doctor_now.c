@@ -112,26 +112,31 @@ static void a_gpu_that_works_is_not(void **state)
 static void whoever_computes_on_it_is_named(void **state)
 {
     (void)state;
-    users.users[0] = (struct gpu_user){.pid = 999999999, .compute = true, .memory_bytes = {5500 * MIB, true}};
+    users.users[0] =
+        (struct gpu_user){.pid = 999999999, .compute = true, .memory_bytes = {5500 * MIB, true}};
     users.count = 1;
     set(GPU_MEMORY_USED_BYTES, 5500 * MIB);
-    expect("gpu empty", FINDING_WRONG,
-           "GPU 0: used by pid 999999999 (not seen here: of another container, or hidden), 5500 MiB");
+    expect(
+        "gpu empty", FINDING_WRONG,
+        "GPU 0: used by pid 999999999 (not seen here: of another container, or hidden), 5500 MiB");
     users.users[0].pid = getpid();
     const struct finding *finding = look("gpu empty");
     assert_non_null(strstr(finding->text, "test_doctor_now")); /* the name of this program */
     const json_t *process = json_array_get(json_object_get(finding->data, "processes"), 0);
     assert_int_equal(json_integer_value(json_object_get(process, "pid")), getpid());
-    assert_int_equal((json_int_t)json_real_value(json_object_get(process, "memory_bytes")), 5767168000);
+    assert_int_equal((json_int_t)json_real_value(json_object_get(process, "memory_bytes")),
+                     5767168000);
 }
 
 static void a_display_belongs_to_the_empty_gpu(void **state)
 {
     (void)state;
-    users.users[0] = (struct gpu_user){.pid = 1, .graphics = true, .memory_bytes = {300 * MIB, true}};
+    users.users[0] =
+        (struct gpu_user){.pid = 1, .graphics = true, .memory_bytes = {300 * MIB, true}};
     users.count = 1;
     set(GPU_MEMORY_USED_BYTES, 320 * MIB);
-    expect("gpu empty", FINDING_YES, "GPU 0: no process computes on it (a display has it, which counts as empty)");
+    expect("gpu empty", FINDING_YES,
+           "GPU 0: no process computes on it (a display has it, which counts as empty)");
 }
 
 static void memory_that_no_process_has_is_found(void **state)
@@ -140,7 +145,8 @@ static void memory_that_no_process_has_is_found(void **state)
     set(GPU_MEMORY_USED_BYTES, 64 * MIB);
     assert_int_equal(look("gpu empty")->mark, FINDING_YES);
     set(GPU_MEMORY_USED_BYTES, 700 * MIB);
-    expect("gpu empty", FINDING_WRONG, "GPU 0: 700 MiB are in use, and no process is seen that has them");
+    expect("gpu empty", FINDING_WRONG,
+           "GPU 0: 700 MiB are in use, and no process is seen that has them");
     /* An older driver counts its own with the rest. */
     readings.of[GPU_MEMORY_RESERVED_BYTES].valid = false;
     assert_int_equal(look("gpu empty")->mark, FINDING_YES);
@@ -151,7 +157,8 @@ static void a_driver_that_does_not_tell_its_processes_is_doubted(void **state)
     (void)state;
     gpu.users = NULL;
     gpu.users_why = "no permission";
-    expect("gpu empty", FINDING_UNCHECKED, "GPU 0: who uses it is not told, so nobody can say that it is ours alone");
+    expect("gpu empty", FINDING_UNCHECKED,
+           "GPU 0: who uses it is not told, so nobody can say that it is ours alone");
     assert_string_equal(look("gpu empty")->reason, "no permission");
 }
 
@@ -174,7 +181,8 @@ static void faults_and_settings_that_cost_are_told(void **state)
 {
     (void)state;
     set(GPU_ECC_UNCORRECTED, 2);
-    expect("gpu memory", FINDING_NO, "GPU 0: 2 memory errors could not be corrected since the driver was loaded");
+    expect("gpu memory", FINDING_NO,
+           "GPU 0: 2 memory errors could not be corrected since the driver was loaded");
     identity.persistence = GPU_PERSISTENCE_OFF;
     assert_int_equal(look("persistence")->mark, FINDING_NO);
     identity.persistence = GPU_PERSISTENCE_UNKNOWN;

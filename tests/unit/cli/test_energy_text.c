@@ -32,12 +32,14 @@ struct sheet {
 static void begin(struct sheet *sheet)
 {
     *sheet = (struct sheet){0};
-    sheet->measured = (struct measured){.start_ns = 5 * NS_PER_S, .end_ns = 65 * NS_PER_S, .ready_ns = 5 * NS_PER_S};
+    sheet->measured = (struct measured){
+        .start_ns = 5 * NS_PER_S, .end_ns = 65 * NS_PER_S, .ready_ns = 5 * NS_PER_S};
     sheet->measured.result.devices = sheet->devices;
     sheet->measured.result.missing = sheet->missing;
     sheet->options.gpu_count = 1;
-    sheet->page = (struct energy_page){
-        .measured = &sheet->measured, .options = &sheet->options, .until = "until the command ended"};
+    sheet->page = (struct energy_page){.measured = &sheet->measured,
+                                       .options = &sheet->options,
+                                       .until = "until the command ended"};
 }
 
 static struct reading is(double value)
@@ -69,7 +71,8 @@ static struct energy_meters_figures *add_gpu(struct sheet *sheet, const char *na
 static void add_package(struct sheet *sheet)
 {
     struct energy_meters_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
-    *figures = (struct energy_meters_figures){.scope = ENERGY_PACKAGE, .name = "package-0", .devices = 1};
+    *figures =
+        (struct energy_meters_figures){.scope = ENERGY_PACKAGE, .name = "package-0", .devices = 1};
     figures->window = (struct window_energy){.energy_j = is(3000),
                                              .half_width_j = is(0.01),
                                              .aliasing_bound_j = is(0),
@@ -78,9 +81,11 @@ static void add_package(struct sheet *sheet)
                                              .covered_share = 1};
 }
 
-static void add_missing(struct sheet *sheet, enum energy_meters_scope scope, const char *name, const char *reason)
+static void add_missing(struct sheet *sheet, enum energy_meters_scope scope, const char *name,
+                        const char *reason)
 {
-    sheet->missing[sheet->measured.result.missing_count++] = (struct energy_meters_missing){scope, name, reason};
+    sheet->missing[sheet->measured.result.missing_count++] =
+        (struct energy_meters_missing){scope, name, reason};
 }
 
 static void expect_text(const struct sheet *sheet, const char *expected)
@@ -98,8 +103,8 @@ static void expect_part(const struct sheet *sheet, const char *part)
         fail_msg("'%s' is not in:\n%s", part, text_get(&text));
 }
 
-#define LAST_WORDS                                                                                                     \
-    "  All the energy of the device, whoever used it. ± is 95 % and contains all but\n"                               \
+#define LAST_WORDS                                                                       \
+    "  All the energy of the device, whoever used it. ± is 95 % and contains all but\n" \
     "  the sensor's gain, which is unknown: the vendor states none.\n"
 
 static void each_device_has_its_energy_power_and_state(void **state)
@@ -113,7 +118,8 @@ static void each_device_has_its_energy_power_and_state(void **state)
                         "\n"
                         "         36.000 ± 0.003 kJ  GPU 3 (GPU board, nvml-counter)\n"
                         "                            10.0000 ± 0.0009 Wh, 600.0 W (90.0 to 700.0)\n"
-                        "                            50 °C (most 61), 97 % busy (most 100), memory at most 1.50 GiB\n"
+                        "                            50 °C (most 61), 97 % busy (most 100), memory "
+                        "at most 1.50 GiB\n"
                         "    3.000000 ± 0.000010 kJ  package-0 (CPU package, rapl-perf)\n"
                         "                            833.3333 ± 0.0028 mWh, 50.0 W\n"
                         "\n" LAST_WORDS);
@@ -128,11 +134,13 @@ static void what_is_unknown_is_no_zero(void **state)
     *gpu = (struct energy_meters_figures){.scope = ENERGY_GPU, .name = "GPU 0", .devices = 1};
     gpu->window = (struct window_energy){.source = "none", .covered_share = 0.254};
     assert_false(energy_text_any(&sheet.measured));
-    expect_text(&sheet, "Energy of 60.000 s, until the command ended:\n"
-                        "\n"
-                        "                   unknown  GPU 0 (GPU board): seen 25 % of the time, too little to tell\n"
-                        "\n"
-                        "  Not measured: CPU: its energy counters cannot be read\n");
+    expect_text(
+        &sheet,
+        "Energy of 60.000 s, until the command ended:\n"
+        "\n"
+        "                   unknown  GPU 0 (GPU board): seen 25 % of the time, too little to tell\n"
+        "\n"
+        "  Not measured: CPU: its energy counters cannot be read\n");
 }
 
 static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(void **state)
@@ -142,9 +150,12 @@ static void what_a_load_in_step_may_hide_is_told_where_it_is_much_or_unknown(voi
     begin(&sheet);
     struct energy_meters_figures *gpu = add_gpu(&sheet, "GPU 0");
     gpu->window.aliasing_bound_j = is(9000);
-    expect_part(&sheet, "  a load in step with its sensor may hide up to 9 kJ: tare calibrate may exclude that\n");
+    expect_part(
+        &sheet,
+        "  a load in step with its sensor may hide up to 9 kJ: tare calibrate may exclude that\n");
     gpu->window.aliasing_bound_j.valid = false;
-    expect_part(&sheet, "  the most that a load in step with its sensor may hide is unknown: no power limit stated\n");
+    expect_part(&sheet, "  the most that a load in step with its sensor may hide is unknown: no "
+                        "power limit stated\n");
 }
 
 static void a_half_width_above_a_fifth_of_the_energy_is_told_with_what_helps(void **state)
@@ -191,7 +202,9 @@ static void what_is_missing_for_one_reason_is_told_once(void **state)
     add_missing(&sheet, ENERGY_GPU, "GPU 2", "it is lost");
     add_missing(&sheet, ENERGY_PLATFORM, "psys", "not wanted");
     AUTO_FREE char *missing = energy_text_missing(&sheet.page);
-    assert_string_equal(missing, "GPU 0, GPU 1: no driver; GPU 2: it is lost; CPU: its energy counters cannot be read");
+    assert_string_equal(
+        missing,
+        "GPU 0, GPU 1: no driver; GPU 2: it is lost; CPU: its energy counters cannot be read");
 }
 
 static void nothing_is_missing_where_all_is_measured(void **state)
@@ -261,11 +274,11 @@ static void the_json_has_the_two_moments_and_nothing_of_a_job(void **state)
 static struct energy_meters_epoch drawn(double seconds)
 {
     struct energy_meters_epoch epoch = {0};
-    epoch.of[ENERGY_GPU].window =
-        (struct window_energy){.energy_j = is(100 * seconds), .half_width_j = is(0.125), .power_mean_w = is(100)};
+    epoch.of[ENERGY_GPU].window = (struct window_energy){
+        .energy_j = is(100 * seconds), .half_width_j = is(0.125), .power_mean_w = is(100)};
     epoch.of[ENERGY_GPU].energy_mj = (int64_t)(100000 * seconds);
-    epoch.of[ENERGY_PACKAGE].window =
-        (struct window_energy){.energy_j = is(20 * seconds), .half_width_j = is(0.5), .power_mean_w = is(20)};
+    epoch.of[ENERGY_PACKAGE].window = (struct window_energy){
+        .energy_j = is(20 * seconds), .half_width_j = is(0.5), .power_mean_w = is(20)};
     epoch.of[ENERGY_PACKAGE].energy_mj = (int64_t)(20000 * seconds);
     return epoch;
 }
@@ -275,7 +288,11 @@ static void epochs_are_rows_as_far_as_anything_is_known_of_them(void **state)
     (void)state;
     struct sheet sheet;
     struct epoch epochs[] = {
-        {.part = EPOCH_STARTUP, .name = "epoch", .start_ns = 5 * NS_PER_S, .end_ns = 7 * NS_PER_S, .has_end = true},
+        {.part = EPOCH_STARTUP,
+         .name = "epoch",
+         .start_ns = 5 * NS_PER_S,
+         .end_ns = 7 * NS_PER_S,
+         .has_end = true},
         {.part = EPOCH_ITSELF,
          .name = "epoch",
          .label = "1",
@@ -292,20 +309,23 @@ static void epochs_are_rows_as_far_as_anything_is_known_of_them(void **state)
     sheet.measured.result.epoch_count = 2;
     figures[0].of[ENERGY_GPU].window.half_width_j.valid = false; /* bridged over a gap */
     figures[1].of[ENERGY_GPU].memory_peak_bytes = is(3 << 20);
-    expect_part(&sheet, "\n\n"
-                        "   SECONDS           GPU J  GPU W         CPU J  CPU W  GPU MiB  EPOCH\n"
-                        "     2.000   200 ± unknown  100.0    40.0 ± 0.5   20.0        -  (startup)\n"
-                        "    58.000  5800.00 ± 0.12  100.0  1160.0 ± 0.5   20.0        3  epoch 1\n"
-                        "\n");
+    expect_part(&sheet,
+                "\n\n"
+                "   SECONDS           GPU J  GPU W         CPU J  CPU W  GPU MiB  EPOCH\n"
+                "     2.000   200 ± unknown  100.0    40.0 ± 0.5   20.0        -  (startup)\n"
+                "    58.000  5800.00 ± 0.12  100.0  1160.0 ± 0.5   20.0        3  epoch 1\n"
+                "\n");
     json_t *json = energy_text_json(&sheet.page);
     json_t *parts = json_object_get(json, "epochs");
     assert_int_equal(json_array_size(parts), 2);
     AUTO_FREE char *first = json_dumps(json_array_get(parts, 0), JSON_COMPACT);
-    assert_string_equal(first, "{\"name\":\"epoch\",\"part\":\"startup\",\"label\":null,\"start_s\":0.0,\"end_s\":2.0,"
-                               "\"duration_s\":2.0,\"source\":null,\"gpu_energy_j\":200.0,\"gpu_half_width_j\":null,"
-                               "\"gpu_power_w\":100.0,\"gpu_mem_peak_mib\":null,\"cpu_energy_j\":40.0,"
-                               "\"cpu_half_width_j\":0.5,\"dram_energy_j\":null,\"dram_half_width_j\":null,"
-                               "\"host_mem_peak_mib\":null}");
+    assert_string_equal(
+        first,
+        "{\"name\":\"epoch\",\"part\":\"startup\",\"label\":null,\"start_s\":0.0,\"end_s\":2.0,"
+        "\"duration_s\":2.0,\"source\":null,\"gpu_energy_j\":200.0,\"gpu_half_width_j\":null,"
+        "\"gpu_power_w\":100.0,\"gpu_mem_peak_mib\":null,\"cpu_energy_j\":40.0,"
+        "\"cpu_half_width_j\":0.5,\"dram_energy_j\":null,\"dram_half_width_j\":null,"
+        "\"host_mem_peak_mib\":null}");
     const json_t *second = json_array_get(parts, 1);
     assert_string_equal(json_string_value(json_object_get(second, "label")), "1");
     assert_string_equal(json_string_value(json_object_get(second, "source")), "fifo");
@@ -324,7 +344,8 @@ static void of_very_many_epochs_the_first_and_the_last_are_rows(void **state)
     add_gpu(&sheet, "GPU 0");
     for (int i = 0; i < COUNT; i++) {
         snprintf(labels[i], sizeof labels[i], "%d", i + 1);
-        epochs[i] = (struct epoch){.part = EPOCH_ITSELF, .name = "epoch", .label = labels[i], .has_end = true};
+        epochs[i] = (struct epoch){
+            .part = EPOCH_ITSELF, .name = "epoch", .label = labels[i], .has_end = true};
     }
     sheet.measured.epochs = epochs;
     sheet.measured.result.epochs = mem_array(COUNT, sizeof *sheet.measured.result.epochs);
@@ -353,18 +374,21 @@ static void what_the_processes_used_is_told_and_what_may_not_be_seen_is_named(vo
                                      .processes_peak = is(3),
                                      .read_bytes = is(2.5 * (1 << 20)),
                                      .written_bytes = is(1 << 20)};
-    expect_part(&sheet, "Measured for 60.000 s, until the command ended:\n\n"
-                        "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
-                        "                   1.5 MiB  memory at most, resident: its largest process, or all at one of "
-                        "the samples taken each second\n"
-                        "                   2.5 MiB  read from storage, 1.0 MiB written\n"
-                        "                         3  processes at most, of those seen once a second\n\n");
+    expect_part(&sheet,
+                "Measured for 60.000 s, until the command ended:\n\n"
+                "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
+                "                   1.5 MiB  memory at most, resident: its largest process, or all "
+                "at one of "
+                "the samples taken each second\n"
+                "                   2.5 MiB  read from storage, 1.0 MiB written\n"
+                "                         3  processes at most, of those seen once a second\n\n");
     job->read_bytes.valid = job->written_bytes.valid = false;
     job->io_refused = 2;
     job->memory_charged = true;
     expect_part(&sheet,
                 "                   1.5 MiB  memory at most, with its share of the file cache\n"
-                "                   unknown  read and written: only the user of the processes, and root, may see "
+                "                   unknown  read and written: only the user of the processes, and "
+                "root, may see "
                 "that\n");
     /* Where nobody's processes were watched nothing is said of any. */
     sheet.measured.has_subject = false;
@@ -390,6 +414,7 @@ int main(void)
         cmocka_unit_test(of_very_many_epochs_the_first_and_the_last_are_rows),
         cmocka_unit_test(what_the_processes_used_is_told_and_what_may_not_be_seen_is_named),
     };
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as the program does: the table's library escapes "±" in others */
+    /* as the program does: the table's library escapes "±" in others */
+    setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

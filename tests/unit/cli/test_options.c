@@ -1,5 +1,5 @@
-/* What a command line means. The expectations of the study's flags were taken from Python 3.11's argparse with the same
- * options: the study's command lines must mean the same here. */
+/* What a command line means. The expectations of the study's flags were taken from Python 3.11's
+ * argparse with the same options: the study's command lines must mean the same here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,25 +20,45 @@ static const struct cli_option rows[] = {
     {.short_name = "-m", .long_name = "--model", .argument = "MODEL", .type = CLI_TEXT},
     {.short_name = "-mt", .long_name = "--mutate", .argument = "NAMES", .type = CLI_TEXT},
     {.short_name = "-n", .long_name = "--runs", .argument = "RUNS", .type = CLI_INT},
-    {.short_name = "-mr", .long_name = "--max-retries", .argument = "N", .type = CLI_INT, .low = 0, .high = 1000},
+    {.short_name = "-mr",
+     .long_name = "--max-retries",
+     .argument = "N",
+     .type = CLI_INT,
+     .low = 0,
+     .high = 1000},
     {.short_name = "-c", .long_name = "--config", .argument = "FILE", .type = CLI_FILE},
     {.short_name = "-s", .long_name = "--seed", .argument = "SEED", .type = CLI_INT},
     {.short_name = "-l", .long_name = "--list"},
     {.short_name = "-S", .long_name = "--strict"},
     {.long_name = "--resume", .argument = "DIR", .type = CLI_FOLDER},
     {.short_name = "-q", .long_name = "--quiet"},
-    {.long_name = "--containment", .argument = "LAYER", .type = CLI_CHOICE, .choices = layers, .default_text = "auto"},
-    {.long_name = "--grace", .argument = "TIME", .type = CLI_DURATION, .low = 0, .high = 3600, .default_text = "10"},
+    {.long_name = "--containment",
+     .argument = "LAYER",
+     .type = CLI_CHOICE,
+     .choices = layers,
+     .default_text = "auto"},
+    {.long_name = "--grace",
+     .argument = "TIME",
+     .type = CLI_DURATION,
+     .low = 0,
+     .high = 3600,
+     .default_text = "10"},
     {.short_name = "-k", .long_name = "--check", .type = CLI_FLAG, .choices = layers},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, CONTAINMENT = 12, GRACE = 13, WORDS_MAX = 16 };
 
-static const struct cli_command study = {
-    .name = "study", .options = rows, .option_count = ROWS, .operand_max = 1, .operand_name = "SETTINGS.json"};
+static const struct cli_command study = {.name = "study",
+                                         .options = rows,
+                                         .option_count = ROWS,
+                                         .operand_max = 1,
+                                         .operand_name = "SETTINGS.json"};
 
-static const struct cli_command wrapper = {
-    .name = "wrapper", .options = rows, .option_count = ROWS, .operand_max = SIZE_MAX, .stops_at_operand = true};
+static const struct cli_command wrapper = {.name = "wrapper",
+                                           .options = rows,
+                                           .option_count = ROWS,
+                                           .operand_max = SIZE_MAX,
+                                           .stops_at_operand = true};
 
 const struct cli_command *const cli_commands[] = {&study, NULL};
 
@@ -89,7 +109,8 @@ struct expectation {
     const char *line, *meaning;
 };
 
-static void assert_all(const struct cli_command *command, const struct expectation *all, size_t count)
+static void assert_all(const struct cli_command *command, const struct expectation *all,
+                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *meaning = understood(command, all[i].line);
@@ -139,7 +160,8 @@ static void a_flag_with_choices_takes_none_or_one_of_them(void **state)
     ASSERT_ALL(&study, all);
 }
 
-/* argparse takes "-mr3" as -m with "r3": a one-letter option glued to its value goes before a longer one. */
+/* argparse takes "-mr3" as -m with "r3": a one-letter option glued to its value goes before a
+ * longer one. */
 static void glued_values_follow_argparse(void **state)
 {
     (void)state;
@@ -181,9 +203,15 @@ static void negative_numbers_and_a_lone_dash_are_values(void **state)
 {
     (void)state;
     static const struct expectation all[] = {
-        {"-s -5", "--seed=-5"},    {"-s=-5", "--seed=-5"},          {"-m -1.5", "--model=-1.5"},
-        {"-m -.5", "--model=-.5"}, {"-m -", "--model=-"},           {"-", "[-]"},
-        {"-- -n", "[-n]"},         {"-n 3 -- -x", "--runs=3 [-x]"}, {"-m -1.", "error: -m needs a value: MODEL"},
+        {"-s -5", "--seed=-5"},
+        {"-s=-5", "--seed=-5"},
+        {"-m -1.5", "--model=-1.5"},
+        {"-m -.5", "--model=-.5"},
+        {"-m -", "--model=-"},
+        {"-", "[-]"},
+        {"-- -n", "[-n]"},
+        {"-n 3 -- -x", "--runs=3 [-x]"},
+        {"-m -1.", "error: -m needs a value: MODEL"},
     };
     ASSERT_ALL(&study, all);
 }
@@ -279,9 +307,14 @@ static void a_row_that_repeats_keeps_every_value_in_order(void **state)
 {
     (void)state;
     static const struct cli_option again[] = {
-        {.short_name = "-w", .long_name = "--what-if", .argument = "CONF", .type = CLI_TEXT, .repeats = true},
+        {.short_name = "-w",
+         .long_name = "--what-if",
+         .argument = "CONF",
+         .type = CLI_TEXT,
+         .repeats = true},
         {.long_name = "--cap", .argument = "SIZE", .type = CLI_TEXT}};
-    static const struct cli_command command = {.name = "again", .options = again, .option_count = 2};
+    static const struct cli_command command = {
+        .name = "again", .options = again, .option_count = 2};
     char line[] = "--what-if a:1 --cap 1 -w b:2 --what-if= --cap=2", *words[WORDS_MAX];
     size_t count = split(line, words);
     struct cli_call call;

@@ -22,7 +22,11 @@ static const struct cli_option rows[] = {
      .default_text = "10",
      .unit = "seconds",
      .help = "from TERM to KILL"},
-    {.long_name = "--level", .argument = "LEVEL", .type = CLI_CHOICE, .choices = levels, .help = "how much"},
+    {.long_name = "--level",
+     .argument = "LEVEL",
+     .type = CLI_CHOICE,
+     .choices = levels,
+     .help = "how much"},
     {.long_name = "--secret", .help = "not shown", .hidden = true},
 };
 
@@ -42,7 +46,8 @@ static const struct cli_command demo = {.name = "demo",
                                         .examples = examples};
 static const struct cli_command other = {
     .name = "other", .group = CLI_GROUP_JUDGE, .summary = "is of the same group", .usage = usage};
-static const struct cli_command last = {.name = "last", .group = CLI_GROUP_MEMORY, .summary = "ends", .usage = usage};
+static const struct cli_command last = {
+    .name = "last", .group = CLI_GROUP_MEMORY, .summary = "ends", .usage = usage};
 
 const struct cli_command *const cli_commands[] = {&demo, &other, &last, NULL};
 
@@ -79,26 +84,27 @@ static void the_help_comes_from_the_table(void **state)
     (void)state;
     AUTO_TEXT struct text out = {0};
     help_command(&demo, &out);
-    assert_string_equal(text_get(&out),
-                        TARE_NAME " demo: shows\n"
-                                  "\n"
-                                  "Usage:\n"
-                                  "  " TARE_NAME " demo FILE [options]\n"
-                                  "\n"
-                                  ".starts with a dot - and has a dash.\n"
-                                  "\n"
-                                  "Options:\n"
-                                  "  -g, --grace TIME                from TERM to KILL (0 to 3600; seconds; default\n"
-                                  "                                  10)\n"
-                                  "  --level LEVEL                   how much (one of low, high)\n"
-                                  "  -h, --help                      show this help\n"
-                                  "\n"
-                                  "Exit codes:\n"
-                                  "  0       well\n"
-                                  "\n"
-                                  "Examples:\n"
-                                  "  " TARE_NAME " demo -g 5 a.txt\n"
-                                  "      with a short grace\n");
+    assert_string_equal(
+        text_get(&out), TARE_NAME
+        " demo: shows\n"
+        "\n"
+        "Usage:\n"
+        "  " TARE_NAME " demo FILE [options]\n"
+        "\n"
+        ".starts with a dot - and has a dash.\n"
+        "\n"
+        "Options:\n"
+        "  -g, --grace TIME                from TERM to KILL (0 to 3600; seconds; default\n"
+        "                                  10)\n"
+        "  --level LEVEL                   how much (one of low, high)\n"
+        "  -h, --help                      show this help\n"
+        "\n"
+        "Exit codes:\n"
+        "  0       well\n"
+        "\n"
+        "Examples:\n"
+        "  " TARE_NAME " demo -g 5 a.txt\n"
+        "      with a short grace\n");
 }
 
 static void the_list_of_commands_has_a_heading_for_each_group(void **state)
@@ -135,9 +141,11 @@ static void the_completion_offers_options_and_choices(void **state)
     AUTO_TEXT struct text out = {0};
     completion_bash(&out);
     assert_non_null(
-        strstr(text_get(&out), "demo) COMPREPLY=($(compgen -W \"--grace -g --level --help -h\" -- \"$cur\")) ;;"));
+        strstr(text_get(&out),
+               "demo) COMPREPLY=($(compgen -W \"--grace -g --level --help -h\" -- \"$cur\")) ;;"));
     assert_non_null(
-        strstr(text_get(&out), "demo:--level) COMPREPLY=($(compgen -W \"low high\" -- \"$cur\")); return ;;"));
+        strstr(text_get(&out),
+               "demo:--level) COMPREPLY=($(compgen -W \"low high\" -- \"$cur\")); return ;;"));
     assert_null(strstr(text_get(&out), "secret"));
 }
 

@@ -2,10 +2,10 @@
 #ifndef TARE_TESTS_CONFIG_EXPECT_H
 #define TARE_TESTS_CONFIG_EXPECT_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
 #include <cmocka.h>
 
 #include "base/cleanup.h"
@@ -24,8 +24,8 @@ static inline void expect_problems(const struct problems *problems, const char *
     for (size_t i = 0; i < problems->count || i < wanted; i++) {
         char *line = i < problems->count ? problem_format(&problems->items[i]) : NULL;
         if (!line || i >= wanted || strcmp(line, lines[i]) != 0)
-            print_message("# problem %zu\n#   wanted: %s\n#   got:    %s\n", i, i < wanted ? lines[i] : "none",
-                          line ? line : "none");
+            print_message("# problem %zu\n#   wanted: %s\n#   got:    %s\n", i,
+                          i < wanted ? lines[i] : "none", line ? line : "none");
         if (line && i < wanted)
             assert_string_equal(line, lines[i]);
         free(line);
@@ -45,6 +45,6 @@ static inline void expect_registry(const char *text, const char *const *lines)
     expect_problems(&problems, lines);
 }
 
-#define LINES(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(,) NULL})
+#define LINES(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 
 #endif

@@ -35,11 +35,16 @@ static void what_is_no_limit_is_refused_with_the_reason(void **state)
     static const struct {
         const char *text, *reason;
     } rows[] = {
-        {"", "'' does not begin with a number"},          {"0", "'0' is less than 1 MiB"},
-        {"1000kB", "'1000kB' is less than 1 MiB"},        {"8GiX", "'GiX' is no unit of memory"},
-        {"%", "'%' is no share of a GPU's memory"},       {"0%", "'0%' is no share of a GPU's memory"},
-        {"101%", "'101%' is no share of a GPU's memory"}, {"-5%", "'-5%' is no share of a GPU's memory"},
-        {".5%", "'.5%' is no share of a GPU's memory"},   {"1.2.3%", "'1.2.3%' is no share of a GPU's memory"},
+        {"", "'' does not begin with a number"},
+        {"0", "'0' is less than 1 MiB"},
+        {"1000kB", "'1000kB' is less than 1 MiB"},
+        {"8GiX", "'GiX' is no unit of memory"},
+        {"%", "'%' is no share of a GPU's memory"},
+        {"0%", "'0%' is no share of a GPU's memory"},
+        {"101%", "'101%' is no share of a GPU's memory"},
+        {"-5%", "'-5%' is no share of a GPU's memory"},
+        {".5%", "'.5%' is no share of a GPU's memory"},
+        {"1.2.3%", "'1.2.3%' is no share of a GPU's memory"},
         {"5e1%", "'5e1%' is no share of a GPU's memory"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -52,7 +57,8 @@ static void what_is_no_limit_is_refused_with_the_reason(void **state)
     }
 }
 
-static const struct entry_settings *read_entry(const char *text, struct settings *settings, struct problems *problems)
+static const struct entry_settings *read_entry(const char *text, struct settings *settings,
+                                               struct problems *problems)
 {
     bool good = settings_parse("s.json", text, strlen(text), settings, problems);
     assert_true(good);
@@ -64,15 +70,18 @@ static void the_nearest_limit_counts(void **state)
     (void)state;
     struct settings settings;
     struct problems problems = {0};
-    const struct entry_settings *entry =
-        read_entry("{\"gpu_memory_limit\": \"50%\", \"experiments\": [{\"mode\": \"parallel\", \"gpu_memory_limit\": "
-                   "\"6GiB\", \"foreground\": {\"repo\": \"r\", \"model\": \"m\"}, \"background\": {\"repo\": \"r\", "
-                   "\"model\": \"m\", \"gpu_memory_limit\": \"2GiB\"}}, {\"repo\": \"r\", \"model\": \"m\"}]}",
-                   &settings, &problems);
+    const struct entry_settings *entry = read_entry(
+        "{\"gpu_memory_limit\": \"50%\", \"experiments\": [{\"mode\": \"parallel\", "
+        "\"gpu_memory_limit\": "
+        "\"6GiB\", \"foreground\": {\"repo\": \"r\", \"model\": \"m\"}, \"background\": {\"repo\": "
+        "\"r\", "
+        "\"model\": \"m\", \"gpu_memory_limit\": \"2GiB\"}}, {\"repo\": \"r\", \"model\": \"m\"}]}",
+        &settings, &problems);
     assert_int_equal(entry[0].foreground.gpu_limit.bytes, UINT64_C(6442450944));
     assert_int_equal(entry[0].background.gpu_limit.bytes, UINT64_C(2147483648));
     assert_int_equal(entry[1].foreground.gpu_limit.bytes, 0);
-    assert_true(entry[1].foreground.gpu_limit.share > 0.499 && entry[1].foreground.gpu_limit.share < 0.501);
+    assert_true(entry[1].foreground.gpu_limit.share > 0.499 &&
+                entry[1].foreground.gpu_limit.share < 0.501);
     assert_false(entry[1].foreground.track_gpu_memory);
     settings_fini(&settings);
     problems_fini(&problems);

@@ -67,9 +67,10 @@ static void a_problem_is_written_as_compilers_write_it(void **state)
     problems_add(&problems, SEVERITY_ERROR, &doc, "$.b", "a path to nothing");
     json_doc_fini(&doc);
     expect_problems(&problems,
-                    LINES("x.json:3:5: error: 22 is too much (at $.a[1])", "x.json:2:8: warning: short (at $.a)",
-                          "x.json:2:3: warning: odd (at $.a)", "x.json: error: no path", "error: no file",
-                          "x.json: error: a path to nothing (at $.b)"));
+                    LINES("x.json:3:5: error: 22 is too much (at $.a[1])",
+                          "x.json:2:8: warning: short (at $.a)",
+                          "x.json:2:3: warning: odd (at $.a)", "x.json: error: no path",
+                          "error: no file", "x.json: error: a path to nothing (at $.b)"));
     assert_int_equal(problems.errors, 4);
 }
 
@@ -85,8 +86,10 @@ static void the_place_in_an_error_of_the_reader_becomes_the_place_of_the_problem
 {
     (void)state;
     AUTO(problems_fini) struct problems problems = {0};
-    problems_add_unreadable(&problems, "a.json", &(struct err){.text = "a.json:3:14: end of file expected"});
-    problems_add_unreadable(&problems, "b.json", &(struct err){.text = "open b.json: No such file or directory"});
+    problems_add_unreadable(&problems, "a.json",
+                            &(struct err){.text = "a.json:3:14: end of file expected"});
+    problems_add_unreadable(&problems, "b.json",
+                            &(struct err){.text = "open b.json: No such file or directory"});
     expect_problems(&problems, LINES("a.json:3:14: error: end of file expected",
                                      "b.json: error: open b.json: No such file or directory"));
     assert_int_equal(problems.items[0].place.line, 3);
@@ -105,9 +108,11 @@ static void many_warnings_do_not_hide_an_error(void **state)
     assert_int_equal(problems.errors, 700);
     assert_int_equal(problems.count, 501 + 501);
     assert_string_equal(problems.items[499].text, "warning 499");
-    assert_string_equal(problems.items[500].text, "more than 500 warnings: the others are not shown");
+    assert_string_equal(problems.items[500].text,
+                        "more than 500 warnings: the others are not shown");
     assert_string_equal(problems.items[501].text, "error 0");
-    assert_string_equal(problems.items[1001].text, "more than 500 errors: the others are not shown");
+    assert_string_equal(problems.items[1001].text,
+                        "more than 500 errors: the others are not shown");
 }
 
 int main(void)

@@ -34,8 +34,8 @@ static void what_is_not_said_has_its_default(void **state)
 {
     (void)state;
     AUTO(registry_fini)
-    struct registry registry =
-        parse_good("{\"models\": {\"r\": {\"path\": \"repos/r\", \"train_script\": \"./t.sh\", \"models\": [\"m\"]}}}");
+    struct registry registry = parse_good("{\"models\": {\"r\": {\"path\": \"repos/r\", "
+                                          "\"train_script\": \"./t.sh\", \"models\": [\"m\"]}}}");
     assert_int_equal(registry.repo_count, 1);
     const struct repo *repo = &registry.repos[0];
     assert_string_equal(repo->name, "r");
@@ -56,8 +56,8 @@ static void what_is_not_said_has_its_default(void **state)
     assert_int_equal(repo->metric_count, 0);
     assert_int_equal(repo->success.count, 0);
     assert_int_equal(repo->errors.count, 1);
-    assert_non_null(
-        strstr(repo->errors.items[0], "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"));
+    assert_non_null(strstr(repo->errors.items[0],
+                           "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"));
     assert_true(repo->exit_code_required);
 }
 
@@ -66,14 +66,19 @@ static void everything_about_a_repository_is_read(void **state)
     (void)state;
     AUTO(registry_fini)
     struct registry registry = parse_good(
-        "{\"models\": {\"a\": {\"path\": \"/opt/a\", \"train_script\": \"train.py\", \"models\": [\"x\", \"y\"],"
-        "\"comment\": \"free\", \"model_flag\": \"-n\", \"required_args\": {\"data\": \"-d  d2a\", \"list\": [\"-o\", "
+        "{\"models\": {\"a\": {\"path\": \"/opt/a\", \"train_script\": \"train.py\", \"models\": "
+        "[\"x\", \"y\"],"
+        "\"comment\": \"free\", \"model_flag\": \"-n\", \"required_args\": {\"data\": \"-d  d2a\", "
+        "\"list\": [\"-o\", "
         "\"a b\"]},"
         "\"env\": {\"A\": \"1\"}, \"path_prepend\": [\"bin\", \"/usr/x\"], \"python\": \"python3\","
-        "\"command_prefix\": [\"nice\", \"-n\", \"5\"], \"success\": \"done\", \"errors\": [], \"exit_code\": "
+        "\"command_prefix\": [\"nice\", \"-n\", \"5\"], \"success\": \"done\", \"errors\": [], "
+        "\"exit_code\": "
         "\"ignored\","
-        "\"performance_metrics\": {\"log_patterns\": {\"acc\": \"acc ([0-9.]+)\", \"plain\": \"no group\"}},"
-        "\"marks\": {\"epoch\": \"^Epoch (\\\\d+)\", \"val.1\": {\"start\": \"^V\", \"end\": \"^W\"},"
+        "\"performance_metrics\": {\"log_patterns\": {\"acc\": \"acc ([0-9.]+)\", \"plain\": \"no "
+        "group\"}},"
+        "\"marks\": {\"epoch\": \"^Epoch (\\\\d+)\", \"val.1\": {\"start\": \"^V\", \"end\": "
+        "\"^W\"},"
         "\"fold\": {\"end\": \"done\", \"note\": \"free\"}}}}}");
     const struct repo *repo = registry_find(&registry, "a");
     assert_non_null(repo);
@@ -110,28 +115,29 @@ static void everything_about_a_repository_is_read(void **state)
     assert_string_equal(repo->marks[2].end, "done");
 }
 
-#define PARAMS(rows)                                                                                                   \
-    "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\"], \"supported_hyperparams\": " \
+#define PARAMS(rows)                                                                        \
+    "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\"], " \
+    "\"supported_hyperparams\": "                                                           \
     "{" rows "}}}}"
 
 static void hyperparameters_are_read_in_their_order(void **state)
 {
     (void)state;
     AUTO(registry_fini)
-    struct registry registry =
-        parse_good(PARAMS("\"z\": {\"flag\": \"--z\", \"type\": \"int\", \"default\": 10, \"range\": [5, 15]},"
-                          "\"a\": {\"flag\": \"-a\", \"type\": \"float\", \"default\": 0, \"range\": [1e-5, 0.001],"
-                          "\"distribution\": \"log_uniform\", \"zero_probability\": 0.2},"
-                          "\"c\": {\"flag\": \"-c\", \"type\": \"choice\", \"default\": \"adam\", \"choices\": "
-                          "[\"adam\", \"sgd\", 3, true]},"
-                          "\"n\": {\"flag\": \"-n\", \"type\": \"float\", \"default\": 2.5, \"range\": [0, 8], "
-                          "\"distribution\": \"normal\"},"
-                          "\"k\": {\"flag\": \"-k\", \"type\": \"float\", \"default\": 1.5, \"range\": [0, 8], "
-                          "\"distribution\": \"normal\","
-                          "\"mean\": 3, \"std\": 0.5},"
-                          "\"l\": {\"flag\": \"-l\", \"type\": \"float\", \"default\": 1.5, \"range\": [2, 10], "
-                          "\"distribution\": \"normal\","
-                          "\"deviation\": 0.5}"));
+    struct registry registry = parse_good(PARAMS(
+        "\"z\": {\"flag\": \"--z\", \"type\": \"int\", \"default\": 10, \"range\": [5, 15]},"
+        "\"a\": {\"flag\": \"-a\", \"type\": \"float\", \"default\": 0, \"range\": [1e-5, 0.001],"
+        "\"distribution\": \"log_uniform\", \"zero_probability\": 0.2},"
+        "\"c\": {\"flag\": \"-c\", \"type\": \"choice\", \"default\": \"adam\", \"choices\": "
+        "[\"adam\", \"sgd\", 3, true]},"
+        "\"n\": {\"flag\": \"-n\", \"type\": \"float\", \"default\": 2.5, \"range\": [0, 8], "
+        "\"distribution\": \"normal\"},"
+        "\"k\": {\"flag\": \"-k\", \"type\": \"float\", \"default\": 1.5, \"range\": [0, 8], "
+        "\"distribution\": \"normal\","
+        "\"mean\": 3, \"std\": 0.5},"
+        "\"l\": {\"flag\": \"-l\", \"type\": \"float\", \"default\": 1.5, \"range\": [2, 10], "
+        "\"distribution\": \"normal\","
+        "\"deviation\": 0.5}"));
     const struct repo *repo = &registry.repos[0];
     assert_int_equal(repo->param_count, 6);
     const struct param *z = &repo->params[0];
@@ -146,7 +152,8 @@ static void hyperparameters_are_read_in_their_order(void **state)
     assert_ptr_equal(a, &repo->params[1]);
     assert_int_equal(a->distribution, DISTRIBUTION_LOG_UNIFORM);
     assert_int_equal(a->default_value.kind, VALUE_FLOAT);
-    assert_true(a->default_value.real == 0 && a->zero_probability == 0.2 && a->low == 1e-5 && a->high == 0.001);
+    assert_true(a->default_value.real == 0 && a->zero_probability == 0.2 && a->low == 1e-5 &&
+                a->high == 0.001);
     const struct param *c = repo_param(repo, "c");
     assert_int_equal(c->type, PARAM_CHOICE);
     assert_int_equal(c->choice_count, 4);
@@ -159,7 +166,8 @@ static void hyperparameters_are_read_in_their_order(void **state)
     const struct param *k = repo_param(repo, "k");
     assert_true(k->has_normal && k->mean == 3 && k->deviation == 0.5);
     const struct param *l = repo_param(repo, "l");
-    assert_true(l->has_normal && l->mean == 6 && l->deviation == 0.5); /* the mean: the middle of [2, 10] */
+    /* the mean: the middle of [2, 10] */
+    assert_true(l->has_normal && l->mean == 6 && l->deviation == 0.5);
     assert_null(repo_param(repo, "none"));
 }
 
@@ -167,9 +175,10 @@ static void a_default_may_lie_outside_the_range(void **state)
 {
     (void)state;
     AUTO(registry_fini)
-    struct registry registry = parse_good(
-        PARAMS("\"wd\": {\"flag\": \"--wd\", \"type\": \"float\", \"default\": 0.0, \"range\": [0.00001, 0.001],"
-               "\"distribution\": \"log_uniform\"}"));
+    struct registry registry =
+        parse_good(PARAMS("\"wd\": {\"flag\": \"--wd\", \"type\": \"float\", \"default\": 0.0, "
+                          "\"range\": [0.00001, 0.001],"
+                          "\"distribution\": \"log_uniform\"}"));
     assert_true(registry.repos[0].params[0].default_value.real == 0);
 }
 
@@ -177,8 +186,9 @@ static void null_is_a_choice(void **state)
 {
     (void)state;
     AUTO(registry_fini)
-    struct registry registry = parse_good(
-        PARAMS("\"opt\": {\"flag\": \"-o\", \"type\": \"choice\", \"default\": null, \"choices\": [null, \"adam\"]}"));
+    struct registry registry =
+        parse_good(PARAMS("\"opt\": {\"flag\": \"-o\", \"type\": \"choice\", \"default\": null, "
+                          "\"choices\": [null, \"adam\"]}"));
     const struct param *param = &registry.repos[0].params[0];
     assert_int_equal(param->default_value.kind, VALUE_NULL);
     assert_int_equal(param->choice_count, 2);
@@ -198,7 +208,8 @@ static void make_folder(const char *root, const char *name)
     assert_int_equal(mkdir(path, 0700), 0);
 }
 
-static void assert_repo_path(const struct repo *repo, const char *root, const char *rest, bool exists)
+static void assert_repo_path(const struct repo *repo, const char *root, const char *rest,
+                             bool exists)
 {
     AUTO_FREE char *wanted = mem_printf("%s%s", root, rest);
     assert_string_equal(repo->path, wanted);
@@ -216,8 +227,9 @@ static void a_path_is_relative_to_the_registry_then_to_the_working_folder(void *
     AUTO_FREE char *before = getcwd(NULL, 0);
     assert_int_equal(chdir(root), 0);
 #define REPO(path) "{\"path\": \"" path "\", \"train_script\": \"t\", \"models\": [\"m\"]}"
-    static const char text[] = "{\"models\": {\"both\": " REPO("both") ", \"near\": " REPO("./near") ", \"far\": " REPO(
-        "far") ", \"up\": " REPO("../far") ", \"none\": " REPO("none") "}}";
+    static const char text[] =
+        "{\"models\": {\"both\": " REPO("both") ", \"near\": " REPO("./near") ", \"far\": " REPO(
+            "far") ", \"up\": " REPO("../far") ", \"none\": " REPO("none") "}}";
     {
         AUTO(registry_fini) struct registry registry = parse_good_as("share/r.json", text);
         assert_repo_path(&registry.repos[0], root, "/share/both", true);
@@ -242,9 +254,10 @@ static void folders_before_path_are_relative_to_the_registry_then_to_the_reposit
     AUTO_FREE char *file = mem_printf("%s/share/r.json", root);
     {
         AUTO(registry_fini)
-        struct registry registry = parse_good_as(
-            file, "{\"models\": {\"r\": {\"path\": \"../repo\", \"train_script\": \"t\", \"models\": [\"m\"],"
-                  "\"path_prepend\": [\"tools\", \"bin\"]}}}");
+        struct registry registry =
+            parse_good_as(file, "{\"models\": {\"r\": {\"path\": \"../repo\", \"train_script\": "
+                                "\"t\", \"models\": [\"m\"],"
+                                "\"path_prepend\": [\"tools\", \"bin\"]}}}");
         AUTO_FREE char *wanted = mem_printf("%s/share/tools|%s/repo/bin", root, root);
         AUTO_FREE char *found = join(&registry.repos[0].path_prepend);
         assert_string_equal(found, wanted);
@@ -258,7 +271,8 @@ static void what_success_is_can_be_said_by_model(void **state)
     {
         AUTO(registry_fini)
         struct registry registry =
-            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"]}}}");
+            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", "
+                       "\"models\": [\"m\", \"n\"]}}}");
         struct success_rules rules = repo_rules(&registry.repos[0], "m");
         assert_int_equal(rules.metrics, METRICS_ANY);
         assert_int_equal(rules.fail_on, FAIL_ON_ALL);
@@ -266,11 +280,13 @@ static void what_success_is_can_be_said_by_model(void **state)
     }
     {
         AUTO(registry_fini)
-        struct registry registry =
-            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"],"
-                       "\"metrics\": {\"m\": \"required\"}, \"fail_on\": [\"oom_kill\"], \"cpu_models\": [\"n\"],"
-                       "\"reads_checkpoints\": true}}}");
-        struct success_rules m = repo_rules(&registry.repos[0], "m"), n = repo_rules(&registry.repos[0], "n");
+        struct registry registry = parse_good("{\"models\": {\"r\": {\"path\": \"p\", "
+                                              "\"train_script\": \"t\", \"models\": [\"m\", \"n\"],"
+                                              "\"metrics\": {\"m\": \"required\"}, \"fail_on\": "
+                                              "[\"oom_kill\"], \"cpu_models\": [\"n\"],"
+                                              "\"reads_checkpoints\": true}}}");
+        struct success_rules m = repo_rules(&registry.repos[0], "m"),
+                             n = repo_rules(&registry.repos[0], "n");
         assert_int_equal(m.metrics, METRICS_REQUIRED);
         assert_int_equal(n.metrics, METRICS_ANY);
         assert_int_equal(m.fail_on, FAIL_ON_OOM_KILL);

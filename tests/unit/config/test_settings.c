@@ -18,7 +18,8 @@ static void what_is_not_said_has_its_default(void **state)
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings = parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}]}");
+    struct settings settings =
+        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}]}");
     assert_string_equal(settings.file, "s.json");
     assert_null(settings.name);
     assert_false(settings.deduplicate);
@@ -57,7 +58,8 @@ static void null_counts_as_not_said(void **state)
     AUTO(settings_fini)
     struct settings settings = parse_good(
         "{\"governor\": null, \"seed\": null, \"timeout\": null, \"tare\": null, \"experiments\": ["
-        "{\"repo\": \"r\", \"model\": \"m\", \"mutate\": null, \"hyperparameters\": null, \"mode\": null}]}");
+        "{\"repo\": \"r\", \"model\": \"m\", \"mutate\": null, \"hyperparameters\": null, "
+        "\"mode\": null}]}");
     assert_null(settings.entries[0].governor);
     assert_false(settings.has_seed);
     assert_int_equal(settings.entries[0].foreground.mode, MODE_MUTATION);
@@ -67,10 +69,13 @@ static void the_top_of_the_file_is_read(void **state)
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings = parse_good(
-        "{\"experiment_name\": \"n\", \"mode\": \"default\", \"runs_per_config\": 4, \"max_retries\": 0,"
-        "\"governor\": \"powersave\", \"timeout\": \"2h\", \"seed\": 9007199254740991, \"use_deduplication\": true,"
-        "\"historical_csvs\": [\"a.csv\", \"b/c.csv\"], \"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}]}");
+    struct settings settings =
+        parse_good("{\"experiment_name\": \"n\", \"mode\": \"default\", \"runs_per_config\": 4, "
+                   "\"max_retries\": 0,"
+                   "\"governor\": \"powersave\", \"timeout\": \"2h\", \"seed\": 9007199254740991, "
+                   "\"use_deduplication\": true,"
+                   "\"historical_csvs\": [\"a.csv\", \"b/c.csv\"], \"experiments\": [{\"repo\": "
+                   "\"r\", \"model\": \"m\"}]}");
     assert_string_equal(settings.name, "n");
     assert_true(settings.deduplicate);
     assert_int_equal(settings.historical_csvs.count, 2);
@@ -89,11 +94,13 @@ static void what_an_entry_says_goes_over_the_top_of_the_file(void **state)
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings = parse_good(
-        "{\"mode\": \"mutation\", \"runs_per_config\": 4, \"max_retries\": 5, \"governor\": \"powersave\", "
-        "\"timeout\": 60,"
-        "\"experiments\": [{\"repo\": \"r\", \"model\": \"m\", \"mode\": \"default\", \"runs_per_config\": 0,"
-        "\"max_retries\": 1, \"governor\": \"performance\", \"timeout\": 0}]}");
+    struct settings settings =
+        parse_good("{\"mode\": \"mutation\", \"runs_per_config\": 4, \"max_retries\": 5, "
+                   "\"governor\": \"powersave\", "
+                   "\"timeout\": 60,"
+                   "\"experiments\": [{\"repo\": \"r\", \"model\": \"m\", \"mode\": \"default\", "
+                   "\"runs_per_config\": 0,"
+                   "\"max_retries\": 1, \"governor\": \"performance\", \"timeout\": 0}]}");
     const struct entry_settings *entry = &settings.entries[0];
     assert_int_equal(entry->runs, 0);
     assert_int_equal(entry->max_retries, 1);
@@ -105,15 +112,16 @@ static void what_an_entry_says_goes_over_the_top_of_the_file(void **state)
 static void runs_come_from_the_experiment_then_the_foreground_then_the_file(void **state)
 {
     (void)state;
-#define SIDES(runs)                                                                                                    \
-    "\"foreground\": {\"repo\": \"r\", \"model\": \"m\"" runs "},"                                                     \
+#define SIDES(runs)                                                \
+    "\"foreground\": {\"repo\": \"r\", \"model\": \"m\"" runs "}," \
     "\"background\": {\"repo\": \"r\", \"model\": \"m\"}"
     AUTO(settings_fini)
-    struct settings settings =
-        parse_good("{\"mode\": \"parallel\", \"runs_per_config\": 7, \"experiments\": ["
-                   "{" SIDES(", \"runs_per_config\": 3") ", \"runs_per_config\": 2},"
-                                                         "{" SIDES(", \"runs_per_config\": 3") "},"
-                                                                                               "{" SIDES("") "}]}");
+    struct settings settings = parse_good(
+        "{\"mode\": \"parallel\", \"runs_per_config\": 7, \"experiments\": ["
+        "{" SIDES(", \"runs_per_config\": 3") ", \"runs_per_config\": 2},"
+                                              "{" SIDES(", \"runs_per_config\": 3") "},"
+                                                                                    "{" SIDES(
+                                                                                        "") "}]}");
     assert_int_equal(settings.entry_count, 3);
     assert_int_equal(settings.entries[0].runs, 2);
     assert_int_equal(settings.entries[1].runs, 3);
@@ -126,9 +134,11 @@ static void a_parallel_entry_has_two_sides_and_its_outer_names_are_ignored(void 
     AUTO(settings_fini)
     struct settings settings = parse_good(
         "{\"experiments\": [{\"repo\": \"placeholder\", \"model\": 7, \"mode\": \"parallel\","
-        "\"foreground\": {\"repo\": \"f\", \"model\": \"fm\", \"mode\": \"mutation\", \"mutate\": [\"lr\"],"
+        "\"foreground\": {\"repo\": \"f\", \"model\": \"fm\", \"mode\": \"mutation\", \"mutate\": "
+        "[\"lr\"],"
         "\"hyperparameters\": {\"epochs\": 3}},"
-        "\"background\": {\"repo\": \"b\", \"model\": \"bm\", \"hyperparameters\": {\"lr\": 0.5, \"x\": \"y\"}}}]}");
+        "\"background\": {\"repo\": \"b\", \"model\": \"bm\", \"hyperparameters\": {\"lr\": 0.5, "
+        "\"x\": \"y\"}}}]}");
     const struct entry_settings *entry = &settings.entries[0];
     assert_true(entry->parallel);
     assert_string_equal(entry->foreground.repo, "f");
@@ -152,7 +162,8 @@ static void an_entry_with_two_sides_is_parallel_also_when_it_does_not_say_so(voi
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings = parse_good("{\"mode\": \"mixed\", \"experiments\": [{" SIDES("") "}]}");
+    struct settings settings =
+        parse_good("{\"mode\": \"mixed\", \"experiments\": [{" SIDES("") "}]}");
     assert_true(settings.entries[0].parallel);
 }
 
@@ -161,7 +172,8 @@ static void hyperparameters_keep_their_kinds_and_their_order(void **state)
     (void)state;
     AUTO(settings_fini)
     struct settings settings =
-        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\", \"mode\": \"default\", \"hyperparameters\": "
+        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\", \"mode\": \"default\", "
+                   "\"hyperparameters\": "
                    "{\"z\": 12, \"a\": 1e-7, \"opt\": \"adam\", \"amp\": true, \"clip\": null}}]}");
     const struct job_settings *job = &settings.entries[0].foreground;
     assert_int_equal(job->param_count, 5);
@@ -187,7 +199,8 @@ static void mutate_is_a_list_a_name_names_with_commas_or_all(void **state)
                    "{\"repo\": \"r\", \"model\": \"m\", \"mutate\": \"lr\"},"
                    "{\"repo\": \"r\", \"model\": \"m\", \"mutate\": \"lr, seed\"},"
                    "{\"repo\": \"r\", \"model\": \"m\", \"mutate\": \"all\"},"
-                   "{\"repo\": \"r\", \"model\": \"m\", \"mutate_params\": [\"seed\"], \"mode\": \"nonparallel\"}]}");
+                   "{\"repo\": \"r\", \"model\": \"m\", \"mutate_params\": [\"seed\"], \"mode\": "
+                   "\"nonparallel\"}]}");
     static const char *const wanted[] = {"lr+seed", "lr", "lr+seed", "all", "seed"};
     assert_int_equal(settings.entry_count, 5);
     for (size_t i = 0; i < 5; i++) {
@@ -201,12 +214,13 @@ static void entries_of_comments_are_left_out_and_free_keys_are_free(void **state
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings =
-        parse_good("{\"version\": \"4.7\", \"notes\": [\"x\"], \"merge_info\": {\"a\": 1}, \"experiments\": ["
-                   "{\"comment\": \"first part\"},"
-                   "{},"
-                   "{\"repo\": \"r\", \"model\": \"m\", \"note\": \"n\", \"baseline_runs\": 0, \"priority\": 3},"
-                   "{\"note\": \"n\", \"estimated_hours\": 3.5}]}");
+    struct settings settings = parse_good(
+        "{\"version\": \"4.7\", \"notes\": [\"x\"], \"merge_info\": {\"a\": 1}, \"experiments\": ["
+        "{\"comment\": \"first part\"},"
+        "{},"
+        "{\"repo\": \"r\", \"model\": \"m\", \"note\": \"n\", \"baseline_runs\": 0, \"priority\": "
+        "3},"
+        "{\"note\": \"n\", \"estimated_hours\": 3.5}]}");
     assert_int_equal(settings.entry_count, 1);
     assert_int_equal(settings.entries[0].index, 2);
     assert_string_equal(settings.entries[0].json_path, "$.experiments[2]");
@@ -218,9 +232,11 @@ static void the_additions_under_tare_are_read(void **state)
     AUTO(settings_fini)
     struct settings settings =
         parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
-                   "\"timing\": {\"between_runs\": 1, \"between_configurations\": \"500ms\", \"before_retry\": \"2m\","
+                   "\"timing\": {\"between_runs\": 1, \"between_configurations\": \"500ms\", "
+                   "\"before_retry\": \"2m\","
                    "\"stop_grace\": 2.5}, \"order\": \"blocks\", \"log_cap\": \"500 MB\","
-                   "\"limits\": {\"cpu_time\": \"1h\", \"memory\": \"2GiB\"}, \"environment\": {\"A\": \"1\", \"_b2\": "
+                   "\"limits\": {\"cpu_time\": \"1h\", \"memory\": \"2GiB\"}, \"environment\": "
+                   "{\"A\": \"1\", \"_b2\": "
                    "\"x y=z\"}}}");
     assert_true(settings.timing.between_runs_s == 1);
     assert_true(settings.timing.between_configurations_s == 0.5);
@@ -241,8 +257,10 @@ static void the_guard_is_read_from_preflight_and_cooldown(void **state)
     AUTO(settings_fini)
     struct settings settings =
         parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
-                   "\"preflight\": {\"policy\": \"go-on\", \"wait\": \"2m\", \"baseline\": 0, \"memory\": \"1GiB\","
-                   "\"utilisation\": 12.5, \"temperature_band\": 3, \"temperature_max\": 55, \"memory_wait\": 4},"
+                   "\"preflight\": {\"policy\": \"go-on\", \"wait\": \"2m\", \"baseline\": 0, "
+                   "\"memory\": \"1GiB\","
+                   "\"utilisation\": 12.5, \"temperature_band\": 3, \"temperature_max\": 55, "
+                   "\"memory_wait\": 4},"
                    "\"cooldown\": {\"mode\": \"adaptive\", \"min\": 1, \"max\": \"1m\"}}}");
     const struct preflight_settings *preflight = &settings.guard.preflight;
     assert_int_equal(preflight->policy, PREFLIGHT_GO_ON);
@@ -262,9 +280,10 @@ static void the_background_waits_as_long_as_it_is_told(void **state)
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings told = parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
-                                      "\"parallel\": {\"wait\": \"1m\", \"hold\": 2.5, \"limit\": \"5m\", "
-                                      "\"restart_delay\": 0}}}");
+    struct settings told =
+        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
+                   "\"parallel\": {\"wait\": \"1m\", \"hold\": 2.5, \"limit\": \"5m\", "
+                   "\"restart_delay\": 0}}}");
     assert_true(told.parallel.wait_s == 60);
     assert_true(told.parallel.hold_s == 2.5);
     assert_true(told.parallel.limit_s == 300);
@@ -281,8 +300,8 @@ static void a_log_cap_of_0_is_none(void **state)
 {
     (void)state;
     AUTO(settings_fini)
-    struct settings settings =
-        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {\"log_cap\": 0}}");
+    struct settings settings = parse_good(
+        "{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {\"log_cap\": 0}}");
     assert_int_equal(settings.limits.log_bytes, 0);
 }
 
@@ -342,7 +361,8 @@ static void a_problem_with_flags_names_no_place(void **state)
     AUTO(settings_fini) struct settings settings;
     settings_from_flags("nowhere", "m", NULL, &(struct settings_changes){0}, &settings);
     AUTO(problems_fini) struct problems problems = {0};
-    problems_add(&problems, SEVERITY_ERROR, &settings.doc, settings.entries[0].foreground.json_path, "no 'nowhere'");
+    problems_add(&problems, SEVERITY_ERROR, &settings.doc, settings.entries[0].foreground.json_path,
+                 "no 'nowhere'");
     expect_problems(&problems, LINES("error: no 'nowhere'"));
 }
 

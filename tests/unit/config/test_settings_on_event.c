@@ -33,8 +33,10 @@ static void an_argument_with_a_secret_is_refused(void **state)
     expect_reason("\"https://me:abc@example.org\"", "user name or a password");
     expect_reason("\"curl https://a.org https://me@example.org/\"", "user name or a password");
     expect_reason("\"https://example.org/post?key=abc\"", "a query, which may be a secret");
-    expect_reason("\"https://HOOKS.slack.com/services/abc\"", "whoever knows this URL can post there");
-    expect_reason("\"https://discord.com/api/webhooks/abc\"", "whoever knows this URL can post there");
+    expect_reason("\"https://HOOKS.slack.com/services/abc\"",
+                  "whoever knows this URL can post there");
+    expect_reason("\"https://discord.com/api/webhooks/abc\"",
+                  "whoever knows this URL can post there");
 }
 
 static void a_reference_to_a_secret_and_other_arguments_are_accepted(void **state)

@@ -74,7 +74,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-/* Whatever else of the study's lies there; fourteen of its files have a key "comment" twice in an entry. */
+/* Whatever else of the study's lies there; fourteen of its files have a key "comment" twice in an
+ * entry. */
 static void every_file_in_the_folder_is_read(void **state)
 {
     (void)state;
@@ -157,8 +158,12 @@ static void the_registry_is_read_and_lacks_only_its_repositories(void **state)
         const char *name;
         size_t models, params, metrics;
     } rows[] = {
-        {"MRT-OAST", 1, 5, 4}, {"bug-localization-by-dnn-and-rvsm", 1, 4, 4}, {"pytorch_resnet_cifar10", 4, 4, 2},
-        {"VulBERTa", 2, 4, 4}, {"Person_reID_baseline_pytorch", 3, 4, 3},     {"examples", 5, 4, 3},
+        {"MRT-OAST", 1, 5, 4},
+        {"bug-localization-by-dnn-and-rvsm", 1, 4, 4},
+        {"pytorch_resnet_cifar10", 4, 4, 2},
+        {"VulBERTa", 2, 4, 4},
+        {"Person_reID_baseline_pytorch", 3, 4, 3},
+        {"examples", 5, 4, 3},
     };
     AUTO(problems_fini) struct problems problems = {0};
     AUTO(registry_fini) struct registry registry;

@@ -30,7 +30,8 @@ size_t tests_possible(struct CMUnitTest *tests, size_t count)
     }
     fflush(stdout);
     for (size_t i = 0; i < count; i++)
-        if (!tests[i].initial_state || possible[*(const enum containment_mode *)tests[i].initial_state])
+        if (!tests[i].initial_state ||
+            possible[*(const enum containment_mode *)tests[i].initial_state])
             tests[kept++] = tests[i];
     return kept;
 }
@@ -90,7 +91,8 @@ void shell_prove(struct shell_job *shell)
     job_kill(shell->job);
     while (!job_prove_step(shell->job, members, 4, &count)) {
         if (clock_monotonic_ns() > deadline)
-            fail_msg("%zu processes are left, the first is %s", count, count ? members[0].command : "-");
+            fail_msg("%zu processes are left, the first is %s", count,
+                     count ? members[0].command : "-");
         poll(NULL, 0, 2);
     }
     assert_int_equal(count, 0);

@@ -16,12 +16,13 @@ struct shell_job {
     int theirs;
 };
 
-/* Takes the tests out whose first state is a containment_mode that this machine cannot give, and says so: cmocka's own
- * skip knows no reason. How many are left. */
+/* Takes the tests out whose first state is a containment_mode that this machine cannot give, and
+ * says so: cmocka's own skip knows no reason. How many are left. */
 struct CMUnitTest;
 size_t tests_possible(struct CMUnitTest *tests, size_t count);
 
-/* Prepares; fails when the machine does not have the layers. mode is CONTAINMENT_PIDNS, CGROUP or SWEEP. */
+/* Prepares; fails when the machine does not have the layers. mode is CONTAINMENT_PIDNS, CGROUP or
+ * SWEEP. */
 void shell_init(struct shell_job *shell, enum containment_mode mode, const char *script);
 void shell_start(struct shell_job *shell); /* waits at its gate */
 void shell_open_gate(struct shell_job *shell);

@@ -63,8 +63,10 @@ static void a_part_that_is_mounted_is_cut_from_the_path(void **state)
 static void without_cgroup_v2_or_outside_the_namespace_there_is_none(void **state)
 {
     (void)state;
-    assert_null(own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n", false));
-    assert_null(own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n", true));
+    assert_null(own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n",
+                    false));
+    assert_null(
+        own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n", true));
     assert_null(own(unified, "0::/../other\n", false));
     assert_null(own(unified, "5:devices:/d\n", false));
     assert_null(own("", "", true));

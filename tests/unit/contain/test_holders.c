@@ -100,9 +100,12 @@ static void where_there_is_no_proc_nobody_is_found(void **state)
 static void a_refused_setuid_program_is_known_by_its_words(void **state)
 {
     (void)state;
-    assert_true(setuid_refusal_told("sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set"));
-    assert_true(setuid_refusal_told("sudo: effective uid is not 0, is sudo installed setuid root?"));
-    assert_true(setuid_refusal_told("a line\nsudo: /etc/sudo.conf is owned by uid 65534, should be 0\n"));
+    assert_true(setuid_refusal_told(
+        "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set"));
+    assert_true(
+        setuid_refusal_told("sudo: effective uid is not 0, is sudo installed setuid root?"));
+    assert_true(
+        setuid_refusal_told("a line\nsudo: /etc/sudo.conf is owned by uid 65534, should be 0\n"));
     assert_true(setuid_refusal_told("mount: must be setuid root"));
     assert_false(setuid_refusal_told("sudo: a password is required"));
     assert_false(setuid_refusal_told("RuntimeError: CUDA error: operation not permitted"));

@@ -131,8 +131,8 @@ static void an_identity_names_the_init_and_the_leaf(void **state)
     shell_fini(&shell);
 }
 
-/* The runner may have been started by something that ignores signals (nohup, Python's SIGPIPE), or block some
- * itself. */
+/* The runner may have been started by something that ignores signals (nohup, Python's SIGPIPE), or
+ * block some itself. */
 static void the_job_has_all_signals_at_their_default(void **state)
 {
     char output[512];
@@ -215,7 +215,8 @@ static void term_reaches_every_process_of_the_tree(void **state)
 {
     struct shell_job shell;
     char line[16];
-    shell_init(&shell, mode_of(state), "sleep 1000 & setsid sleep 1000 & (sleep 1000 & echo up; wait) & wait");
+    shell_init(&shell, mode_of(state),
+               "sleep 1000 & setsid sleep 1000 & (sleep 1000 & echo up; wait) & wait");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -303,7 +304,8 @@ static void a_job_that_is_freed_is_ended(void **state)
 {
     struct shell_job shell;
     char line[16];
-    shell_init(&shell, mode_of(state), "trap '' TERM; setsid sh -c \"trap '' TERM; echo up; sleep 1000\"");
+    shell_init(&shell, mode_of(state),
+               "trap '' TERM; setsid sh -c \"trap '' TERM; echo up; sleep 1000\"");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -313,7 +315,8 @@ static void a_job_that_is_freed_is_ended(void **state)
     shell_fini(&shell);
 }
 
-/* The command says itself what it used: user and system seconds of the shell and of its children (times, POSIX). */
+/* The command says itself what it used: user and system seconds of the shell and of its children
+ * (times, POSIX). */
 static void cpu_time_is_what_the_command_says_it_used(void **state)
 {
     struct shell_job shell;
@@ -326,14 +329,16 @@ static void cpu_time_is_what_the_command_says_it_used(void **state)
     shell_wait(&shell);
     read_to_end(shell.output, output, sizeof output);
     shell_prove(&shell);
-    assert_int_equal(sscanf(output, "%um%lfs %um%lfs\n%um%lfs %um%lfs", &minutes[0], &seconds[0], &minutes[1],
-                            &seconds[1], &minutes[2], &seconds[2], &minutes[3], &seconds[3]),
+    assert_int_equal(sscanf(output, "%um%lfs %um%lfs\n%um%lfs %um%lfs", &minutes[0], &seconds[0],
+                            &minutes[1], &seconds[1], &minutes[2], &seconds[2], &minutes[3],
+                            &seconds[3]),
                      8);
     for (size_t i = 0; i < 4; i++)
         said += minutes[i] * 60 + seconds[i];
     struct job_usage usage = job_usage(shell.job);
     assert_true(usage.has_cpu);
-    /* The clock ticks of times are 10 ms each, four roundings; starting and ending cost a little more. */
+    /* The clock ticks of times are 10 ms each, four roundings; starting and ending cost a little
+     * more. */
     assert_true(usage.cpu_s > said - 0.05);
     assert_true(usage.cpu_s < said + 1);
     assert_true(usage.has_peak_memory);
@@ -346,7 +351,8 @@ static void a_job_that_is_killed_has_told_what_it_used(void **state)
     struct shell_job shell;
     char line[16];
     /* Twenty million bytes in a variable of the shell. */
-    shell_init(&shell, mode_of(state), "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; sleep 1000");
+    shell_init(&shell, mode_of(state),
+               "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; sleep 1000");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_line(shell.output, line, sizeof line);
@@ -405,7 +411,8 @@ static void a_namespace_hides_the_rest_of_the_machine(void **state)
     (void)state;
     struct shell_job shell;
     char output[256];
-    shell_init(&shell, CONTAINMENT_PIDNS, "echo $$; set -- /proc/[0-9]*; echo $#; id -u; id -g; umask");
+    shell_init(&shell, CONTAINMENT_PIDNS,
+               "echo $$; set -- /proc/[0-9]*; echo $#; id -u; id -g; umask");
     shell_start(&shell);
     shell_open_gate(&shell);
     read_to_end(shell.output, output, sizeof output);
@@ -414,7 +421,8 @@ static void a_namespace_hides_the_rest_of_the_machine(void **state)
     mode_t mask = umask(0);
     umask(mask);
     /* The init is 1, the command 2; nobody else is seen; who the job is has not changed. */
-    snprintf(expected, sizeof expected, "2\n2\n%d\n%d\n%04o\n", (int)getuid(), (int)getgid(), (unsigned)mask);
+    snprintf(expected, sizeof expected, "2\n2\n%d\n%d\n%04o\n", (int)getuid(), (int)getgid(),
+             (unsigned)mask);
     assert_string_equal(output, expected);
     shell_prove(&shell);
     struct job_usage usage = job_usage(shell.job);
@@ -443,12 +451,13 @@ static void two_jobs_at_once_do_not_hold_each_other_s_pipes(void **state)
     shell_fini(&two);
 }
 
-static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
+static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP,
+                             sweep = CONTAINMENT_SWEEP;
 
-#define EACH_MODE(test)                                                                                                \
-    {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup},                      \
-    {                                                                                                                  \
-#test " (sweep)", test, NULL, NULL, &sweep                                                                     \
+#define EACH_MODE(test)                                                                           \
+    {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup}, \
+    {                                                                                             \
+#test " (sweep)", test, NULL, NULL, &sweep                                                \
     }
 
 int main(void)

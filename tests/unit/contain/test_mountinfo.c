@@ -20,7 +20,9 @@ static void a_line_gives_root_point_type_and_options(void **state)
 {
     (void)state;
     struct mount mount;
-    assert_true(first("36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n", &mount));
+    assert_true(
+        first("36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n",
+              &mount));
     assert_string_equal(mount.root, "/mnt1");
     assert_string_equal(mount.point, "/mnt2");
     assert_string_equal(mount.type, "ext3");
@@ -31,10 +33,13 @@ static void optional_fields_may_be_none_or_many(void **state)
 {
     (void)state;
     struct mount mount;
-    assert_true(first("41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n", &mount));
+    assert_true(
+        first("41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n", &mount));
     assert_string_equal(mount.point, "/sys/fs/cgroup/unified");
     assert_string_equal(mount.type, "cgroup2");
-    assert_true(first("41 31 0:38 / /c rw shared:9 master:1 propagate_from:2 - cgroup2 none rw,nsdelegate", &mount));
+    assert_true(
+        first("41 31 0:38 / /c rw shared:9 master:1 propagate_from:2 - cgroup2 none rw,nsdelegate",
+              &mount));
     assert_string_equal(mount.options, "rw,nsdelegate");
 }
 
@@ -51,7 +56,8 @@ static void blanks_in_paths_are_unescaped(void **state)
 static void lines_that_do_not_parse_are_skipped(void **state)
 {
     (void)state;
-    const char *text = "\n36 35\n36 35 98:0 / /x rw shared:1 tmpfs none rw\n1 2 0:1 / /good rw - tmpfs none rw";
+    const char *text =
+        "\n36 35\n36 35 98:0 / /x rw shared:1 tmpfs none rw\n1 2 0:1 / /good rw - tmpfs none rw";
     const char *end = text + strlen(text);
     struct mount mount;
     assert_true(mountinfo_next(&text, end, &mount));

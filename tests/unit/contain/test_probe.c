@@ -17,8 +17,8 @@ static void modes_are_read_by_the_names_they_are_written_by(void **state)
 {
     (void)state;
     static const char *const names[] = {"auto", "pidns", "cgroup", "sweep"};
-    static const enum containment_mode modes[] = {CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP,
-                                                  CONTAINMENT_SWEEP};
+    static const enum containment_mode modes[] = {CONTAINMENT_AUTO, CONTAINMENT_PIDNS,
+                                                  CONTAINMENT_CGROUP, CONTAINMENT_SWEEP};
     for (size_t i = 0; i < 4; i++) {
         enum containment_mode mode;
         assert_true(containment_mode_parse(names[i], &mode));
@@ -86,7 +86,8 @@ static void a_mode_is_given_or_refused_with_a_reason(void **state)
     assert_true(!pidns || one.pidns);
     containment_fini(&one);
     bool cgroup = containment_probe(CONTAINMENT_CGROUP, &one, &err);
-    assert_true(cgroup || !all.cgroup); /* a scope that would end with the login is taken only when asked for */
+    /* a scope that would end with the login is taken only when asked for */
+    assert_true(cgroup || !all.cgroup);
     assert_true(!cgroup || (one.cgroup && !one.pidns));
     if (!cgroup)
         assert_memory_equal(err.text, "containment cgroup: ", strlen("containment cgroup: "));
@@ -97,7 +98,8 @@ static void a_mode_is_given_or_refused_with_a_reason(void **state)
 static void only_a_pid_namespace_is_left_by_nobody(void **state)
 {
     (void)state;
-    struct containment cgroup = {.cgroup = true}, pidns = {.pidns = true, .userns = true, .cgroup = true};
+    struct containment cgroup = {.cgroup = true},
+                       pidns = {.pidns = true, .userns = true, .cgroup = true};
     assert_false(containment_kernel_backed(&cgroup));
     assert_true(containment_kernel_backed(&pidns));
     AUTO_FREE char *one = containment_describe(&cgroup);

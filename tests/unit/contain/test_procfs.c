@@ -18,8 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define AFTER_NAME                                                                                                     \
-    " S 1000 1234 1200 34816 1234 4194304 500 6 7 8 11 12 13 14 20 0 3 0 987654 9000000 100 18446744073709551615\n"
+#define AFTER_NAME                                                                            \
+    " S 1000 1234 1200 34816 1234 4194304 500 6 7 8 11 12 13 14 20 0 3 0 987654 9000000 100 " \
+    "18446744073709551615\n"
 
 static bool parse(const char *text, struct proc_stat *out)
 {
@@ -132,7 +133,8 @@ static void an_environment_that_may_not_be_read_is_not_an_empty_one(void **state
 static void the_cgroup_of_each_hierarchy_is_found(void **state)
 {
     (void)state;
-    static const char text[] = "12:cpu,cpuacct:/a\n9:name=systemd:/s\n6:freezer:/f/g h\n0::/own: it\n";
+    static const char text[] =
+        "12:cpu,cpuacct:/a\n9:name=systemd:/s\n6:freezer:/f/g h\n0::/own: it\n";
     char path[64];
     assert_true(proc_cgroup_path(text, sizeof text - 1, NULL, path, sizeof path));
     assert_string_equal(path, "/own: it");
@@ -148,7 +150,8 @@ static void the_cgroup_of_each_hierarchy_is_found(void **state)
 static void a_number_stands_behind_its_whole_key(void **state)
 {
     (void)state;
-    static const char text[] = "usage_usec_x 1\nusage_usec 42\npopulated 0\nVmHWM:\t    1234 kB\nnone x";
+    static const char text[] =
+        "usage_usec_x 1\nusage_usec 42\npopulated 0\nVmHWM:\t    1234 kB\nnone x";
     uint64_t number = 0;
     assert_true(proc_keyed_number(text, sizeof text - 1, "usage_usec", &number));
     assert_int_equal(number, 42);
@@ -217,7 +220,8 @@ static void the_boot_id_is_a_uuid(void **state)
 static void a_listing_gives_the_processes_and_nothing_else(void **state)
 {
     (void)state;
-    static const char *const names[] = {"1", "42", "2147483647", "0", "2147483648", "12a", "self", "-3", ".7"};
+    static const char *const names[] = {"1",   "42",   "2147483647", "0", "2147483648",
+                                        "12a", "self", "-3",         ".7"};
     char folder[] = "/tmp/tare_procfs_XXXXXX";
     assert_non_null(mkdtemp(folder));
     DIR *listing = opendir(folder);

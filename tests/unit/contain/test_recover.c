@@ -36,7 +36,8 @@ struct told {
 /* What the child does with a guardian. */
 enum guard { UNGUARDED, GUARDED, RELEASED, STOPPED };
 
-static _Noreturn void runner_main(struct shell_job *shell, enum guard guard, bool open_gate, int tell)
+static _Noreturn void runner_main(struct shell_job *shell, enum guard guard, bool open_gate,
+                                  int tell)
 {
     struct guardian *guardian = guard == UNGUARDED ? NULL : guardian_start(NULL);
     struct told told = {0};
@@ -64,8 +65,8 @@ static _Noreturn void runner_main(struct shell_job *shell, enum guard guard, boo
         pause();
 }
 
-static void runner_start(struct runner *runner, enum containment_mode mode, const char *script, enum guard guard,
-                         bool open_gate)
+static void runner_start(struct runner *runner, enum containment_mode mode, const char *script,
+                         enum guard guard, bool open_gate)
 {
     struct shell_job shell;
     struct told told;
@@ -106,8 +107,8 @@ static void runner_fini(struct runner *runner)
     job_identity_fini(&runner->identity);
 }
 
-/* Its init killed with it, so that nobody is there to end the tree; the init first, while its runner would still show a
- * change of pid. */
+/* Its init killed with it, so that nobody is there to end the tree; the init first, while its
+ * runner would still show a change of pid. */
 static void runner_and_init_kill(struct runner *runner)
 {
     kill(runner->identity.pid, SIGKILL);
@@ -221,7 +222,8 @@ static void a_process_that_nothing_but_pid_and_start_time_names_is_left_alone(vo
     if (pid == 0)
         for (;;)
             pause();
-    struct job_identity identity = {.pid = pid, .tag = mem_strdup("0123456789abcdef0123456789abcdef")};
+    struct job_identity identity = {.pid = pid,
+                                    .tag = mem_strdup("0123456789abcdef0123456789abcdef")};
     assert_true(boot_id_read(identity.boot_id, NULL));
     assert_true(process_start_time(pid, &identity.start_time));
     assert_true(job_recover(&identity, NULL, 30, &killed, NULL));
@@ -311,12 +313,13 @@ static void a_guardian_holds_nothing_of_its_starter_and_ends_when_stopped(void *
     close(ends[0]);
 }
 
-static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP, sweep = CONTAINMENT_SWEEP;
+static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGROUP,
+                             sweep = CONTAINMENT_SWEEP;
 
-#define EACH_MODE(test)                                                                                                \
-    {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup},                      \
-    {                                                                                                                  \
-#test " (sweep)", test, NULL, NULL, &sweep                                                                     \
+#define EACH_MODE(test)                                                                           \
+    {#test " (pidns)", test, NULL, NULL, &pidns}, {#test " (cgroup)", test, NULL, NULL, &cgroup}, \
+    {                                                                                             \
+#test " (sweep)", test, NULL, NULL, &sweep                                                \
     }
 
 int main(void)

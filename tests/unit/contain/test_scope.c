@@ -1,5 +1,5 @@
-/* A cgroup of the user's own: asked of systemd's user manager (a stand-in, which speaks D-Bus on a socket and does with the process
- * what the manager does), or handed over by root. */
+/* A cgroup of the user's own: asked of systemd's user manager (a stand-in, which speaks D-Bus on a
+ * socket and does with the process what the manager does), or handed over by root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,9 +80,11 @@ static int on_call(sd_bus_message *message, void *context, sd_bus_error *error)
     const char *unit, *mode;
     uint32_t pid = 0;
     (void)error;
-    if (!sd_bus_message_is_method_call(message, "org.freedesktop.systemd1.Manager", "StartTransientUnit"))
+    if (!sd_bus_message_is_method_call(message, "org.freedesktop.systemd1.Manager",
+                                       "StartTransientUnit"))
         return 0;
-    /* in s name, in s mode, in a(sv) properties, in a(sa(sv)) aux, out o job: org.freedesktop.systemd1(5) */
+    /* in s name, in s mode, in a(sv) properties, in a(sa(sv)) aux, out o job:
+     * org.freedesktop.systemd1(5) */
     assert_string_equal(sd_bus_message_get_signature(message, 1), "ssa(sv)a(sa(sv))");
     assert_string_equal(sd_bus_message_get_path(message), "/org/freedesktop/systemd1");
     assert_true(sd_bus_message_read(message, "ss", &unit, &mode) > 0);
@@ -97,8 +99,8 @@ static int on_call(sd_bus_message *message, void *context, sd_bus_error *error)
     assert_int_equal(write(manager->tell, text_get(&text), text.length), text.length);
     text_fini(&text);
     if (manager->manner == REFUSES)
-        return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.UnitExists", "Unit %s was already loaded",
-                                          unit);
+        return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.UnitExists",
+                                          "Unit %s was already loaded", unit);
     if (manager->manner == IS_SILENT)
         return 1;
     return sd_bus_reply_method_return(message, "o", "/org/freedesktop/systemd1/job/1");
@@ -110,7 +112,8 @@ static _Noreturn void serve(struct manager *manager, int listener)
     sd_id128_t id;
     sd_bus *bus = NULL;
     assert_true(fd >= 0 && sd_id128_randomize(&id) >= 0);
-    assert_true(sd_bus_new(&bus) >= 0 && sd_bus_set_fd(bus, fd, fd) >= 0 && sd_bus_set_server(bus, true, id) >= 0);
+    assert_true(sd_bus_new(&bus) >= 0 && sd_bus_set_fd(bus, fd, fd) >= 0 &&
+                sd_bus_set_server(bus, true, id) >= 0);
     assert_true(sd_bus_set_anonymous(bus, true) >= 0);
     assert_true(sd_bus_start(bus) >= 0);
     assert_true(sd_bus_add_filter(bus, NULL, on_call, manager) >= 0);
@@ -213,7 +216,8 @@ static void where_nobody_listens_there_is_no_manager(void **state)
 {
     (void)state;
     struct err err = {0};
-    assert_false(scope_ask("unix:path=/nonexistent/systemd/private", "some-1.scope", 4321, PATIENCE_S, &err));
+    assert_false(scope_ask("unix:path=/nonexistent/systemd/private", "some-1.scope", 4321,
+                           PATIENCE_S, &err));
     assert_string_equal(err.text, "there is no systemd user manager");
 }
 
@@ -226,9 +230,12 @@ static void a_scope_is_as_lasting_as_the_users_manager(void **state)
     AUTO_FILE FILE *made = fopen(file, "w");
     assert_non_null(made);
     assert_true(scope_outlives_login("/user.slice/user-7.slice/session-3.scope", 7, linger, "ann"));
-    assert_false(scope_outlives_login("/user.slice/user-8.slice/session-3.scope", 8, linger, "bob"));
-    assert_true(scope_outlives_login("/user.slice/user-8.slice/user@8.service/app.slice/x.scope", 8, linger, "bob"));
-    assert_false(scope_outlives_login("/user.slice/user-9.slice/user@9.service/app.slice/x.scope", 8, linger, "bob"));
+    assert_false(
+        scope_outlives_login("/user.slice/user-8.slice/session-3.scope", 8, linger, "bob"));
+    assert_true(scope_outlives_login("/user.slice/user-8.slice/user@8.service/app.slice/x.scope", 8,
+                                     linger, "bob"));
+    assert_false(scope_outlives_login("/user.slice/user-9.slice/user@9.service/app.slice/x.scope",
+                                      8, linger, "bob"));
     assert_false(scope_outlives_login("/", 8, linger, NULL));
     assert_false(scope_outlives_login("/", 8, linger, "../ann"));
     unlink(file);
@@ -286,7 +293,8 @@ static void remove_below(const char *folder)
 }
 
 /* Runs the child's part in the folder, with its output in out. */
-static int run_child(const char *folder, void (*part)(void *), void *context, char *out, size_t size)
+static int run_child(const char *folder, void (*part)(void *), void *context, char *out,
+                     size_t size)
 {
     int ends[2], status = -1;
     assert_int_equal(pipe(ends), 0);
@@ -331,7 +339,8 @@ static void an_ordinary_user_gets_leaves_in_a_scope(void **state)
     manager_end(&manager, asked, sizeof asked);
     remove_below(folder);
     assert_int_equal(status, 0);
-    /* The scope bears the name that was asked for, and the runner is in a cgroup of its own below it. */
+    /* The scope bears the name that was asked for, and the runner is in a cgroup of its own below
+     * it. */
     assert_int_equal(sscanf(asked, "%199s fail;", unit), 1);
     assert_int_equal(sscanf(unit, TARE_NAME "-%d-", &pid), 1);
     snprintf(expected, sizeof expected, "%s 1\n" TARE_NAME "-runner-%d\n", unit, pid);

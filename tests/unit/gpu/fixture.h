@@ -2,9 +2,9 @@
 #ifndef GPU_FIXTURE_H
 #define GPU_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

@@ -19,7 +19,8 @@ void play_scenario(struct played *played, double seconds_ago, const char *text)
     scenario_file(played->folder, seconds_ago, text, &played->truth);
 }
 
-void play(struct played *played, const char *library, const char *device, double seconds_ago, const char *text)
+void play(struct played *played, const char *library, const char *device, double seconds_ago,
+          const char *text)
 {
     struct err err = {0};
     play_scenario(played, seconds_ago, text);

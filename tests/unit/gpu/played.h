@@ -2,8 +2,8 @@
 #ifndef TARE_TEST_GPU_PLAYED_H
 #define TARE_TEST_GPU_PLAYED_H
 
-#include "machine/gpu/sensor.h"
 #include "../scenario_file.h"
+#include "machine/gpu/sensor.h"
 
 struct played {
     char folder[64];
@@ -14,7 +14,8 @@ struct played {
 
 /* As scenario_file; opens device of library. NULL
  * library: the fake one. */
-void play(struct played *played, const char *library, const char *device, double seconds_ago, const char *text);
+void play(struct played *played, const char *library, const char *device, double seconds_ago,
+          const char *text);
 /* Only the scenario: the caller opens. */
 void play_scenario(struct played *played, double seconds_ago, const char *text);
 void play_end(struct played *played);

@@ -151,12 +151,14 @@ static void assert_version(const struct fixture *fixture, const char *file, cons
 static void the_driver_version_is_found_in_both_kinds_of_line(void **state)
 {
     struct fixture *fixture = *state;
+    assert_version(
+        fixture,
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
+        "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n",
+        "535.183.01");
     assert_version(fixture,
-                   "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
-                   "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n",
-                   "535.183.01");
-    assert_version(fixture,
-                   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n"
+                   "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release "
+                   "Build  (nixbld@)  \n"
                    "GCC version:  gcc version 15.3.0 (GCC) \n",
                    "580.159.04");
     assert_version(fixture, "something else\nGCC version:  gcc version 12.2.0\n", NULL);
@@ -171,13 +173,14 @@ int main(void)
         cmocka_unit_test(what_could_not_name_a_file_is_no_uuid_and_no_address),
         cmocka_unit_test(numbers_and_texts_out_of_bounds_stay_empty),
         cmocka_unit_test(a_file_without_a_known_field_is_no_gpu),
-        cmocka_unit_test_setup_teardown(devices_are_sorted_by_their_address_as_a_number, fixture_setup,
+        cmocka_unit_test_setup_teardown(devices_are_sorted_by_their_address_as_a_number,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_machine_without_the_driver_has_no_gpu_and_no_error,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(one_unreadable_gpu_does_not_hide_the_others, fixture_setup,
                                         fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_machine_without_the_driver_has_no_gpu_and_no_error, fixture_setup,
-                                        fixture_teardown),
-        cmocka_unit_test_setup_teardown(one_unreadable_gpu_does_not_hide_the_others, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(the_driver_version_is_found_in_both_kinds_of_line, fixture_setup,
-                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_driver_version_is_found_in_both_kinds_of_line,
+                                        fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The fake driver's truth: the closed forms against sums worked out by hand and against plain numerical integration. */
+/* The fake driver's truth: the closed forms against sums worked out by hand and against plain
+ * numerical integration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@ static const struct fake_gpu *read_text(const char *text)
 static void energy_of_steps_is_the_sum_of_their_rectangles(void **state)
 {
     (void)state;
-    const struct fake_gpu *gpu = read_text("origin_ns 5000000000\nidle_w 100\nstep 1000 300\nstep 3000 50\n");
+    const struct fake_gpu *gpu =
+        read_text("origin_ns 5000000000\nidle_w 100\nstep 1000 300\nstep 3000 50\n");
     assert_near(fake_energy_j(gpu, 5 * S, 9 * S), 100 * 1 + 300 * 2 + 50 * 1, 1e-9);
     assert_near(fake_energy_j(gpu, 55 * S / 10, 65 * S / 10), 50 + 150, 1e-9);
     assert_near(fake_energy_j(gpu, 0, 5 * S), 500, 1e-9); /* it idled before */
@@ -54,9 +56,9 @@ static void settling_follows_the_exponential(void **state)
 static void energy_and_temperature_agree_with_plain_integration(void **state)
 {
     (void)state;
-    const struct fake_gpu *gpu =
-        read_text("idle_w 77\nsettle_ms 700\nambient_c 20\nkelvin_per_w 0.03\nthermal_ms 2500\nstep 500 690\nstep 2600 "
-                  "300\nstep 2900 80\nstep 5000 650\n");
+    const struct fake_gpu *gpu = read_text("idle_w 77\nsettle_ms 700\nambient_c 20\nkelvin_per_w "
+                                           "0.03\nthermal_ms 2500\nstep 500 690\nstep 2600 "
+                                           "300\nstep 2900 80\nstep 5000 650\n");
     double energy = 0, temperature = 20 + 0.03 * 77;
     const int64_t dt = S / 10000;
     for (int64_t t = 0; t < 8 * S; t += dt) {
@@ -105,7 +107,8 @@ static void gpus_have_phases_of_their_own(void **state)
 {
     (void)state;
     read_text("gpus 2\nseed 1\n");
-    assert_int_not_equal(fake_update_ns(&scenario.gpus[0], 10 * S), fake_update_ns(&scenario.gpus[1], 10 * S));
+    assert_int_not_equal(fake_update_ns(&scenario.gpus[0], 10 * S),
+                         fake_update_ns(&scenario.gpus[1], 10 * S));
 }
 
 static void a_line_that_is_not_understood_is_an_error(void **state)
@@ -124,10 +127,10 @@ static void a_line_that_is_not_understood_is_an_error(void **state)
 static void a_scaled_scenario_happens_sooner_and_draws_the_same(void **state)
 {
     (void)state;
-    const char *text =
-        "origin_ns 1000000000\nidle_w 100\nsettle_ms 500\nthermal_ms 2000\nkelvin_per_w 0.03\nambient_c 20\n"
-        "step 2000 500\nstep 6000 200\nxid 3000 79\ncounter_reset_ms 8000\n"
-        "fault nvmlInit hang from_ms=4000 until_ms=5000\n";
+    const char *text = "origin_ns 1000000000\nidle_w 100\nsettle_ms 500\nthermal_ms "
+                       "2000\nkelvin_per_w 0.03\nambient_c 20\n"
+                       "step 2000 500\nstep 6000 200\nxid 3000 79\ncounter_reset_ms 8000\n"
+                       "fault nvmlInit hang from_ms=4000 until_ms=5000\n";
     const struct fake_gpu *gpu = read_text(text);
     double power_w = fake_power_w(gpu, 5 * S), temperature_c = fake_temperature_c(gpu, 5 * S);
     double energy_j = fake_energy_j(gpu, S, 9 * S);

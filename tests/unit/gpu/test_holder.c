@@ -21,9 +21,10 @@ static void the_line_is_json_in_this_order(void **state)
                                 .host = "lab",
                                 .run = "/home/ada/results/run_1 \"x\""};
     gpu_holder_print(&holder, &line);
-    assert_string_equal(text_get(&line),
-                        "{\"pid\":123,\"start_time\":4567,\"pid_namespace\":4026531836,\"since\":1795279625,"
-                        "\"user\":\"ada\",\"host\":\"lab\",\"run\":\"/home/ada/results/run_1 \\\"x\\\"\"}\n");
+    assert_string_equal(
+        text_get(&line),
+        "{\"pid\":123,\"start_time\":4567,\"pid_namespace\":4026531836,\"since\":1795279625,"
+        "\"user\":\"ada\",\"host\":\"lab\",\"run\":\"/home/ada/results/run_1 \\\"x\\\"\"}\n");
 }
 
 static bool parse(const char *text, struct gpu_holder *out)
@@ -35,7 +36,8 @@ static void a_line_is_read_up_to_its_end_and_what_stands_behind_is_not(void **st
 {
     (void)state;
     struct gpu_holder holder;
-    assert_true(parse("{\"pid\":7,\"start_time\":8,\"pid_namespace\":9,\"since\":10,\"user\":\"u\",\"host\":\"h\","
+    assert_true(parse("{\"pid\":7,\"start_time\":8,\"pid_namespace\":9,\"since\":10,\"user\":\"u\","
+                      "\"host\":\"h\","
                       "\"run\":\"/r\"}\n5,\"run\":\"\"}\n",
                       &holder));
     assert_int_equal(holder.pid, 7);
@@ -51,8 +53,14 @@ static void no_whole_line_of_json_is_no_holder(void **state)
 {
     (void)state;
     struct gpu_holder holder;
-    static const char *const lines[] = {
-        "", "{\"pid\":7}", "\n", "[7]\n", "{\"pid\":7\n", "7\n", "{\"pid\":7,\"pid\":8}\n", "{\"user\":\"\\u0000\"}\n"};
+    static const char *const lines[] = {"",
+                                        "{\"pid\":7}",
+                                        "\n",
+                                        "[7]\n",
+                                        "{\"pid\":7\n",
+                                        "7\n",
+                                        "{\"pid\":7,\"pid\":8}\n",
+                                        "{\"user\":\"\\u0000\"}\n"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         assert_false(parse(lines[i], &holder));
         assert_int_equal(holder.pid, 0);
@@ -65,9 +73,10 @@ static void numbers_out_of_bounds_and_texts_of_another_kind_are_unknown(void **s
 {
     (void)state;
     struct gpu_holder holder;
-    assert_true(parse("{\"pid\":-1,\"start_time\":0,\"pid_namespace\":1.5,\"since\":253402300800,\"user\":5,"
-                      "\"host\":null}\n",
-                      &holder));
+    assert_true(parse(
+        "{\"pid\":-1,\"start_time\":0,\"pid_namespace\":1.5,\"since\":253402300800,\"user\":5,"
+        "\"host\":null}\n",
+        &holder));
     assert_int_equal(holder.pid, 0);
     assert_int_equal(holder.start_time, 0);
     assert_int_equal(holder.pid_namespace, 0);
@@ -85,10 +94,11 @@ static void a_text_cannot_steer_a_terminal(void **state)
 {
     (void)state;
     struct gpu_holder holder;
-    /* Escape, DEL, U+009B, U+202E (right-to-left override), U+2066, U+2028, U+200B; and letters that stay. */
-    assert_true(
-        parse("{\"user\":\"a\\u001b[2J\\u007f\\u009b\\u202e\\u2066\\u2028\\u200bz\",\"host\":\"\\u00e4\\u4e2d\"}\n",
-              &holder));
+    /* Escape, DEL, U+009B, U+202E (right-to-left override), U+2066, U+2028, U+200B; and letters
+     * that stay. */
+    assert_true(parse("{\"user\":\"a\\u001b[2J\\u007f\\u009b\\u202e\\u2066\\u2028\\u200bz\","
+                      "\"host\":\"\\u00e4\\u4e2d\"}\n",
+                      &holder));
     assert_string_equal(holder.user, "a?[2J??????z");
     assert_string_equal(holder.host, "\303\244\344\270\255");
 }
@@ -156,8 +166,9 @@ static void names_pass_from_a_run_to_its_jobs(void **state)
     (void)state;
     AUTO_TEXT struct text text = {0};
     struct gpu_holder out[3];
-    const struct gpu_holder holders[] = {{.pid = 12, .start_time = 345, .pid_namespace = 4026531836},
-                                         {.pid = 1, .start_time = 9223372036854775807, .pid_namespace = 1}};
+    const struct gpu_holder holders[] = {
+        {.pid = 12, .start_time = 345, .pid_namespace = 4026531836},
+        {.pid = 1, .start_time = 9223372036854775807, .pid_namespace = 1}};
     gpu_holder_print_names(holders, 2, &text);
     assert_string_equal(text_get(&text), "12:345:4026531836,1:9223372036854775807:1");
     assert_int_equal(gpu_holder_parse_names(text_get(&text), out, 3), 2);

@@ -18,9 +18,12 @@
 
 static const struct gpu_device first = {.uuid = "GPU-aa", .bus = "0000:01:00.0"};
 static const struct gpu_device second = {.uuid = "GPU-bb", .bus = "0000:02:00.0"};
-static const struct gpu_device nameless = {.bus = "0000:01:00.0"}; /* the first, before its UUID is known */
-/* Two runs, both of this process: the kernel tells its number, and nothing else that a file says of its holder counts. */
-static struct gpu_holder ada = {.start_time = 12, .run = "/a"}, bob = {.start_time = 22, .run = "/b"};
+/* the first, before its UUID is known */
+static const struct gpu_device nameless = {.bus = "0000:01:00.0"};
+/* Two runs, both of this process: the kernel tells its number, and nothing else that a file says of
+ * its holder counts. */
+static struct gpu_holder ada = {.start_time = 12, .run = "/a"},
+                         bob = {.start_time = 22, .run = "/b"};
 
 static struct gpu_lock_folder open_folder(const struct fixture *fixture)
 {
@@ -32,7 +35,8 @@ static struct gpu_lock_folder open_folder(const struct fixture *fixture)
     return folder;
 }
 
-static struct gpu_locks *locks_of(const struct gpu_lock_folder *folder, const struct gpu_device *device)
+static struct gpu_locks *locks_of(const struct gpu_lock_folder *folder,
+                                  const struct gpu_device *device)
 {
     return gpu_locks_new(folder, &device, 1);
 }
@@ -99,7 +103,8 @@ static void what_was_free_is_kept_while_the_rest_is_waited_for(void **state)
     assert_int_equal(try(one, &ada, &conflict), GPU_LOCKS_TAKEN);
     assert_int_equal(try(pair, &bob, &conflict), GPU_LOCKS_HELD);
     assert_string_equal(conflict.label, "GPU-bb");
-    /* By the order of the names the first one's address comes first, whatever the order of the devices. */
+    /* By the order of the names the first one's address comes first, whatever the order of the
+     * devices. */
     assert_int_equal(try(third, &ada, &conflict), GPU_LOCKS_HELD);
     assert_string_equal(conflict.holder.run, "/b");
     gpu_locks_free(one);
@@ -140,8 +145,10 @@ static void a_new_signature_replaces_a_longer_one_whole_and_the_end_removes_the_
     self.run[2] = '\0';
     gpu_locks_sign(locks, &self);
     AUTO_FREE char *text = fixture_read(fixture, "locks/gpu-0000:01:00.0.lock");
-    assert_string_equal(text, "{\"pid\":1,\"start_time\":0,\"pid_namespace\":0,\"since\":0,\"user\":\"\",\"host\":\"\","
-                              "\"run\":\"/a\"}\n");
+    assert_string_equal(
+        text,
+        "{\"pid\":1,\"start_time\":0,\"pid_namespace\":0,\"since\":0,\"user\":\"\",\"host\":\"\","
+        "\"run\":\"/a\"}\n");
     gpu_locks_free(locks);
     AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
     assert_int_equal(access(path, F_OK), -1);
@@ -158,7 +165,8 @@ static void the_kernel_lets_go_when_the_holder_is_killed(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct gpu_locks *theirs = locks_of(&folder, &first);
-        char answer = (char)try(theirs, &ada, &conflict); /* its signature says another process: nobody reads it */
+        /* its signature says another process: nobody reads it */
+        char answer = (char)try(theirs, &ada, &conflict);
         if (write(pipe_ends[1], &answer, 1) == 1)
             pause();
         _exit(1);
@@ -176,7 +184,8 @@ static void the_kernel_lets_go_when_the_holder_is_killed(void **state)
     gpu_lock_folder_fini(&folder);
 }
 
-static void every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask(void **state)
+static void every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask(
+    void **state)
 {
     struct fixture *fixture = *state;
     mode_t before = umask(077);
@@ -308,7 +317,8 @@ static void a_lock_that_was_taken_away_or_moved_away_and_back_is_noticed(void **
 static void a_holder_that_says_to_be_another_process_is_not_believed(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_write(fixture, "locks/gpu-0000:01:00.0.lock", "{\"pid\":1,\"user\":\"somebody\",\"run\":\"/x\"}\n");
+    fixture_write(fixture, "locks/gpu-0000:01:00.0.lock",
+                  "{\"pid\":1,\"user\":\"somebody\",\"run\":\"/x\"}\n");
     AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
@@ -439,7 +449,8 @@ int main(void)
         WITH_FOLDER(the_lock_of_the_run_that_we_are_part_of_counts_as_ours),
         WITH_FOLDER(a_new_signature_replaces_a_longer_one_whole_and_the_end_removes_the_file),
         WITH_FOLDER(the_kernel_lets_go_when_the_holder_is_killed),
-        WITH_FOLDER(every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask),
+        WITH_FOLDER(
+            every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask),
         WITH_FOLDER(no_link_is_followed_and_nothing_but_a_file_of_one_name_is_written),
         WITH_FOLDER(a_folder_that_is_a_link_or_a_file_is_refused),
         WITH_FOLDER(another_users_folder_counts_only_when_it_is_like_tmp_and_is_doubted),

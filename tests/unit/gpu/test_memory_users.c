@@ -1,4 +1,5 @@
-/* Who holds GPU memory, as the fake driver says it; and libraries that hang, crash, fail or are not there. */
+/* Who holds GPU memory, as the fake driver says it; and libraries that hang, crash, fail or are not
+ * there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +38,8 @@ static void each_process_is_told_with_its_gpu_and_its_bytes(void **state)
     (void)state;
     struct gpu_memory_users memory = {0};
     uint64_t bytes;
-    play_scenario(&played, 0, "gpus 2\ngpu 0\nminor 4\nuuid GPU-00000\ngpu 1\nminor 5\nuuid GPU-00001\n");
+    play_scenario(&played, 0,
+                  "gpus 2\ngpu 0\nminor 4\nuuid GPU-00000\ngpu 1\nminor 5\nuuid GPU-00001\n");
     play_user(&played, 400, "0 5767168000 0 stranger\n1 7 0 stranger\n");
     play_user(&played, 30, "1 1024 0 stranger\n");
     read_memory(&memory);

@@ -1,4 +1,5 @@
-/* NVIDIA's library, played by tests/fake: each reading is the scenario's, and what is missing is absent. */
+/* NVIDIA's library, played by tests/fake: each reading is the scenario's, and what is missing is
+ * absent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +108,8 @@ static void a_gpu_is_named_by_what_the_driver_says(void **state)
 {
     (void)state;
     struct gpu_identity who;
-    play(&played, NULL, "GPU-00000000-0000-4000-8000-000000000001", 0, "gpus 2\ngpu 1\nname NVIDIA L4\n");
+    play(&played, NULL, "GPU-00000000-0000-4000-8000-000000000001", 0,
+         "gpus 2\ngpu 1\nname NVIDIA L4\n");
     nvml_backend.identify(played.sensor, &who);
     assert_int_equal(who.index, 1);
     assert_string_equal(who.name, "NVIDIA L4");
@@ -132,7 +134,8 @@ static void texts_of_the_driver_become_printable(void **state)
 {
     (void)state;
     struct gpu_identity who;
-    play(&played, NULL, "0", 0, "fault nvmlDeviceGetName garbage\nfault nvmlSystemGetNVMLVersion garbage\n");
+    play(&played, NULL, "0", 0,
+         "fault nvmlDeviceGetName garbage\nfault nvmlSystemGetNVMLVersion garbage\n");
     nvml_backend.identify(played.sensor, &who);
     assert_int_equal(strlen(who.name), GPU_TEXT_SIZE - 1);
     assert_int_equal(strspn(who.name, "?"), GPU_TEXT_SIZE - 1);
@@ -188,7 +191,8 @@ static void garbage_is_absent(void **state)
         play_end(&played);
     }
     play(&played, NULL, "0", 10,
-         "fault nvmlDeviceGetMemoryInfo_v2 garbage\nfault nvmlDeviceGetTotalEnergyConsumption garbage\n");
+         "fault nvmlDeviceGetMemoryInfo_v2 garbage\nfault nvmlDeviceGetTotalEnergyConsumption "
+         "garbage\n");
     assert_int_equal(group_error("memory").code, EBADMSG);
     uint64_t energy = 0;
     struct err err = {0};
@@ -252,7 +256,8 @@ static void the_trace_is_the_drivers_buffer_and_then_what_is_new(void **state)
     assert_true(nvml_backend.trace(played.sensor, &later, &err));
     assert_in_range(later.count, 10, 119);
     assert_int_equal(later.refused, 0);
-    const struct gpu_power_sample *last = next.count ? &next.samples[next.count - 1] : &trace.samples[118];
+    const struct gpu_power_sample *last =
+        next.count ? &next.samples[next.count - 1] : &trace.samples[118];
     assert_true(later.samples[0].t_ns > last->t_ns);
     check_samples(&later);
     play_end(&played);
@@ -302,14 +307,15 @@ static void samples_stay_right_when_the_clock_is_set(void **state)
     struct gpu_trace trace;
     struct err err = {0};
     for (size_t i = 0; i < sizeof shifts_ms / sizeof *shifts_ms; i++) {
-        play(&played, NULL, "0", 100, "settle_ms 200\nstep 100100 690\nstep 100900 100\nstep 101500 500\n");
+        play(&played, NULL, "0", 100,
+             "settle_ms 200\nstep 100100 690\nstep 100900 100\nstep 101500 500\n");
         assert_true(nvml_backend.trace(played.sensor, &trace, &err));
         assert_int_equal(trace.count, 119);
         set_wall_clock(shifts_ms[i] * NS_PER_MS);
         uint32_t good = 0;
         int64_t set_ns = clock_monotonic_ns(), until_ns = set_ns + 20 * NS_PER_S;
-        /* Until samples from after the change come, which at worst are as late as the change was large; none before
-         * or among them may be wrong. */
+        /* Until samples from after the change come, which at worst are as late as the change was
+         * large; none before or among them may be wrong. */
         while (good < 20 && clock_monotonic_ns() < until_ns) {
             struct timespec wait = {.tv_nsec = 100000000};
             nanosleep(&wait, NULL);
@@ -350,9 +356,11 @@ static void a_driver_that_cannot_be_used_says_why(void **state)
     struct err err = {0};
     play_scenario(&played, 0, "init_error 9\n");
     assert_null(nvml_backend.open("/nonexistent/libnvidia-ml.so.1", &err));
-    assert_non_null(strstr(err.text, "/nonexistent/libnvidia-ml.so.1: cannot open shared object file"));
+    assert_non_null(
+        strstr(err.text, "/nonexistent/libnvidia-ml.so.1: cannot open shared object file"));
     assert_null(nvml_backend.open(FAKE_NVML_TOO_OLD, &err));
-    assert_non_null(strstr(err.text, "has no nvmlDeviceGetHandleByIndex_v2: this NVIDIA driver is too old"));
+    assert_non_null(
+        strstr(err.text, "has no nvmlDeviceGetHandleByIndex_v2: this NVIDIA driver is too old"));
     assert_null(nvml_backend.open(FAKE_NVML, &err));
     assert_string_equal(err.text, "nvmlInit: Driver Not Loaded (NVML error 9)");
     play_end(&played);
@@ -366,9 +374,11 @@ static void a_gpu_that_is_not_there_says_why(void **state)
     played.driver = nvml_backend.open(FAKE_NVML, &err);
     assert_non_null(played.driver);
     assert_null(nvml_backend.sensor_open(played.driver, "1", &err));
-    assert_string_equal(err.text, "GPU 1: nvmlDeviceGetHandleByIndex: Invalid Argument (NVML error 2)");
+    assert_string_equal(err.text,
+                        "GPU 1: nvmlDeviceGetHandleByIndex: Invalid Argument (NVML error 2)");
     assert_null(nvml_backend.sensor_open(played.driver, "GPU-12345678", &err));
-    assert_string_equal(err.text, "GPU GPU-12345678: nvmlDeviceGetHandleByUUID: Not Found (NVML error 6)");
+    assert_string_equal(err.text,
+                        "GPU GPU-12345678: nvmlDeviceGetHandleByUUID: Not Found (NVML error 6)");
     play_end(&played);
 }
 
@@ -458,7 +468,8 @@ static void processes_have_their_memory_and_their_share(void **state)
         assert_int_equal(users.count, 3);
         const struct gpu_user *user = user_of(&users, worker);
         assert_non_null(user);
-        assert_true(user->compute && !user->graphics && user->memory_bytes.valid && user->sm_percent.valid);
+        assert_true(user->compute && !user->graphics && user->memory_bytes.valid &&
+                    user->sm_percent.valid);
         assert_near(user->memory_bytes.value, 1073741824, 0);
         assert_near(user->sm_percent.value, 55, 0); /* the newer of its two samples */
         user = user_of(&users, viewer);

@@ -1,5 +1,5 @@
-/* Which GPUs a program sees. What CUDA does with each value was measured with driver 580.159.04 on two H200 by
- * cuDeviceGetCount and cuDeviceGetPCIBusId. */
+/* Which GPUs a program sees. What CUDA does with each value was measured with driver 580.159.04 on
+ * two H200 by cuDeviceGetCount and cuDeviceGetPCIBusId. */
 #include "fixture.h"
 
 #include "machine/gpu/visible.h"
@@ -16,7 +16,8 @@ static struct gpu_device two[] = {
 static const struct gpu_devices machine = {.items = two, .count = 2};
 
 /* As digits: "10" is the second GPU, then the first. */
-static void assert_seen(const struct gpu_devices *devices, const char *value, const char *order, const char *expected)
+static void assert_seen(const struct gpu_devices *devices, const char *value, const char *order,
+                        const char *expected)
 {
     struct gpu_visible visible;
     char seen[16] = "";
@@ -136,7 +137,8 @@ static void numbers_of_unlike_gpus_are_a_guess_unless_cuda_counts_by_address_too
     assert_false(is_guess("-1", NULL));
 }
 
-static void assert_said(const char *value, const char *ended_by, const char *twice, const char *unsupported)
+static void assert_said(const char *value, const char *ended_by, const char *twice,
+                        const char *unsupported)
 {
     struct gpu_visible visible;
     gpu_visible_find(&gpu_vendor_nvidia, &machine, value, NULL, &visible);

@@ -34,7 +34,8 @@ static inline void scene_set(struct gpu_readings *readings, enum gpu_reading whi
     readings->of[which] = (struct reading){value, true};
 }
 
-static inline struct guard_user scene_user(enum guard_owner owner, int pid, double mib, double percent)
+static inline struct guard_user scene_user(enum guard_owner owner, int pid, double mib,
+                                           double percent)
 {
     return (struct guard_user){.owner = owner,
                                .pid = pid,
@@ -44,11 +45,16 @@ static inline struct guard_user scene_user(enum guard_owner owner, int pid, doub
                                .text = "pid 7 of user ada, 'python3'"};
 }
 
-static inline struct guard_look scene_look(int64_t t_ns, const struct gpu_readings *readings, const struct guard_user *users,
-                                           size_t count)
+static inline struct guard_look scene_look(int64_t t_ns, const struct gpu_readings *readings,
+                                           const struct guard_user *users, size_t count)
 {
-    return (struct guard_look){
-        .device = "GPU 0", .t_ns = t_ns, .first_ns = t_ns, .readings = readings, .listed = true, .users = users, .user_count = count};
+    return (struct guard_look){.device = "GPU 0",
+                               .t_ns = t_ns,
+                               .first_ns = t_ns,
+                               .readings = readings,
+                               .listed = true,
+                               .users = users,
+                               .user_count = count};
 }
 
 /* The kinds, in their order, joined by blanks. */

@@ -6,8 +6,8 @@
 
 static const struct guard_known known = {{0, true}, {78, true}, {30, true}};
 
-/* How many looks, half a second apart, until it has settled; power and temperature fall to 78 W and 30 degrees as on an H200
- * after full load: idle power after 3 s, final temperature after 8 s. */
+/* How many looks, half a second apart, until it has settled; power and temperature fall to 78 W and
+ * 30 degrees as on an H200 after full load: idle power after 3 s, final temperature after 8 s. */
 static int looks_to_settle(const struct guard_known *of)
 {
     struct cooldown cooldown;
@@ -27,7 +27,8 @@ static int looks_to_settle(const struct guard_known *of)
 static void it_has_settled_when_power_and_temperature_are_what_they_were(void **state)
 {
     (void)state;
-    /* floor(30.5 + 10 exp(-t / 3)) is 31 from t = 3 ln(10 / 1.5) = 5.69 s on: the looks at 6.0 and 6.5 s. */
+    /* floor(30.5 + 10 exp(-t / 3)) is 31 from t = 3 ln(10 / 1.5) = 5.69 s on: the looks at 6.0
+     * and 6.5 s. */
     assert_int_equal(looks_to_settle(&known), 13);
 }
 
@@ -52,7 +53,8 @@ static void a_gpu_that_tells_nothing_never_settles(void **state)
 static void the_pause_is_fixed_or_as_long_as_needed_within_its_bounds(void **state)
 {
     (void)state;
-    struct cooldown_settings fixed = {COOLDOWN_FIXED, 5, 300}, adaptive = {COOLDOWN_ADAPTIVE, 5, 300};
+    struct cooldown_settings fixed = {COOLDOWN_FIXED, 5, 300},
+                             adaptive = {COOLDOWN_ADAPTIVE, 5, 300};
     assert_int_equal(cooldown_decide(&fixed, 60, 59, true, false, 1), COOLDOWN_GOES_ON);
     assert_int_equal(cooldown_decide(&fixed, 60, 60, false, false, 1), COOLDOWN_OVER);
     assert_int_equal(cooldown_decide(&adaptive, 60, 4, true, false, 1), COOLDOWN_GOES_ON);
@@ -71,9 +73,11 @@ static void net_energy_is_gross_less_the_mean_of_both_baselines(void **state)
 {
     (void)state;
     struct idle_window before = {true, 2, 77, 0.3, 0}, after = {true, 2, 79, 0.4, 0};
-    struct idle_net net = idle_net_of(&before, &after, (struct reading){50000, true}, (struct reading){10, true}, 100);
+    struct idle_net net = idle_net_of(&before, &after, (struct reading){50000, true},
+                                      (struct reading){10, true}, 100);
     assert_true(net.energy_j.valid && fabs(net.energy_j.value - (50000 - 78 * 100)) < 1e-9);
-    /* Read-out: sqrt(0.3^2 + 0.4^2) / 2 = 0.25 W; drift: 0.95 * 2 / 2 = 0.95 W; times 100 s; with the 10 J of the gross. */
+    /* Read-out: sqrt(0.3^2 + 0.4^2) / 2 = 0.25 W; drift: 0.95 * 2 / 2 = 0.95 W; times 100 s; with
+     * the 10 J of the gross. */
     assert_true(fabs(net.half_width_j.value - sqrt(10 * 10 + 25 * 25 + 95 * 95)) < 1e-9);
 }
 

@@ -34,11 +34,12 @@ static void the_weights_are_those_of_the_documentation(void **state)
                                                "background_died",
                                                "background_no_load",
                                                "background_stopped_early"};
-    static const char *const suspect[] = {"sw_thermal",       "went_on_after_wait", "sampling_gap",      "cpu_shared",
-                                          "energy_disagrees", "memory_leaked",      "possibly_delegated"};
+    static const char *const suspect[] = {
+        "sw_thermal",       "went_on_after_wait", "sampling_gap",      "cpu_shared",
+        "energy_disagrees", "memory_leaked",      "possibly_delegated"};
     static const char *const unverified[] = {"processes_unseen", "gpu_lock_untrusted"};
-    static const char *const recorded[] = {"gpu_lock_unshared", "governor_not_set", "leftover_processes",
-                                           "xid_program"};
+    static const char *const recorded[] = {"gpu_lock_unshared", "governor_not_set",
+                                           "leftover_processes", "xid_program"};
     for (size_t i = 0; i < sizeof contaminated / sizeof *contaminated; i++)
         assert_int_equal(verdict_of(&contaminated[i], 1), VERDICT_CONTAMINATED);
     for (size_t i = 0; i < sizeof suspect / sizeof *suspect; i++)
@@ -88,7 +89,8 @@ static void every_kind_is_told_in_whole_sentences_and_stands_once(void **state)
     assert_true(count > 40);
     for (size_t i = 0; i < count; i++) {
         assert_ptr_equal(evidence_find(kinds[i].name), &kinds[i]);
-        assert_int_equal(strspn(kinds[i].name, "abcdefghijklmnopqrstuvwxyz_"), strlen(kinds[i].name));
+        assert_int_equal(strspn(kinds[i].name, "abcdefghijklmnopqrstuvwxyz_"),
+                         strlen(kinds[i].name));
         const char *const texts[] = {kinds[i].meaning, kinds[i].remedy};
         for (size_t k = 0; k < 2; k++) {
             assert_true(isupper((unsigned char)texts[k][0]));
@@ -129,7 +131,8 @@ static void only_a_success_is_clean_and_a_row_is_safe_unless_suspect_or_contamin
     for (enum verdict verdict = VERDICT_NONE; verdict < VERDICTS; verdict++) {
         assert_false(verdict_is_clean_success(verdict, false));
         assert_int_equal(verdict_is_clean_success(verdict, true), verdict == VERDICT_CLEAN);
-        assert_int_equal(verdict_is_safe(verdict), verdict != VERDICT_SUSPECT && verdict != VERDICT_CONTAMINATED);
+        assert_int_equal(verdict_is_safe(verdict),
+                         verdict != VERDICT_SUSPECT && verdict != VERDICT_CONTAMINATED);
     }
 }
 
@@ -144,14 +147,20 @@ static void a_reason_is_one_line_of_what_speaks_against_a_row(void **state)
     evidence_add_reason(&reason, "of_a_newer_version", NULL);
     assert_string_equal(text_get(&reason), "foreign_process: pid 7 python; of_a_newer_version");
     char seconds[] = "3 s";
-    struct check_result checks[] = {{CHECK_LENGTH, CHECK_PASSED, NULL}, {CHECK_THROTTLING, CHECK_FAILED, seconds}};
+    struct check_result checks[] = {{CHECK_LENGTH, CHECK_PASSED, NULL},
+                                    {CHECK_THROTTLING, CHECK_FAILED, seconds}};
     checks_add_reason(&failed, checks, 2);
     assert_string_equal(text_get(&failed), "throttling: 3 s");
     checks_add_reason(&none, checks, 1);
     assert_string_equal(text_get(&none), "not recorded");
 }
 
-enum { TIME = 1 << QUANTITY_TIME, ENERGY = 1 << QUANTITY_ENERGY, METRIC = 1 << QUANTITY_METRIC, ALL = 7 };
+enum {
+    TIME = 1 << QUANTITY_TIME,
+    ENERGY = 1 << QUANTITY_ENERGY,
+    METRIC = 1 << QUANTITY_METRIC,
+    ALL = 7
+};
 
 /* Every check passed. */
 static size_t all_passed(struct check_result results[CHECKS])
@@ -172,14 +181,17 @@ static void a_row_is_clean_only_when_every_check_was_made_and_passed(void **stat
         bool needed = check_kind((enum check)i)->needed_by != 0;
         all_passed(results);
         results[i].outcome = CHECK_NOT_MADE;
-        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, needed ? VERDICT_UNVERIFIED : VERDICT_CLEAN);
+        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row,
+                         needed ? VERDICT_UNVERIFIED : VERDICT_CLEAN);
         results[i].outcome = CHECK_FAILED;
-        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, needed ? VERDICT_SUSPECT : VERDICT_CLEAN);
+        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row,
+                         needed ? VERDICT_SUSPECT : VERDICT_CLEAN);
         results[i].outcome = CHECK_NOT_NEEDED;
         assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, VERDICT_CLEAN);
         results[i] = results[count - 1];
         assert_int_equal(verdicts_judge(ALL, results, count - 1, NULL, 0).row,
-                         needed && check_kind((enum check)i)->required ? VERDICT_UNVERIFIED : VERDICT_CLEAN);
+                         needed && check_kind((enum check)i)->required ? VERDICT_UNVERIFIED
+                                                                       : VERDICT_CLEAN);
     }
 }
 
@@ -233,7 +245,8 @@ static void inconsistent_data_make_a_quantity_unverified_and_never_contaminated(
     const char *const kinds[] = {"value_impossible", "file_damaged", "duplicate_id"};
     results[CHECK_DATA].outcome = CHECK_FAILED;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const struct evidence_found metric = {.kind = kinds[i], .quantities = METRIC}, whole = {.kind = kinds[i]};
+        const struct evidence_found metric = {.kind = kinds[i], .quantities = METRIC},
+                                    whole = {.kind = kinds[i]};
         assert_int_equal(evidence_weight(kinds[i]), EVIDENCE_INCONSISTENT);
         struct verdicts verdicts = verdicts_judge(ALL, results, count, &whole, 1);
         for (unsigned k = 0; k < QUANTITIES; k++)
@@ -298,7 +311,9 @@ static void an_energy_is_wide_above_the_limit_only(void **state)
         {{100, false}, {900, true}, 20, false}, {{100, true}, {900, false}, 20, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(evidence_is_imprecise(rows[i].energy_j, rows[i].half_width_j, rows[i].percent), rows[i].wide);
+        assert_int_equal(
+            evidence_is_imprecise(rows[i].energy_j, rows[i].half_width_j, rows[i].percent),
+            rows[i].wide);
 }
 
 int main(void)

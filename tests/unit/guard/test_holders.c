@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-static char used[] = "GPU 0 is used", unseen[] = "GPU 0: pid 12 with 5540 MiB", unsaid[] = "not said";
+static char used[] = "GPU 0 is used", unseen[] = "GPU 0: pid 12 with 5540 MiB",
+            unsaid[] = "not said";
 
 static struct guard_finding holder(int32_t pid, uint64_t start_time)
 {
@@ -19,7 +20,8 @@ static struct guard_finding holder(int32_t pid, uint64_t start_time)
 }
 
 /* How long the wait has lasted at now_s, with these holders there. */
-static double waited(struct guard_holders *wait, struct guard_finding *items, size_t count, double now_s)
+static double waited(struct guard_holders *wait, struct guard_finding *items, size_t count,
+                     double now_s)
 {
     struct guard_findings found = {.items = items, .count = count};
     return guard_holders_add(wait, &found, now_s);
@@ -29,7 +31,8 @@ static void each_holder_gets_a_wait_of_its_own(void **state)
 {
     (void)state;
     struct guard_holders wait = {0};
-    struct guard_finding a = holder(7, 100), b = holder(8, 200), reused = holder(7, 300), both[] = {b, a};
+    struct guard_finding a = holder(7, 100), b = holder(8, 200), reused = holder(7, 300),
+                         both[] = {b, a};
     assert_true(waited(&wait, &a, 1, 0) == 0);
     assert_true(waited(&wait, &a, 1, 400) == 400);
     assert_true(waited(&wait, both, 2, 500) == 500); /* of the one that is there longest */
@@ -56,7 +59,8 @@ static void heat_is_waited_for_from_when_the_last_holder_left(void **state)
 {
     (void)state;
     struct guard_holders wait = {0};
-    struct guard_finding a = holder(7, 100), heat = {.kind = "hot_start", .text = used, .blocks = true};
+    struct guard_finding a = holder(7, 100),
+                         heat = {.kind = "hot_start", .text = used, .blocks = true};
     assert_true(waited(&wait, &heat, 1, 100) == 100);
     assert_true(waited(&wait, &a, 1, 200) == 0);
     assert_true(waited(&wait, &a, 1, 500) == 300);
@@ -83,9 +87,11 @@ static void the_text_names_who_holds_the_gpu_and_the_command_that_ends_it(void *
     expect_text(many, 1, "GPU 0 is used; end it with '" CLEAN "10'");
     many[0].other_user = true;
     expect_text(many, 1, "GPU 0 is used; end it with 'sudo " CLEAN "10'");
-    expect_text(many, 2, "GPU 0 is used; GPU 0 is used; end them with 'sudo " CLEAN "10; " CLEAN "11'");
+    expect_text(many, 2,
+                "GPU 0 is used; GPU 0 is used; end them with 'sudo " CLEAN "10; " CLEAN "11'");
     expect_text(many, 5,
-                "GPU 0 is used; GPU 0 is used; GPU 0 is used; and by 2 more ('" TARE_NAME " clean' lists them); "
+                "GPU 0 is used; GPU 0 is used; GPU 0 is used; and by 2 more ('" TARE_NAME
+                " clean' lists them); "
                 "end them with 'sudo " CLEAN "10; " CLEAN "11; " CLEAN "12'");
     many[1] = many[0]; /* on another GPU of the slot */
     expect_text(many, 2, "GPU 0 is used; GPU 0 is used; end it with 'sudo " CLEAN "10'");
@@ -94,11 +100,13 @@ static void the_text_names_who_holds_the_gpu_and_the_command_that_ends_it(void *
 static void where_the_holder_cannot_be_named_the_text_says_what_is_known(void **state)
 {
     (void)state;
-    struct guard_finding hidden[] = {{.kind = "processes_unseen", .text = unseen, .pids = {12}, .pid_count = 1},
-                                     holder(0, 0),
-                                     {.kind = "gpu_state_unchecked", .text = unsaid}};
+    struct guard_finding hidden[] = {
+        {.kind = "processes_unseen", .text = unseen, .pids = {12}, .pid_count = 1},
+        holder(0, 0),
+        {.kind = "gpu_state_unchecked", .text = unsaid}};
     expect_text(hidden, 3,
-                "GPU 0: pid 12 with 5540 MiB; GPU 0 is used; its process cannot be seen here: 'sudo " TARE_NAME
+                "GPU 0: pid 12 with 5540 MiB; GPU 0 is used; its process cannot be seen here: "
+                "'sudo " TARE_NAME
                 " clean' names it, in a container only where /proc is the host's (--pid=host)");
 }
 

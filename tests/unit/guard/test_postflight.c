@@ -14,7 +14,8 @@ static void expect(double used_mib, const struct guard_user *users, size_t count
     char text[400];
     scene_set(&readings, GPU_MEMORY_USED_BYTES, used_mib * MIB);
     struct guard_look look = scene_look(S, &readings, users, count);
-    assert_int_equal(postflight_judge(&guard_settings_default.preflight, &known, &look, &times, since_s, 1, &found),
+    assert_int_equal(postflight_judge(&guard_settings_default.preflight, &known, &look, &times,
+                                      since_s, 1, &found),
                      expected);
     scene_kinds(&found, text);
     assert_string_equal(text, kinds);
@@ -79,8 +80,9 @@ static void without_readings_nothing_is_said(void **state)
     struct guard_known known = {.empty_bytes = {0, true}};
     struct guard_findings found = {0};
     struct guard_look look = {.device = "GPU 0"};
-    assert_int_equal(postflight_judge(&guard_settings_default.preflight, &known, &look, &times, 10, 1, &found),
-                     POSTFLIGHT_UNKNOWN);
+    assert_int_equal(
+        postflight_judge(&guard_settings_default.preflight, &known, &look, &times, 10, 1, &found),
+        POSTFLIGHT_UNKNOWN);
     assert_int_equal(found.count, 0);
 }
 

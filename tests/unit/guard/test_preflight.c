@@ -8,8 +8,8 @@
 static const struct guard_known empty = {.empty_bytes = {0, true}};
 
 /* What is found on a GPU of these readings and users. */
-static void expect(const struct guard_known *known, const struct gpu_readings *readings, const struct guard_user *users,
-                   size_t count, const char *kinds)
+static void expect(const struct guard_known *known, const struct gpu_readings *readings,
+                   const struct guard_user *users, size_t count, const char *kinds)
 {
     struct guard_findings found = {0};
     struct guard_look look = scene_look(S, readings, users, count);
@@ -101,9 +101,10 @@ static void findings_have_the_numbers_that_their_texts_name(void **state)
     (void)state;
     struct gpu_readings readings = scene_idle();
     struct guard_findings found = {0};
-    struct guard_user users[] = {scene_user(GUARD_UNSEEN, 7, 0, 0),  scene_user(GUARD_FOREIGN, 8, 0, 0),
-                                 scene_user(GUARD_UNSEEN, 9, 0, 0),  scene_user(GUARD_UNSEEN, 10, 0, 0),
-                                 scene_user(GUARD_UNSEEN, 11, 0, 0), scene_user(GUARD_OURS, 12, 0, 0)};
+    struct guard_user users[] = {
+        scene_user(GUARD_UNSEEN, 7, 0, 0),  scene_user(GUARD_FOREIGN, 8, 0, 0),
+        scene_user(GUARD_UNSEEN, 9, 0, 0),  scene_user(GUARD_UNSEEN, 10, 0, 0),
+        scene_user(GUARD_UNSEEN, 11, 0, 0), scene_user(GUARD_OURS, 12, 0, 0)};
     struct guard_look look = scene_look(S, &readings, users, 6);
     preflight_look(&guard_settings_default.preflight, &empty, &look, &found);
     assert_int_equal(found.count, 2);
@@ -122,7 +123,8 @@ static void displays_and_our_own_are_no_strangers(void **state)
 {
     (void)state;
     struct gpu_readings readings = scene_idle();
-    struct guard_user users[] = {scene_user(GUARD_FOREIGN, 7, 400, 3), scene_user(GUARD_OURS, 8, 0, 0)};
+    struct guard_user users[] = {scene_user(GUARD_FOREIGN, 7, 400, 3),
+                                 scene_user(GUARD_OURS, 8, 0, 0)};
     users[0].graphics = true;
     scene_set(&readings, GPU_MEMORY_USED_BYTES, 400 * MIB);
     expect(&empty, &readings, users, 2, "");
@@ -149,7 +151,8 @@ static void a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody(void **state)
     assert_int_equal(found.count, 1);
     assert_string_equal(found.items[0].kind, "processes_unseen");
     assert_false(guard_findings_block(&found));
-    assert_int_equal(preflight_decide(&guard_settings_default.preflight, &found, 0, false, 1), PREFLIGHT_CLEAR);
+    assert_int_equal(preflight_decide(&guard_settings_default.preflight, &found, 0, false, 1),
+                     PREFLIGHT_CLEAR);
     guard_findings_fini(&found);
 }
 
@@ -165,13 +168,15 @@ static void a_list_that_failed_or_was_cut_is_suspect_and_blocks_nobody(void **st
         preflight_look(&guard_settings_default.preflight, &empty, &look, &found);
         assert_int_equal(found.count, 1);
         assert_string_equal(found.items[0].kind, "processes_unseen");
-        assert_non_null(strstr(found.items[0].text, cut ? "172 processes more" : "who computes on it"));
+        assert_non_null(
+            strstr(found.items[0].text, cut ? "172 processes more" : "who computes on it"));
         assert_false(guard_findings_block(&found));
         guard_findings_fini(&found);
     }
 }
 
-static enum preflight_step decide(int policy, const char *kind, double looked_s, bool settling, double scale)
+static enum preflight_step decide(int policy, const char *kind, double looked_s, bool settling,
+                                  double scale)
 {
     struct preflight_settings settings = guard_settings_default.preflight;
     bool holds = strcmp(kind, "foreign_process") == 0;
@@ -207,7 +212,8 @@ static void the_heat_of_our_own_job_gets_time_to_go(void **state)
 }
 
 /* The evidence of what begins all the same, in each policy: its kinds, and its verdict. */
-static void expect_evidence(const struct gpu_readings *readings, struct guard_user user, const char *kinds)
+static void expect_evidence(const struct gpu_readings *readings, struct guard_user user,
+                            const char *kinds)
 {
     for (int policy = PREFLIGHT_WAIT; policy <= PREFLIGHT_GO_ON; policy++) {
         struct preflight_settings settings = guard_settings_default.preflight;
@@ -219,7 +225,8 @@ static void expect_evidence(const struct gpu_readings *readings, struct guard_us
         preflight_look(&settings, &empty, &look, &found);
         preflight_evidence(&settings, &found, 600, &evidence);
         scene_kinds(&evidence, text);
-        snprintf(wanted, sizeof wanted, "%s%s", policy == PREFLIGHT_WAIT ? "went_on_after_wait " : "", kinds);
+        snprintf(wanted, sizeof wanted, "%s%s",
+                 policy == PREFLIGHT_WAIT ? "went_on_after_wait " : "", kinds);
         assert_string_equal(text, wanted);
         for (size_t i = 0; i < evidence.count; i++)
             judged = verdict_with(judged, evidence.items[i].kind);

@@ -1,5 +1,5 @@
-/* Whole experiments, made up at random: what was planted on the GPU is known, so the verdict is too. None may be missed, and no clean
- * one accused. */
+/* Whole experiments, made up at random: what was planted on the GPU is known, so the verdict is
+ * too. None may be missed, and no clean one accused. */
 #include "measure/guard/evidence.h"
 #include "measure/guard/holders.h"
 #include "measure/guard/look.h"
@@ -94,11 +94,13 @@ static struct truth make_truth(struct rng *rng, int number)
 }
 
 /* What the GPU shows at a moment, seconds from the job's start; preflight is before 0. */
-static size_t show(const struct truth *truth, double at_s, struct rng *rng, struct gpu_readings *readings,
-                   struct guard_user users[3])
+static size_t show(const struct truth *truth, double at_s, struct rng *rng,
+                   struct gpu_readings *readings, struct guard_user users[3])
 {
-    bool runs = at_s >= 0 && at_s < truth->duration_s, planted = at_s >= truth->from_s && at_s < truth->to_s;
-    bool unseen = truth->plant == PLANT_UNSEEN || truth->plant == PLANT_UNSEEN_BEFORE, outsider = false;
+    bool runs = at_s >= 0 && at_s < truth->duration_s,
+         planted = at_s >= truth->from_s && at_s < truth->to_s;
+    bool unseen = truth->plant == PLANT_UNSEEN || truth->plant == PLANT_UNSEEN_BEFORE,
+         outsider = false;
     bool works = truth->plant == PLANT_BEFORE_WORKING;
     double used = truth->tells_own ? between(rng, 0, 3) : 615, job = 0;
     size_t count = 0;
@@ -112,7 +114,8 @@ static size_t show(const struct truth *truth, double at_s, struct rng *rng, stru
         scene_set(readings, GPU_TEMPERATURE_C, truth->ambient_c + 30);
         scene_set(readings, GPU_POWER_INSTANT_W, between(rng, 300, 710));
         scene_set(readings, GPU_UTILISATION_PERCENT, between(rng, 60, 100));
-        scene_set(readings, GPU_CLOCK_REASONS, rng_unit(rng) < 0.5 ? GPU_CLOCK_POWER_CAP : GPU_CLOCK_SYNC_BOOST);
+        scene_set(readings, GPU_CLOCK_REASONS,
+                  rng_unit(rng) < 0.5 ? GPU_CLOCK_POWER_CAP : GPU_CLOCK_SYNC_BOOST);
         users[count++] = scene_user(unseen ? GUARD_UNSEEN : GUARD_OURS, 100, job, 90);
     } else if (at_s >= truth->duration_s && at_s < truth->duration_s + truth->returns_s) {
         job = truth->job_mib; /* a moment late, as drivers are */
@@ -158,10 +161,13 @@ static size_t show(const struct truth *truth, double at_s, struct rng *rng, stru
     }
     if (outsider) {
         used += truth->outsider_mib;
-        users[count] = scene_user(unseen ? GUARD_UNSEEN : GUARD_FOREIGN, 200, truth->outsider_mib, works ? 50 : 0);
-        users[count].start_time = truth->plant == PLANT_DELEGATED ? 1500 : truth->plant == PLANT_AFTER ? 2500 : 10;
-        users[count++].known =
-            at_s >= 0 && truth->plant != PLANT_DURING && truth->plant != PLANT_DELEGATED && truth->plant != PLANT_AFTER;
+        users[count] = scene_user(unseen ? GUARD_UNSEEN : GUARD_FOREIGN, 200, truth->outsider_mib,
+                                  works ? 50 : 0);
+        users[count].start_time = truth->plant == PLANT_DELEGATED ? 1500
+                                  : truth->plant == PLANT_AFTER   ? 2500
+                                                                  : 10;
+        users[count++].known = at_s >= 0 && truth->plant != PLANT_DURING &&
+                               truth->plant != PLANT_DELEGATED && truth->plant != PLANT_AFTER;
     }
     scene_set(readings, GPU_MEMORY_USED_BYTES, (used + job) * MIB);
     return count;
@@ -220,7 +226,8 @@ static bool fly_before(const struct truth *truth, struct rng *rng, struct guard_
     }
 }
 
-static void fly(const struct truth *truth, struct rng *rng, struct guard_known *known, struct attempt_judged *judged)
+static void fly(const struct truth *truth, struct rng *rng, struct guard_known *known,
+                struct attempt_judged *judged)
 {
     struct watch watch = {0};
     double at_s = 0;
@@ -245,7 +252,8 @@ static void fly(const struct truth *truth, struct rng *rng, struct guard_known *
         /* The span holds all of what was planted. */
         if (truth->plant == PLANT_DURING || truth->plant == PLANT_BRAKE)
             assert_true(span->from_ns <= ns_of(truth->from_s) &&
-                        span->to_ns >= ns_of(truth->to_s < truth->duration_s ? truth->to_s : truth->duration_s));
+                        span->to_ns >= ns_of(truth->to_s < truth->duration_s ? truth->to_s
+                                                                             : truth->duration_s));
     }
     watch_fini(&watch);
 }
@@ -259,9 +267,10 @@ static void fly_after(const struct truth *truth, struct rng *rng, struct guard_k
         struct guard_user users[3];
         struct guard_findings found = {0};
         size_t count = show(truth, truth->duration_s + since_s, rng, &readings, users);
-        struct guard_look look = scene_look(ns_of(truth->duration_s + since_s), &readings, users, count);
-        enum postflight_state state =
-            postflight_judge(&guard_settings_default.preflight, known, &look, &times, since_s, 1, &found);
+        struct guard_look look =
+            scene_look(ns_of(truth->duration_s + since_s), &readings, users, count);
+        enum postflight_state state = postflight_judge(&guard_settings_default.preflight, known,
+                                                       &look, &times, since_s, 1, &found);
         judge_all(judged, &found);
         if (state == POSTFLIGHT_WAIT)
             continue;
@@ -295,9 +304,10 @@ static void none_is_missed_and_no_clean_one_accused(void **state)
         fly(&truth, &rng, &known, &judged);
         fly_after(&truth, &rng, &known, &judged);
         if (judged.verdict != expected(&truth))
-            fail_msg("scenario %d (plant %d, policy %d, %.1f s, planted %.1f to %.1f s, %.0f MiB): %s, found:%s", i,
-                     (int)truth.plant, truth.policy, truth.duration_s, truth.from_s, truth.to_s, truth.outsider_mib,
-                     verdict_name(judged.verdict), judged.kinds);
+            fail_msg("scenario %d (plant %d, policy %d, %.1f s, planted %.1f to %.1f s, %.0f MiB): "
+                     "%s, found:%s",
+                     i, (int)truth.plant, truth.policy, truth.duration_s, truth.from_s, truth.to_s,
+                     truth.outsider_mib, verdict_name(judged.verdict), judged.kinds);
         of_verdict[judged.verdict]++;
     }
     assert_true(of_verdict[VERDICT_CLEAN] > SCENARIOS / 6);

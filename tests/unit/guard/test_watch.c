@@ -10,14 +10,15 @@ static void begin(struct watch *watch)
     watch_begin(watch, "GPU 0", 100 * S, 64 * MIB, NULL);
 }
 
-static void see(struct watch *watch, double at_s, const struct gpu_readings *readings, const struct guard_user *users,
-                size_t count)
+static void see(struct watch *watch, double at_s, const struct gpu_readings *readings,
+                const struct guard_user *users, size_t count)
 {
     struct guard_look look = scene_look(100 * S + (int64_t)(at_s * 1e9), readings, users, count);
     watch_take(watch, &empty, &look);
 }
 
-static void expect_span(const struct watch *watch, size_t which, const char *kind, double from_s, double to_s)
+static void expect_span(const struct watch *watch, size_t which, const char *kind, double from_s,
+                        double to_s)
 {
     assert_true(which < watch->count);
     const struct watch_span *span = &watch->spans[which];
@@ -37,7 +38,8 @@ static void nothing_is_said_of_a_job_at_full_load(void **state)
     scene_set(&readings, GPU_POWER_INSTANT_W, 699);
     scene_set(&readings, GPU_TEMPERATURE_C, 70);
     scene_set(&readings, GPU_UTILISATION_PERCENT, 100);
-    scene_set(&readings, GPU_CLOCK_REASONS, GPU_CLOCK_POWER_CAP | GPU_CLOCK_SYNC_BOOST | GPU_CLOCK_APPLICATION_SETTING);
+    scene_set(&readings, GPU_CLOCK_REASONS,
+              GPU_CLOCK_POWER_CAP | GPU_CLOCK_SYNC_BOOST | GPU_CLOCK_APPLICATION_SETTING);
     for (int i = 1; i < 100; i++)
         see(&watch, i, &readings, &job, 1);
     watch_end(&watch, 200 * S);
@@ -99,7 +101,8 @@ static void a_foreign_process_is_told_once_and_has_its_span(void **state)
     (void)state;
     struct watch watch;
     struct gpu_readings readings = scene_idle();
-    struct guard_user users[] = {scene_user(GUARD_OURS, 7, 900, 90), scene_user(GUARD_FOREIGN, 8, 500, 0)};
+    struct guard_user users[] = {scene_user(GUARD_OURS, 7, 900, 90),
+                                 scene_user(GUARD_FOREIGN, 8, 500, 0)};
     begin(&watch);
     see(&watch, 1, &readings, users, 1);
     see(&watch, 2, &readings, users, 2);
@@ -237,7 +240,8 @@ static void a_power_limit_that_is_changed_is_told_with_both_values(void **state)
     see(&watch, 3, &readings, NULL, 0);
     watch_end(&watch, 110 * S);
     assert_int_equal(watch.count, 1);
-    assert_string_equal(watch.spans[0].text, "GPU 0: its power limit was changed from 700 W to 450 W");
+    assert_string_equal(watch.spans[0].text,
+                        "GPU 0: its power limit was changed from 700 W to 450 W");
     expect_span(&watch, 0, "power_limit_changed", 1, 3);
     watch_fini(&watch);
 }

@@ -84,7 +84,8 @@ static void a_zombie_is_nobody(void **state)
     assert_false(who_is_going("/proc", getpid()));
 }
 
-/* Its stat as the kernel writes it; the seventh field behind the name: flags, 4 of which is PF_EXITING. */
+/* Its stat as the kernel writes it; the seventh field behind the name: flags, 4 of which is
+ * PF_EXITING. */
 static void one_that_is_ending_is_going(void **state)
 {
     (void)state;
@@ -96,11 +97,11 @@ static void one_that_is_ending_is_going(void **state)
     for (int ending = 0; ending < 2; ending++) {
         FILE *file = fopen(path, "we");
         assert_non_null(file);
-        fprintf(
-            file,
-            "7 (a) R 1 2) R 1 7 7 0 -1 %d 100 0 0 0 1 2 0 0 20 0 1 0 4711 0 0 18446744073709551615 0 0 0 0 0 0 0 0 0 "
-            "0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-            ending ? 4194308 : 4194304);
+        fprintf(file,
+                "7 (a) R 1 2) R 1 7 7 0 -1 %d 100 0 0 0 1 2 0 0 20 0 1 0 4711 0 0 "
+                "18446744073709551615 0 0 0 0 0 0 0 0 0 "
+                "0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                ending ? 4194308 : 4194304);
         fclose(file);
         assert_int_equal(who_is_going(folder, 7), ending);
     }
@@ -147,7 +148,8 @@ static void a_kernel_thread_has_no_gpu(void **state)
         FILE *file = fopen(path, "we");
         assert_non_null(file);
         fprintf(file,
-                "2 (kthreadd) S 0 0 0 0 -1 %d 0 0 0 0 0 7 0 0 20 0 1 0 0 0 0 18446744073709551615 0 0 0 0 0 0 0\n",
+                "2 (kthreadd) S 0 0 0 0 -1 %d 0 0 0 0 0 7 0 0 20 0 1 0 0 0 0 18446744073709551615 "
+                "0 0 0 0 0 0 0\n",
                 kernel ? 2129984 : 4194304);
         fclose(file);
         assert_int_equal(who_may_have_gpu(folder, "/nowhere", 2), !kernel);
@@ -158,7 +160,8 @@ static void a_kernel_thread_has_no_gpu(void **state)
     rmdir(folder);
 }
 
-static void a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed(void **state)
+static void a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed(
+    void **state)
 {
     (void)state;
     char longer[400] = "x\033[31m";
@@ -181,7 +184,8 @@ static void the_text_has_all_of_it(void **state)
     (void)state;
     char passwd[] = "/tmp/who-test.XXXXXX";
     int fd = mkstemp(passwd);
-    static const char lines[] = "root:x:0:0:root:/root:/bin/sh\nada:x:4711:4711::/home/ada:/bin/sh\n";
+    static const char lines[] =
+        "root:x:0:0:root:/root:/bin/sh\nada:x:4711:4711::/home/ada:/bin/sh\n";
     assert_true(fd >= 0 && write(fd, lines, sizeof lines - 1) == (ssize_t)(sizeof lines - 1));
     close(fd);
     char command[] = "python3 train.py";
@@ -204,7 +208,8 @@ int main(void)
         cmocka_unit_test(one_that_is_ending_is_going),
         cmocka_unit_test(only_who_has_a_device_of_the_driver_open_may_have_a_gpu),
         cmocka_unit_test(a_kernel_thread_has_no_gpu),
-        cmocka_unit_test(a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed),
+        cmocka_unit_test(
+            a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed),
         cmocka_unit_test(the_text_has_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

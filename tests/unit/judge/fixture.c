@@ -36,7 +36,8 @@ void fixture_begin(struct fixture *fixture)
 {
     *fixture = (struct fixture){.dir = -1};
     const char *base = getenv("TMPDIR");
-    snprintf(fixture->path, sizeof fixture->path, "%.40s/audit-XXXXXX", base && *base ? base : "/tmp");
+    snprintf(fixture->path, sizeof fixture->path, "%.40s/audit-XXXXXX",
+             base && *base ? base : "/tmp");
     assert_non_null(mkdtemp(fixture->path));
     fixture->dir = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(fixture->dir >= 0);
@@ -51,7 +52,8 @@ void fixture_end(struct fixture *fixture)
 
 void fixture_path(const struct fixture *fixture, size_t index, const char *name, char out[256])
 {
-    snprintf(out, 256, "%s/%s/%s%s", fixture->path, fixture->ids[index], strstr(name, ".json") ? "" : "energy/", name);
+    snprintf(out, 256, "%s/%s/%s%s", fixture->path, fixture->ids[index],
+             strstr(name, ".json") ? "" : "energy/", name);
 }
 
 static void write_path(const char *path, const char *bytes)
@@ -87,7 +89,8 @@ struct sums {
     int samples;
 };
 
-static void write_samples(struct fixture *fixture, size_t index, const struct fixture_run *run, struct sums *sums)
+static void write_samples(struct fixture *fixture, size_t index, const struct fixture_run *run,
+                          struct sums *sums)
 {
     AUTO_TEXT struct text power = {0}, busy = {0}, heat = {0};
     text_add(&power, "timestamp,power_draw_w\n");
@@ -99,7 +102,8 @@ static void write_samples(struct fixture *fixture, size_t index, const struct fi
         /* Some life in it, the same each time: thirds of a watt up and down. */
         double level = run->alone_s > 0 && i >= run->alone_s ? 0.8 * run->watts : run->watts;
         double before = run->before_watts > 0 ? run->before_watts : 70;
-        double watts = loaded ? round(100 * (level + 0.01 * level * ((i * 7 % 5) - 2))) / 100 : before;
+        double watts =
+            loaded ? round(100 * (level + 0.01 * level * ((i * 7 % 5) - 2))) / 100 : before;
         double percent = loaded ? run->busy + (i * 3 % 5) - 2 : run->before_busy;
         long long t = (long long)fixture_start_s(index) + i;
         text_addf(&power, "%lld,%.2f\n", t, watts);
@@ -126,22 +130,29 @@ static void write_perf(struct fixture *fixture, size_t index, const struct fixtu
     strftime(date, sizeof date, "%a %b %e %H:%M:%S %Y", &tm);
     snprintf(text, sizeof text,
              "# started on %s\n\n\n Performance counter stats for 'system wide':\n\n"
-             "          %.2f Joules power/energy-pkg/                                                     \n"
-             "             57.13 Joules power/energy-ram/                                                     \n\n"
+             "          %.2f Joules power/energy-pkg/                                              "
+             "       \n"
+             "             57.13 Joules power/energy-ram/                                          "
+             "           \n\n"
              "      %.9f seconds time elapsed\n\n",
              date, run->cpu_j, run->duration_s - 0.3);
     fixture_write(fixture, index, "cpu_energy_raw.txt", text);
     snprintf(text, sizeof text,
-             "CPU Energy Consumption Summary\nPackage Energy (Joules): %.2f\nRAM Energy (Joules): 57.13\n", run->cpu_j);
+             "CPU Energy Consumption Summary\nPackage Energy (Joules): %.2f\nRAM Energy (Joules): "
+             "57.13\n",
+             run->cpu_j);
     fixture_write(fixture, index, "cpu_energy.txt", text);
 }
 
-static void write_json(struct fixture *fixture, size_t index, const struct fixture_run *run, const char *end)
+static void write_json(struct fixture *fixture, size_t index, const struct fixture_run *run,
+                       const char *end)
 {
     AUTO_TEXT struct text text = {0}, job = {0};
     text_addf(&job,
-              "\"repository\": \"%s\", \"model\": \"%s\", \"hyperparameters\": {\"epochs\": %d, \"batch_size\": %g}, "
-              "\"duration_seconds\": %.17g, \"performance_metrics\": {%s}, \"training_success\": %s, \"retries\": %d, "
+              "\"repository\": \"%s\", \"model\": \"%s\", \"hyperparameters\": {\"epochs\": %d, "
+              "\"batch_size\": %g}, "
+              "\"duration_seconds\": %.17g, \"performance_metrics\": {%s}, \"training_success\": "
+              "%s, \"retries\": %d, "
               "\"error_message\": \"%s\"",
               run->repo, run->model, run->epochs, run->batch_size, run->duration_s,
               run->no_metrics         ? ""
@@ -149,10 +160,12 @@ static void write_json(struct fixture *fixture, size_t index, const struct fixtu
                                       : "\"accuracy\": 91.5, \"loss\": 0.25",
               run->failed ? "false" : "true", run->retries,
               run->failed ? "it broke" : "Training completed successfully");
-    text_addf(&text, "{\"experiment_id\": \"%s\", \"timestamp\": \"%s\", ", fixture->ids[index], end);
+    text_addf(&text, "{\"experiment_id\": \"%s\", \"timestamp\": \"%s\", ", fixture->ids[index],
+              end);
     if (run->parallel)
         text_addf(&text,
-                  "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": \"demo\", \"model\": "
+                  "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": "
+                  "\"demo\", \"model\": "
                   "\"other\"}}",
                   text_get(&job));
     else
@@ -182,20 +195,23 @@ size_t fixture_add(struct fixture *fixture, const struct fixture_run *given)
     size_t index = fixture->count++;
     char path[256], end[40];
     assert_true(index < 64);
-    snprintf(fixture->ids[index], sizeof fixture->ids[index], "%s_%s_%03zu%s", run.repo, run.model, index + 1,
-             run.parallel ? "_parallel" : "");
+    snprintf(fixture->ids[index], sizeof fixture->ids[index], "%s_%s_%03zu%s", run.repo, run.model,
+             index + 1, run.parallel ? "_parallel" : "");
     snprintf(path, sizeof path, "%s/%s", fixture->path, fixture->ids[index]);
     assert_int_equal(mkdir(path, 0755), 0);
     snprintf(path, sizeof path, "%s/%s/energy", fixture->path, fixture->ids[index]);
     assert_int_equal(mkdir(path, 0755), 0);
-    dataset_format_time((int64_t)((double)(fixture_start_s(index) + FIXTURE_ZONE_S) + run.duration_s) * NS_PER_S, end);
+    dataset_format_time(
+        (int64_t)((double)(fixture_start_s(index) + FIXTURE_ZONE_S) + run.duration_s) * NS_PER_S,
+        end);
     write_samples(fixture, index, &run, &sums);
     write_perf(fixture, index, &run);
     write_json(fixture, index, &run, end);
-    text_addf(&fixture->rows, "%s,%s,%s,%s,%s,%.17g,%d,%g,%d,%s,%s,%.17g,%.17g,%.17g,%.17g\r\n", fixture->ids[index],
-              end, run.repo, run.model, run.failed ? "False" : "True", run.duration_s, run.retries, run.batch_size,
-              run.epochs, run.no_metrics ? "" : "91.5", run.no_metrics || run.no_second_metric ? "" : "0.25",
-              sums.power / sums.samples, sums.highest, sums.lowest, sums.power);
+    text_addf(&fixture->rows, "%s,%s,%s,%s,%s,%.17g,%d,%g,%d,%s,%s,%.17g,%.17g,%.17g,%.17g\r\n",
+              fixture->ids[index], end, run.repo, run.model, run.failed ? "False" : "True",
+              run.duration_s, run.retries, run.batch_size, run.epochs, run.no_metrics ? "" : "91.5",
+              run.no_metrics || run.no_second_metric ? "" : "0.25", sums.power / sums.samples,
+              sums.highest, sums.lowest, sums.power);
     return index;
 }
 
@@ -206,7 +222,8 @@ void fixture_record(struct fixture *fixture, size_t index, double energy_j)
     AUTO_FREE char *trace = fixture_read(fixture, index, "gpu_power.csv");
     double sum = 0, low = INFINITY, high = 0;
     int samples = 0;
-    for (char *line = strchr(trace, '\n'); line && line[1]; line = strchr(line + 1, '\n'), samples++) {
+    for (char *line = strchr(trace, '\n'); line && line[1];
+         line = strchr(line + 1, '\n'), samples++) {
         double watts = atof(strchr(line + 1, ',') + 1);
         sum += watts;
         low = fmin(low, watts);
@@ -226,11 +243,12 @@ void fixture_judge(struct fixture *fixture, struct dataset *dataset)
 {
     struct err err;
     char path[256];
-    AUTO_FREE char *csv = mem_printf(
-        "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,hyperparam_batch_size,"
-        "hyperparam_epochs,perf_accuracy,perf_loss,energy_gpu_avg_watts,energy_gpu_max_watts,energy_gpu_min_watts,"
-        "energy_gpu_total_joules\r\n%s",
-        text_get(&fixture->rows));
+    AUTO_FREE char *csv = mem_printf("experiment_id,timestamp,repository,model,training_success,"
+                                     "duration_seconds,retries,hyperparam_batch_size,"
+                                     "hyperparam_epochs,perf_accuracy,perf_loss,energy_gpu_avg_"
+                                     "watts,energy_gpu_max_watts,energy_gpu_min_watts,"
+                                     "energy_gpu_total_joules\r\n%s",
+                                     text_get(&fixture->rows));
     snprintf(path, sizeof path, "%s/summary.csv", fixture->path);
     if (fixture->rows.length)
         write_path(path, csv);
@@ -243,7 +261,8 @@ void fixture_judge(struct fixture *fixture, struct dataset *dataset)
 static bool names(const char *kinds, const char *kind)
 {
     const char *at = kinds ? strstr(kinds, kind) : NULL;
-    return at && (at == kinds || at[-1] == ' ') && (at[strlen(kind)] == '\0' || at[strlen(kind)] == ' ');
+    return at && (at == kinds || at[-1] == ' ') &&
+           (at[strlen(kind)] == '\0' || at[strlen(kind)] == ' ');
 }
 
 /* What it weighs is at least its verdict: a check that could not be made can only add to it. */

@@ -1,10 +1,10 @@
-/* A results folder in the study's layout, made by hand: experiments that begin a minute apart, sampled once a
- * second, in a zone eight hours ahead of UTC. */
+/* A results folder in the study's layout, made by hand: experiments that begin a minute apart,
+ * sampled once a second, in a zone eight hours ahead of UTC. */
 #ifndef TARE_TESTS_AUDIT_FIXTURE_H
 #define TARE_TESTS_AUDIT_FIXTURE_H
 
-#include "results/judge/dataset.h"
 #include "base/text.h"
+#include "results/judge/dataset.h"
 
 #include <stddef.h>
 
@@ -12,13 +12,13 @@
 
 struct fixture_run {
     const char *repo, *model; /* NULL: "demo", "net" */
-    double duration_s; /* 0: 60 */
-    double watts;      /* under load; 0: 200 */
-    double busy;       /* per cent under load; 0: 90 */
-    int epochs;        /* 0: 2 */
+    double duration_s;        /* 0: 60 */
+    double watts;             /* under load; 0: 200 */
+    double busy;              /* per cent under load; 0: 90 */
+    int epochs;               /* 0: 2 */
     int retries;
     bool parallel, failed, no_metrics, no_second_metric;
-    double batch_size; /* 0: 32 */
+    double batch_size;                /* 0: 32 */
     double before_watts, before_busy; /* of the first three seconds, on a GPU alone; 0: 70 W, 0 % */
     double alone_s;                   /* from then on it draws a fifth less; 0: never */
     double cpu_j;                     /* 0: 1733.17 */
@@ -41,9 +41,10 @@ void fixture_judge(struct fixture *fixture, struct dataset *dataset);
 /* Removes all. */
 void fixture_end(struct fixture *fixture);
 
-/* The file's path within the folder: "gpu_power.csv" of an experiment's energy/. Replaced by these bytes; NULL:
- * removed. */
-void fixture_write(const struct fixture *fixture, size_t index, const char *name, const char *bytes);
+/* The file's path within the folder: "gpu_power.csv" of an experiment's energy/. Replaced by these
+ * bytes; NULL: removed. */
+void fixture_write(const struct fixture *fixture, size_t index, const char *name,
+                   const char *bytes);
 char *fixture_read(const struct fixture *fixture, size_t index, const char *name);
 void fixture_path(const struct fixture *fixture, size_t index, const char *name, char out[256]);
 
@@ -53,8 +54,9 @@ void fixture_record(struct fixture *fixture, size_t index, double energy_j);
 /* When its first sample was taken. */
 int64_t fixture_start_s(size_t index);
 
-/* Fails unless the experiment has evidence of these kinds (blanks between), and of no other, and a verdict no better than
- * they make it; NULL: none at all, and a verdict no worse than unverified. */
+/* Fails unless the experiment has evidence of these kinds (blanks between), and of no other, and a
+ * verdict no better than they make it; NULL: none at all, and a verdict no worse than
+ * unverified. */
 void fixture_expect(const struct dataset *dataset, size_t index, const char *kinds);
 /* ... and the others none. */
 void fixture_expect_alone(const struct dataset *dataset, size_t index, const char *kind);

@@ -1,8 +1,9 @@
-/* simulate_bench: simulated benches through the decision of bench --until-decided and --until: how often it claims a
- * difference that is none, and how many runs it takes for one of 1 %, against Student's paired t at a number of blocks
- * that was fixed before. The machines below were written from what machines do, not from what the method assumes.
- * usage: simulate_bench [BENCHES [SEED]]: the tables of docs/measurements.md; with --check: exit code 1 where a promise of that
- * page is not kept. */
+/* simulate_bench: simulated benches through the decision of bench --until-decided and --until: how
+ * often it claims a difference that is none, and how many runs it takes for one of 1 %, against
+ * Student's paired t at a number of blocks that was fixed before. The machines below were written
+ * from what machines do, not from what the method assumes. usage: simulate_bench [BENCHES [SEED]]:
+ * the tables of docs/measurements.md; with --check: exit code 1 where a promise of that page is not
+ * kept. */
 #include "base/rng.h"
 #include "results/judge/bench.h"
 #include "stats/describe.h"
@@ -24,7 +25,8 @@ struct machine {
 
 struct shape {
     const char *name;
-    double (*run)(struct machine *machine, size_t command, double ratio); /* seconds of the next run */
+    /* seconds of the next run */
+    double (*run)(struct machine *machine, size_t command, double ratio);
     bool null; /* without a ratio its two commands are the same program */
 };
 
@@ -70,7 +72,8 @@ static double long_runs(struct machine *m, size_t command, double ratio)
 
 static double drift(struct machine *m, size_t command, double ratio)
 {
-    return normal(m, command, ratio) * (1 + 0.001 * (double)m->runs + 0.1 * (1 - exp(-(double)m->runs / 10)));
+    return normal(m, command, ratio) *
+           (1 + 0.001 * (double)m->runs + 0.1 * (1 - exp(-(double)m->runs / 10)));
 }
 
 static double throttles(struct machine *m, size_t command, double ratio)
@@ -132,7 +135,8 @@ static double unequal_mean(struct machine *m, size_t command, double ratio)
 static double unequal_skew(struct machine *m, size_t command, double ratio)
 {
     /* The median is that of the other. */
-    return command == 1 ? 10 * ratio * (1 + 0.05 * (-log(1 - rng_unit(&m->rng)) - log(2))) : normal(m, command, ratio);
+    return command == 1 ? 10 * ratio * (1 + 0.05 * (-log(1 - rng_unit(&m->rng)) - log(2)))
+                        : normal(m, command, ratio);
 }
 
 static const struct shape shapes[] = {
@@ -165,7 +169,8 @@ static void begin(struct machine *machine, uint64_t seed, size_t bench)
 }
 
 /* Both commands once, in an order that a coin decides. */
-static void make_block(struct machine *machine, const struct shape *shape, double ratio, double *seconds)
+static void make_block(struct machine *machine, const struct shape *shape, double ratio,
+                       double *seconds)
 {
     size_t first = (size_t)rng_below(&machine->rng, 2);
     for (size_t i = 0; i < 2; i++, machine->runs++)
@@ -181,15 +186,16 @@ static double t_quantile(size_t n)
 }
 
 struct told {
-    size_t claims, wrong_way;  /* of the sequence */
-    double blocks;             /* until it was told, or the end; summed */
-    size_t peeks;              /* Student's t, looked at after each block from the third on, told a difference */
+    size_t claims, wrong_way; /* of the sequence */
+    double blocks;            /* until it was told, or the end; summed */
+    /* Student's t, looked at after each block from the third on, told a difference */
+    size_t peeks;
     size_t fixed[LONGEST + 1]; /* Student's t after just so many blocks did */
     size_t ended[LONGEST + 1]; /* the sequence told it after just so many blocks */
 };
 
-static void one_bench(struct machine *machine, const struct shape *shape, double ratio, size_t longest,
-                      struct told *told)
+static void one_bench(struct machine *machine, const struct shape *shape, double ratio,
+                      size_t longest, struct told *told)
 {
     const struct bench_until_options options = {.decided = true};
     struct bench_until until;
@@ -209,7 +215,8 @@ static void one_bench(struct machine *machine, const struct shape *shape, double
         sum += x;
         mean = sum / (double)n;
         squares += (x - before) * (x - mean);
-        bool differs = n > 2 && fabs(mean) > t_quantile(n) * sqrt(squares / (double)(n - 1) / (double)n);
+        bool differs =
+            n > 2 && fabs(mean) > t_quantile(n) * sqrt(squares / (double)(n - 1) / (double)n);
         told->fixed[n] += differs;
         peeked = peeked || differs;
     }
@@ -219,7 +226,8 @@ static void one_bench(struct machine *machine, const struct shape *shape, double
     bench_until_fini(&until);
 }
 
-static struct told *simulate(const struct shape *shape, double ratio, size_t benches, size_t longest, uint64_t seed)
+static struct told *simulate(const struct shape *shape, double ratio, size_t benches,
+                             size_t longest, uint64_t seed)
 {
     struct told *told = calloc(1, sizeof *told);
     for (size_t i = 0; told && i < benches; i++) {
@@ -276,8 +284,8 @@ static bool check_many(size_t benches, uint64_t seed)
             bench_until_fini(&until);
         }
         double share = (double)claims / (double)benches;
-        printf("| %s | %.1f %% |\n", r == 0 ? "each against the first" : "`--reference fastest`: all pairs",
-               100 * share);
+        printf("| %s | %.1f %% |\n",
+               r == 0 ? "each against the first" : "`--reference fastest`: all pairs", 100 * share);
         fflush(stdout);
         good = good && share <= 0.05;
     }
@@ -296,7 +304,8 @@ static void print_fixed(const struct told *told, size_t benches, double power, d
 {
     size_t n = fixed_for(told, benches, power);
     if (n)
-        printf(" %zu (%.0f %% %s) |", n, fabs(100 * (1 - used / (double)n)), used <= (double)n ? "fewer" : "more");
+        printf(" %zu (%.0f %% %s) |", n, fabs(100 * (1 - used / (double)n)),
+               used <= (double)n ? "fewer" : "more");
     else
         printf(" over %d |", LONGEST);
 }
@@ -307,15 +316,19 @@ static bool check_power(size_t benches, uint64_t seed)
     static const struct {
         size_t shape;
         double ratio;
-    } rows[] = {{0, 1.01}, {0, 1.02}, {0, 1.05}, {0, 1.2}, {2, 1.01}, {3, 1.01}, {4, 1.01}, {5, 1.01}, {7, 1.01}};
+    } rows[] = {{0, 1.01}, {0, 1.02}, {0, 1.05}, {0, 1.2}, {2, 1.01},
+                {3, 1.01}, {4, 1.01}, {5, 1.01}, {7, 1.01}};
     bool good = true;
-    printf("| the machine | B longer by | found | wrong way | blocks, mean | fixed for 90 %% | fixed for 99 %% | fixed "
+    printf("| the machine | B longer by | found | wrong way | blocks, mean | fixed for 90 %% | "
+           "fixed for 99 %% | fixed "
            "for as many |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct shape *shape = &shapes[rows[i].shape];
         struct told *told = simulate(shape, rows[i].ratio, benches, LONGEST, seed + 1);
-        double used = told->blocks / (double)benches, found = (double)told->claims / (double)benches;
-        printf("| %s | %.0f %% | %.2f %% | %.2f %% | %.1f |", shape->name, 100 * (rows[i].ratio - 1), 100 * found,
+        double used = told->blocks / (double)benches,
+               found = (double)told->claims / (double)benches;
+        printf("| %s | %.0f %% | %.2f %% | %.2f %% | %.1f |", shape->name,
+               100 * (rows[i].ratio - 1), 100 * found,
                100 * (double)told->wrong_way / (double)benches, used);
         print_fixed(told, benches, 0.9, used);
         print_fixed(told, benches, 0.99, used);
@@ -329,8 +342,9 @@ static bool check_power(size_t benches, uint64_t seed)
     return good;
 }
 
-/* The least number of blocks at which the sequence has told in this share of the benches, and how many blocks a bench takes on
- * average that ends there at the latest. 0: in so many it never does. */
+/* The least number of blocks at which the sequence has told in this share of the benches, and how
+ * many blocks a bench takes on average that ends there at the latest. 0: in so many it never
+ * does. */
 static size_t runs_for(const struct told *told, size_t benches, double power, double *mean)
 {
     double found = 0, blocks = 0;
@@ -344,13 +358,15 @@ static size_t runs_for(const struct told *told, size_t benches, double power, do
     return 0;
 }
 
-/* The number of blocks that finds 1 % in nine benches of ten, fixed before. Where B does take 1 % longer: against --runs
- * with the same power. Where it takes 2 %: against --runs with that number. */
+/* The number of blocks that finds 1 % in nine benches of ten, fixed before. Where B does take 1 %
+ * longer: against --runs with the same power. Where it takes 2 %: against --runs with that
+ * number. */
 static bool check_planned(size_t benches, uint64_t seed)
 {
     static const size_t rows[] = {0, 2, 3, 5, 7};
     bool good = true;
-    printf("| the machine | fixed for 90 %% of 1 %% | B longer by 1 %%: `--runs` for 90 %% | blocks, mean | B longer "
+    printf("| the machine | fixed for 90 %% of 1 %% | B longer by 1 %%: `--runs` for 90 %% | "
+           "blocks, mean | B longer "
            "by 2 %%: the "
            "fixed number finds | `--until-decided` finds | wrong way | blocks, mean |\n"
            "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
@@ -363,14 +379,18 @@ static bool check_planned(size_t benches, uint64_t seed)
         if (!n || !runs)
             return false;
         told = simulate(shape, 1.02, benches, n, seed + 5);
-        double used = told->blocks / (double)benches, found = (double)told->claims / (double)benches;
-        printf("| %s | %zu | %zu | %.1f (%.0f %% %s) | %.2f %% | %.2f %% | %.2f %% | %.1f (%.0f %% fewer) |\n",
-               shape->name, n, runs, mean, fabs(100 * (1 - mean / (double)n)), mean <= (double)n ? "fewer" : "more",
-               100 * (double)told->fixed[n] / (double)benches, 100 * found,
-               100 * (double)told->wrong_way / (double)benches, used, 100 * (1 - used / (double)n));
+        double used = told->blocks / (double)benches,
+               found = (double)told->claims / (double)benches;
+        printf("| %s | %zu | %zu | %.1f (%.0f %% %s) | %.2f %% | %.2f %% | %.2f %% | %.1f (%.0f %% "
+               "fewer) |\n",
+               shape->name, n, runs, mean, fabs(100 * (1 - mean / (double)n)),
+               mean <= (double)n ? "fewer" : "more", 100 * (double)told->fixed[n] / (double)benches,
+               100 * found, 100 * (double)told->wrong_way / (double)benches, used,
+               100 * (1 - used / (double)n));
         fflush(stdout);
         /* At least 40 % fewer blocks, with the same power. */
-        good = good && used <= 0.6 * (double)n && found >= (double)told->fixed[n] / (double)benches - 0.005;
+        good = good && used <= 0.6 * (double)n &&
+               found >= (double)told->fixed[n] / (double)benches - 0.005;
         free(told);
     }
     return good;
@@ -382,7 +402,8 @@ static bool check_intervals(size_t benches, uint64_t seed)
     static const size_t rows[] = {0, 2, 3, 5, 8};
     const struct bench_until_options options = {.share = 0.01};
     bool good = true;
-    printf("| the machine | reached | blocks, mean | held the truth at the end |\n| --- | --- | --- | --- |\n");
+    printf("| the machine | reached | blocks, mean | held the truth at the end |\n| --- | --- | "
+           "--- | --- |\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t held = 0, reached = 0, blocks = 0;
         for (size_t k = 0; k < benches; k++) {
@@ -398,13 +419,15 @@ static bool check_intervals(size_t benches, uint64_t seed)
                 enough = bench_until_enough(&until, &options);
             }
             struct bench_until_ratio ratio = bench_until_ratio(&until, 0, 1);
-            held += (!ratio.has_low || ratio.low <= 1.03) && (!ratio.has_high || 1.03 <= ratio.high);
+            held +=
+                (!ratio.has_low || ratio.low <= 1.03) && (!ratio.has_high || 1.03 <= ratio.high);
             reached += enough;
             blocks += until.blocks;
             bench_until_fini(&until);
         }
-        printf("| %s | %.1f %% | %.1f | %.1f %% |\n", shapes[rows[i]].name, 100 * (double)reached / (double)benches,
-               (double)blocks / (double)benches, 100 * (double)held / (double)benches);
+        printf("| %s | %.1f %% | %.1f | %.1f %% |\n", shapes[rows[i]].name,
+               100 * (double)reached / (double)benches, (double)blocks / (double)benches,
+               100 * (double)held / (double)benches);
         fflush(stdout);
         good = good && (double)held >= 0.95 * (double)benches;
     }

@@ -22,8 +22,9 @@ static void begin(struct fixture *fixture, struct dataset *dataset, int failing)
 {
     fixture_begin(fixture);
     for (int i = 0; i < 20; i++)
-        fixture_add(fixture, &(struct fixture_run){
-                                 .watts = 200 + i % 3, .failed = i >= 20 - failing, .no_metrics = i >= 20 - failing});
+        fixture_add(fixture, &(struct fixture_run){.watts = 200 + i % 3,
+                                                   .failed = i >= 20 - failing,
+                                                   .no_metrics = i >= 20 - failing});
     fixture_judge(fixture, dataset);
 }
 
@@ -110,9 +111,10 @@ static void a_change_of_several_models_is_found_though_each_ran_on_one_side(void
     fixture_begin(&fixture);
     for (int i = 0; i < 48; i++) {
         bool large = i < 8 && i % 2, failed = large || (i >= 32 && i % 2 == 0);
-        fixture_add(&fixture,
-                    &(struct fixture_run){
-                        .model = models[i / 8], .failed = failed, .no_metrics = failed, .batch_size = large ? 64 : 0});
+        fixture_add(&fixture, &(struct fixture_run){.model = models[i / 8],
+                                                    .failed = failed,
+                                                    .no_metrics = failed,
+                                                    .batch_size = large ? 64 : 0});
     }
     fixture_judge(&fixture, &dataset);
     assert_true(account_make(&dataset, "auto", &account, &err));
@@ -136,8 +138,9 @@ static void a_new_model_that_fails_is_no_change(void **state)
     struct err err;
     fixture_begin(&fixture);
     for (int i = 0; i < 20; i++)
-        fixture_add(&fixture,
-                    &(struct fixture_run){.model = i < 12 ? "net" : "new", .failed = i >= 12, .no_metrics = i >= 12});
+        fixture_add(&fixture, &(struct fixture_run){.model = i < 12 ? "net" : "new",
+                                                    .failed = i >= 12,
+                                                    .no_metrics = i >= 12});
     fixture_judge(&fixture, &dataset);
     assert_true(account_make(&dataset, "auto", &account, &err));
     assert_false(account.split.found);
@@ -218,7 +221,8 @@ static void criteria_hold_or_not(void **state)
     /* 200, 201 and 202 W by turns: their deviation is 0.4 %. */
     assert_true(holds(&dataset, "power_cv_between<0.6%"));
     assert_false(holds(&dataset, "power_cv_between<0.3%"));
-    /* Twelve successes: 200 201 202 four times each, 3 s at 70 W of 59.7 s; the deviation of those is 0.853 W. */
+    /* Twelve successes: 200 201 202 four times each, 3 s at 70 W of 59.7 s; the deviation of those
+     * is 0.853 W. */
     assert_true(holds(&dataset, "power_cv_between>0.39%"));
     end(&fixture, &dataset);
 }
@@ -242,13 +246,17 @@ static void begin_models(struct fixture *fixture, struct dataset *dataset)
 {
     fixture_begin(fixture);
     for (int i = 0; i < 4; i++)
-        fixture_add(fixture, &(struct fixture_run){.repo = "one", .model = "mlp", .watts = 200 + i});
-    for (int i = 0; i < 2; i++)
-        fixture_add(fixture, &(struct fixture_run){.repo = "two", .model = "mlp", .watts = 200 + 40 * i});
-    for (int i = 0; i < 3; i++)
         fixture_add(fixture,
-                    &(struct fixture_run){
-                        .repo = "two", .model = "pcb", .batch_size = 8 << i, .failed = i == 2, .no_metrics = i == 2});
+                    &(struct fixture_run){.repo = "one", .model = "mlp", .watts = 200 + i});
+    for (int i = 0; i < 2; i++)
+        fixture_add(fixture,
+                    &(struct fixture_run){.repo = "two", .model = "mlp", .watts = 200 + 40 * i});
+    for (int i = 0; i < 3; i++)
+        fixture_add(fixture, &(struct fixture_run){.repo = "two",
+                                                   .model = "pcb",
+                                                   .batch_size = 8 << i,
+                                                   .failed = i == 2,
+                                                   .no_metrics = i == 2});
     fixture_judge(fixture, dataset);
 }
 
@@ -264,7 +272,8 @@ static void a_criterion_may_be_of_one_model(void **state)
     assert_true(holds(&dataset, "success_rate[pcb]>66%"));
     assert_true(holds(&dataset, "success_rate[two/pcb]>66%"));
     assert_false(holds(&dataset, "success_rate[pcb]=100%"));
-    /* 200, 201, 202, 203 W: a deviation of 1.29 W. 200 and 240 W: one of 28 W. The greater is that of all. */
+    /* 200, 201, 202, 203 W: a deviation of 1.29 W. 200 and 240 W: one of 28 W. The greater is that
+     * of all. */
     assert_true(holds(&dataset, "power_cv_between[one/mlp]<0.65%"));
     assert_true(holds(&dataset, "power_cv_between[one/mlp]>0.55%"));
     assert_true(holds(&dataset, "power_cv_between[two/mlp]>10%"));
@@ -294,7 +303,9 @@ static void a_check_is_a_criterion(void **state)
     assert_false(unknown.value.valid);
     assert_non_null(strstr(unknown.why, "not recorded in this layout"));
     for (size_t i = 0; i < dataset.count; i++) {
-        enum check_outcome outcome = i == 5 ? CHECK_FAILED : i == 6 ? CHECK_NOT_NEEDED : CHECK_PASSED;
+        enum check_outcome outcome = i == 5   ? CHECK_FAILED
+                                     : i == 6 ? CHECK_NOT_NEEDED
+                                              : CHECK_PASSED;
         while (dataset.items[i].check_count > 0) {
             struct check_result *old = &dataset.items[i].checks[--dataset.items[i].check_count];
             free(old->text);
@@ -304,7 +315,8 @@ static void a_check_is_a_criterion(void **state)
             dataset_check(&dataset.items[i], CHECK_MEMORY_BACK, outcome, "as planted");
     }
     /* The first was not checked, the sixth failed, the seventh does not need it. */
-    assert_string_equal(checked(&dataset, "memory_back=100%").why, "6 of 8; the check was not made in 1");
+    assert_string_equal(checked(&dataset, "memory_back=100%").why,
+                        "6 of 8; the check was not made in 1");
     assert_true(holds(&dataset, "memory_back=75%"));
     assert_true(holds(&dataset, "memory_back[pcb]=100%"));
     assert_false(holds(&dataset, "memory_back[two/mlp]=100%"));
@@ -318,8 +330,9 @@ static void a_model_that_did_not_run_is_unknown(void **state)
     (void)state;
     struct fixture fixture;
     struct dataset dataset;
-    static const char *const rows[] = {"contaminated[hrnet18]=0", "clean[two/hrnet18]<9", "power_cv[mlp_2]<1",
-                                       "clean[resnet20]=0", "memory_back[hrnet18]=100%"};
+    static const char *const rows[] = {"contaminated[hrnet18]=0", "clean[two/hrnet18]<9",
+                                       "power_cv[mlp_2]<1", "clean[resnet20]=0",
+                                       "memory_back[hrnet18]=100%"};
     begin_models(&fixture, &dataset);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct criterion_result result = checked(&dataset, rows[i]);
@@ -345,11 +358,13 @@ static void a_model_that_is_not_one_of_the_dataset_is_refused(void **state)
     struct dataset dataset;
     static const struct {
         const char *criterion, *says;
-    } rows[] = {{"clean[pbc]=1", "no experiment is of the model 'pbc' (there are mlp, pcb); did you mean 'pcb'?"},
-                {"clean[one/pcb]=1", "no experiment is of the model 'one/pcb' (there are mlp, pcb)"},
-                {"clean[two/]=1", "no experiment is of the model 'two/' (there are mlp, pcb)"},
-                {"clean[mlp]=1", "'mlp' is a model of one and two: write [one/mlp]"},
-                {"clean=1,clean[two/pcb]=1,clean[ml]=1", "no experiment is of the model 'ml'"}};
+    } rows[] = {
+        {"clean[pbc]=1",
+         "no experiment is of the model 'pbc' (there are mlp, pcb); did you mean 'pcb'?"},
+        {"clean[one/pcb]=1", "no experiment is of the model 'one/pcb' (there are mlp, pcb)"},
+        {"clean[two/]=1", "no experiment is of the model 'two/' (there are mlp, pcb)"},
+        {"clean[mlp]=1", "'mlp' is a model of one and two: write [one/mlp]"},
+        {"clean=1,clean[two/pcb]=1,clean[ml]=1", "no experiment is of the model 'ml'"}};
     begin_models(&fixture, &dataset);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct criteria criteria;

@@ -1,4 +1,5 @@
-/* Each kind of damage, done to one experiment of a clean folder: found there, as what it is, and nowhere else. */
+/* Each kind of damage, done to one experiment of a clean folder: found there, as what it is, and
+ * nowhere else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +113,8 @@ static void commas_in_figures_are_read(void **state)
     begin(&fixture);
     text_add(&text, "timestamp,power_draw_w\n");
     for (int i = 0; i < 60; i++)
-        text_addf(&text, i % 2 ? "%lld,\"1,200.50\"\n" : "%lld,1,200.50\n", (long long)fixture_start_s(HURT) + i);
+        text_addf(&text, i % 2 ? "%lld,\"1,200.50\"\n" : "%lld,1,200.50\n",
+                  (long long)fixture_start_s(HURT) + i);
     fixture_write(&fixture, HURT, "gpu_power.csv", text_get(&text));
     fixture_judge(&fixture, &dataset);
     assert_true(fabs(dataset.items[HURT].gpu.energy_j.value - 1200.5 * 59.7) < 1e-6);
@@ -164,7 +166,8 @@ static void a_header_and_no_samples(void **state)
     (void)state;
     struct fixture fixture;
     begin(&fixture);
-    fixture_write(&fixture, HURT, "gpu_utilization.csv", "timestamp,gpu_util_percent,memory_util_percent\n");
+    fixture_write(&fixture, HURT, "gpu_utilization.csv",
+                  "timestamp,gpu_util_percent,memory_util_percent\n");
     end(&fixture, "file_damaged");
 }
 
@@ -180,7 +183,8 @@ static void lines_that_are_no_samples(void **state)
 static void a_file_that_is_missing(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gpu_utilization.csv", "gpu_temperature.csv", "cpu_energy_raw.txt"};
+    static const char *const names[] = {"gpu_utilization.csv", "gpu_temperature.csv",
+                                        "cpu_energy_raw.txt"};
     for (size_t i = 0; i < 3; i++) {
         struct fixture fixture;
         begin(&fixture);
@@ -215,7 +219,8 @@ static void values_that_are_not_there(void **state)
     snprintf(from, sizeof from, "%lld,", (long long)fixture_start_s(HURT) + 30);
     char *figure = strstr(text, from) + strlen(from);
     size_t length = strcspn(figure, ",");
-    snprintf(from, sizeof from, "%lld,%.*s,", (long long)fixture_start_s(HURT) + 30, (int)length, figure);
+    snprintf(from, sizeof from, "%lld,%.*s,", (long long)fixture_start_s(HURT) + 30, (int)length,
+             figure);
     snprintf(to, sizeof to, "%lld,N/A,", (long long)fixture_start_s(HURT) + 30);
     replace(&fixture, "gpu_utilization.csv", from, to);
     end(&fixture, "value_missing");
@@ -271,8 +276,9 @@ static void a_duration_that_the_trace_does_not_have(void **state)
     struct fixture fixture;
     struct dataset dataset;
     begin(&fixture);
-    AUTO_FREE char *changed = replaced(fixture.rows.data, "demo_net_003,2025-11-18T18:01:00.000000,demo,net,True,60,",
-                                       "demo_net_003,2025-11-18T18:01:00.000000,demo,net,True,90,");
+    AUTO_FREE char *changed =
+        replaced(fixture.rows.data, "demo_net_003,2025-11-18T18:01:00.000000,demo,net,True,60,",
+                 "demo_net_003,2025-11-18T18:01:00.000000,demo,net,True,90,");
     text_clear(&fixture.rows);
     text_add(&fixture.rows, changed);
     fixture_judge(&fixture, &dataset);
@@ -286,7 +292,8 @@ static void an_experiment_json_that_is_cut_off(void **state)
     (void)state;
     struct fixture fixture;
     begin(&fixture);
-    fixture_write(&fixture, HURT, "experiment.json", "{\"experiment_id\": \"demo_net_003\", \"timest");
+    fixture_write(&fixture, HURT, "experiment.json",
+                  "{\"experiment_id\": \"demo_net_003\", \"timest");
     end(&fixture, "file_damaged");
 }
 
@@ -295,7 +302,8 @@ static void pythons_nan_is_no_damage(void **state)
     (void)state;
     struct fixture fixture;
     begin(&fixture);
-    replace(&fixture, "experiment.json", "\"loss\": 0.25", "\"loss\": NaN, \"say \\\"NaN\\\"\": -Infinity");
+    replace(&fixture, "experiment.json", "\"loss\": 0.25",
+            "\"loss\": NaN, \"say \\\"NaN\\\"\": -Infinity");
     end(&fixture, NULL);
 }
 
@@ -417,16 +425,18 @@ static void ids_have_a_form(void **state)
     static const struct {
         const char *id;
         bool parallel, well_formed;
-    } rows[] = {{"a_b_c_001", false, true},  {"a_b_c_1234", false, true},          {"a_b_c_001_parallel", true, true},
-                {"a_b_c_01", false, false},  {"a_b_c_001_parallel", false, false}, {"a_b_c_001", true, false},
-                {"a_b_d_001", false, false}, {"a_b_c_001x", false, false},         {"../a_b_c_001", false, false},
-                {"", false, false}};
+    } rows[] = {{"a_b_c_001", false, true},           {"a_b_c_1234", false, true},
+                {"a_b_c_001_parallel", true, true},   {"a_b_c_01", false, false},
+                {"a_b_c_001_parallel", false, false}, {"a_b_c_001", true, false},
+                {"a_b_d_001", false, false},          {"a_b_c_001x", false, false},
+                {"../a_b_c_001", false, false},       {"", false, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct dataset_experiment experiment = named(rows[i].id, rows[i].parallel);
         if (audit_id_well_formed(&experiment) != rows[i].well_formed)
             fail_msg("%s", rows[i].id);
     }
-    /* As the program and the study's scripts write names that no file can have; and where the names are unknown. */
+    /* As the program and the study's scripts write names that no file can have; and where the names
+     * are unknown. */
     struct dataset_experiment safe = named("a_b_c_001", false), unknown = named("x_001", false);
     safe.repo = (char *)(uintptr_t) "a/b";
     unknown.repo = unknown.model = (char *)(uintptr_t) "";
@@ -450,8 +460,11 @@ static void nothing_outside_of_the_folder_is_read(void **state)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(target, path), 0);
     const char *name = strrchr(other.path, '/') + 1;
-    text_addf(&fixture.rows,
-              "../%s/demo_net_001,2025-11-19T18:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,1,1,1,1\r\n", name);
+    text_addf(
+        &fixture.rows,
+        "../%s/"
+        "demo_net_001,2025-11-19T18:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,1,1,1,1\r\n",
+        name);
     fixture_judge(&fixture, &dataset);
     fixture_expect(&dataset, HURT, "value_missing");
     assert_int_equal(dataset.count, 6);
@@ -462,7 +475,8 @@ static void nothing_outside_of_the_folder_is_read(void **state)
     fixture_end(&other);
 }
 
-/* A file that grew to 2 GB (mostly a hole): read through, with no more memory than for a small one. */
+/* A file that grew to 2 GB (mostly a hole): read through, with no more memory than for a small
+ * one. */
 static void two_gigabytes_need_no_memory(void **state)
 {
     (void)state;
@@ -524,10 +538,11 @@ static void a_row_with_impossible_figures_is_safe_but_unverified(void **state)
     assert_non_null(row);
     const char *verdict = strstr(row, ",unverified,");
     assert_true(verdict && verdict < strchr(row + 1, '\n'));
-    assert_non_null(strstr(safe, "\ndemo_net_004,2025-11-18T19:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,"));
+    assert_non_null(strstr(
+        safe, "\ndemo_net_004,2025-11-18T19:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,"));
     assert_non_null(strstr(safe, "energy_gpu_total_joules,verdict,audit_gpu_energy_joules,"));
-    assert_non_null(
-        strstr(text_get(&tables.affected), "energy_gpu_total_joules,verdict,reason,audit_gpu_energy_joules,"));
+    assert_non_null(strstr(text_get(&tables.affected),
+                           "energy_gpu_total_joules,verdict,reason,audit_gpu_energy_joules,"));
     audit_tables_fini(&tables);
     account_fini(&account);
     dataset_fini(&dataset);

@@ -26,7 +26,8 @@ static void near(double value, double expected, double tolerance)
 /* 1000 J, read to ± percent, on a GPU whose gain is within bound (0: nobody states it). */
 static void on(size_t i, const char *uuid, double percent, double bound)
 {
-    boards[i][0] = (struct dataset_board){.uuid = (char *)(intptr_t)uuid, .energy_j = 1000, .gain_bound = bound};
+    boards[i][0] = (struct dataset_board){
+        .uuid = (char *)(intptr_t)uuid, .energy_j = 1000, .gain_bound = bound};
     items[i] = (struct dataset_experiment){.boards = boards[i], .board_count = 1};
     items[i].gpu.energy_j = (struct reading){1000, true};
     items[i].gpu.half_width_j = (struct reading){10 * percent, true};
@@ -39,7 +40,8 @@ static struct measurement ratio_of(const struct measurement_row *rows, size_t co
     return out;
 }
 
-static const struct measurement_row two_and_two[] = {{0, 0, false}, {1, 0, false}, {2, 0, true}, {3, 0, true}};
+static const struct measurement_row two_and_two[] = {
+    {0, 0, false}, {1, 0, false}, {2, 0, true}, {3, 0, true}};
 
 /* Read to 1.96 % and 3.92 % on A, 1.96 % on B: 1.5 % and 1 % are 1.803 %. */
 static void on_one_gpu_the_gain_cancels_whatever_it_is(void **state)
@@ -51,7 +53,8 @@ static void on_one_gpu_the_gain_cancels_whatever_it_is(void **state)
         on(2, "GPU-a", 1.96, bound);
         on(3, "GPU-a", 1.96, bound);
         struct measurement out = ratio_of(two_and_two, 4, 1);
-        assert_true(out.valid && out.placed && out.cancels && out.u_gain.valid && out.half_width.valid);
+        assert_true(out.valid && out.placed && out.cancels && out.u_gain.valid &&
+                    out.half_width.valid);
         near(out.u_gain.value, 0, 1e-12);
         near(out.u_read, hypot(0.015, 0.01), 1e-12);
         near(out.half_width.value, 1.96 * hypot(0.015, 0.01), 1e-6);
@@ -84,12 +87,14 @@ static void what_the_sides_do_not_share_is_kept(void **state)
     near(ratio_of(two_and_two, 4, 1).u_gain.value, sqrt(0.5) * 0.05 / sqrt(3), 1e-12);
 }
 
-/* One GPU a stratum, three of A and one of B on a, one and three on b: within each stratum it cancels. */
+/* One GPU a stratum, three of A and one of B on a, one and three on b: within each stratum it
+ * cancels. */
 static void within_strata_of_one_gpu_each_the_gain_cancels(void **state)
 {
     (void)state;
-    static const struct measurement_row rows[] = {{0, 0, false}, {1, 0, false}, {2, 0, false}, {3, 0, true},
-                                                  {4, 1, false}, {5, 1, true},  {6, 1, true},  {7, 1, true}};
+    static const struct measurement_row rows[] = {{0, 0, false}, {1, 0, false}, {2, 0, false},
+                                                  {3, 0, true},  {4, 1, false}, {5, 1, true},
+                                                  {6, 1, true},  {7, 1, true}};
     for (size_t i = 0; i < 8; i++)
         on(i, i < 4 ? "GPU-a" : "GPU-b", 1.96, 0.05);
     struct measurement out = ratio_of(rows, 8, 2);
@@ -109,14 +114,15 @@ static void the_same_two_gpus_cancel(void **state)
     for (size_t i = 0; i < 4; i++) {
         on(i, "GPU-a", 1.96, 0.05);
         boards[i][0].energy_j = 400;
-        boards[i][1] = (struct dataset_board){.uuid = (char *)(intptr_t) "GPU-b", .energy_j = 600, .gain_bound = 0.05};
+        boards[i][1] = (struct dataset_board){
+            .uuid = (char *)(intptr_t) "GPU-b", .energy_j = 600, .gain_bound = 0.05};
         items[i].board_count = 2;
     }
     assert_true(ratio_of(two_and_two, 4, 1).cancels);
 }
 
-/* Of a mean nothing cancels: 5 % on all, also of several GPUs, as nobody knows that they do not err alike. Its interval does not
- * contain them. */
+/* Of a mean nothing cancels: 5 % on all, also of several GPUs, as nobody knows that they do not err
+ * alike. Its interval does not contain them. */
 static void a_mean_keeps_the_gain(void **state)
 {
     (void)state;
@@ -148,12 +154,14 @@ static void where_nobody_wrote_down_the_gpu_nothing_cancels(void **state)
         items[i].board_count = 0;
     }
     struct measurement out = ratio_of(two_and_two, 4, 1);
-    assert_true(out.valid && !out.placed && !out.cancels && !out.u_gain.valid && out.half_width.valid);
+    assert_true(out.valid && !out.placed && !out.cancels && !out.u_gain.valid &&
+                out.half_width.valid);
     items[2].gpu.half_width_j.valid = false;
     assert_false(ratio_of(two_and_two, 4, 1).valid);
 }
 
-/* ln ratio 0.1 with error 0.03 of 4 degrees of freedom, read-out 0.04: u = 0.05, ν = (5/3)⁴ · 4 = 30.9, t(30) = 2.0423. */
+/* ln ratio 0.1 with error 0.03 of 4 degrees of freedom, read-out 0.04: u = 0.05, ν = (5/3)⁴ · 4
+ * = 30.9, t(30) = 2.0423. */
 static void the_interval_of_a_ratio_holds_sampling_and_measurement(void **state)
 {
     (void)state;
@@ -167,7 +175,8 @@ static void the_interval_of_a_ratio_holds_sampling_and_measurement(void **state)
     struct stats_interval interval = measurement_interval(&measurement, &effect);
     near(log(interval.high) - 0.1, 0.05 * 2.0422724563, 1e-9);
     near(0.1 - log(interval.low), 0.05 * 2.0422724563, 1e-9);
-    /* 0.03 · t(4) = 0.0833 alone; with 0.001 more of it 30 degrees of freedom would not come: it stays as wide. */
+    /* 0.03 · t(4) = 0.0833 alone; with 0.001 more of it 30 degrees of freedom would not come: it
+     * stays as wide. */
     measurement.u_read = 0.001;
     interval = measurement_interval(&measurement, &effect);
     near(log(interval.high) - 0.1, 0.0833, 1e-4);

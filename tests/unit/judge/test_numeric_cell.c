@@ -45,7 +45,8 @@ static void figures_are_read_as_they_are_written(void **state)
 static void what_sensors_say_when_they_know_nothing_is_absent(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "  ", "N/A", "[N/A]", " N/A ", "[Not Supported]", "nan", "<not counted>"};
+    static const char *const texts[] = {
+        "", "  ", "N/A", "[N/A]", " N/A ", "[Not Supported]", "nan", "<not counted>"};
     double value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_int_equal(read_text(texts[i], &value), FIGURE_ABSENT);
@@ -54,8 +55,9 @@ static void what_sensors_say_when_they_know_nothing_is_absent(void **state)
 static void what_is_no_figure_is_told(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"abc",  "1.2.3", "12,34", "1,2345",   ",5",  "1,", "1.", ".5",
-                                        "0x10", "inf",   "1e999", "5 apples", "--5", "+5", "W"};
+    static const char *const texts[] = {"abc",   "1.2.3",    "12,34", "1,2345", ",5",
+                                        "1,",    "1.",       ".5",    "0x10",   "inf",
+                                        "1e999", "5 apples", "--5",   "+5",     "W"};
     double value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (read_text(texts[i], &value) != FIGURE_BAD)
@@ -85,7 +87,8 @@ static void whole_seconds_are_digits_alone(void **state)
 {
     (void)state;
     int64_t value;
-    const char *good = "1763455019", *bad[] = {"", "-1", "17.5", " 17", "1763455019x", "9999999999999999999"};
+    const char *good = "1763455019",
+               *bad[] = {"", "-1", "17.5", " 17", "1763455019x", "9999999999999999999"};
     assert_true(numeric_cell_read_whole(good, good + 10, &value));
     assert_int_equal(value, 1763455019);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -96,7 +99,8 @@ static void perfs_text_is_read_with_its_commas(void **state)
 {
     (void)state;
     static const char text[] =
-        "# started on Sat Nov 15 17:05:26 2025\n\n\n Performance counter stats for 'system wide':\n\n"
+        "# started on Sat Nov 15 17:05:26 2025\n\n\n Performance counter stats for 'system "
+        "wide':\n\n"
         "         13,138.35 Joules power/energy-pkg/                             \n"
         "            940.00 Joules power/energy-ram/                             \n\n"
         "     373.495638565 seconds time elapsed\n\n";
@@ -113,13 +117,15 @@ static void perfs_text_is_read_with_its_commas(void **state)
 static void perf_without_counters_gives_nothing(void **state)
 {
     (void)state;
-    static const char text[] = "   <not supported> Joules power/energy-pkg/\nPackage Energy (Joules): N/A\n"
-                               "# started on Sat Nix 99 17:05:26 2025\n";
-    static const char summed[] =
-        "CPU Energy Consumption Summary\r\nPackage Energy (Joules): 733.17\r\nRAM Energy (Joules): 57.13\r\n";
+    static const char text[] =
+        "   <not supported> Joules power/energy-pkg/\nPackage Energy (Joules): N/A\n"
+        "# started on Sat Nix 99 17:05:26 2025\n";
+    static const char summed[] = "CPU Energy Consumption Summary\r\nPackage Energy (Joules): "
+                                 "733.17\r\nRAM Energy (Joules): 57.13\r\n";
     struct perf perf;
     perf_parse(text, strlen(text), &perf);
-    assert_false(perf.package_j.valid || perf.dram_j.valid || perf.elapsed_s.valid || perf.has_started);
+    assert_false(perf.package_j.valid || perf.dram_j.valid || perf.elapsed_s.valid ||
+                 perf.has_started);
     perf_parse(summed, strlen(summed), &perf);
     assert_true(perf.package_j.value == 733.17 && perf.dram_j.value == 57.13);
 }

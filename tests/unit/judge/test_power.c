@@ -35,8 +35,10 @@ static void a_level_load_is_power_times_time(void **state)
     near(energy.mean_w.value, 200, 1e-9);
     near(energy.sampled_share.value, 10 / 10.5, 1e-12);
     near(power.sum, 2000, 0);
-    /* What is left is the edges: half of the power may be off, 0.3 s at the start and 1.2 s at the end. */
-    near(energy.half_width_j.value, 1.959963984540054 * 100 * sqrt((0.3 * 0.3 + 1.2 * 1.2) / 12), 1e-6);
+    /* What is left is the edges: half of the power may be off, 0.3 s at the start and 1.2 s at the
+     * end. */
+    near(energy.half_width_j.value, 1.959963984540054 * 100 * sqrt((0.3 * 0.3 + 1.2 * 1.2) / 12),
+         1e-6);
 }
 
 /* Samples at 0.5, 1.5 and 4.5: 100, 200, 50 W. From 0 to 5: 50 + 150 + 375 + 25. */
@@ -55,7 +57,8 @@ static void lines_are_drawn_between_samples_and_held_to_the_edges(void **state)
     near(energy.sampled_share.value, 0.6, 1e-12);
 }
 
-/* A window that ends between two samples takes only its part: 100 W rising to 300 W over 2 s, its first half. */
+/* A window that ends between two samples takes only its part: 100 W rising to 300 W over 2 s, its
+ * first half. */
 static void the_window_cuts_through_a_line(void **state)
 {
     (void)state;
@@ -94,8 +97,8 @@ static void samples_outside_of_the_window_are_counted(void **state)
     assert_int_equal(power.outside, 16);
 }
 
-/* A loop that sleeps a second and needs 30 ms besides, in whole-second stamps, over a load that swings slowly: the
- * energy of 150 + 100 sin(t / period) is known. */
+/* A loop that sleeps a second and needs 30 ms besides, in whole-second stamps, over a load that
+ * swings slowly: the energy of 150 + 100 sin(t / period) is known. */
 static void the_half_width_holds_the_truth_as_often_as_it_says(void **state)
 {
     (void)state;
@@ -112,16 +115,19 @@ static void the_half_width_holds_the_truth_as_often_as_it_says(void **state)
         for (double t = begin + 0.01; t < end; t += step)
             power_add(&power, (int64_t)t, 150 + 100 * sin(t / period + phase));
         struct power_energy energy = power_end(&power);
-        double truth = 150 * (end - begin) - 100 * period * (cos(end / period + phase) - cos(begin / period + phase));
+        double truth = 150 * (end - begin) -
+                       100 * period * (cos(end / period + phase) - cos(begin / period + phase));
         held += fabs(energy.energy_j.value - truth) <= energy.half_width_j.value;
         widths += energy.half_width_j.value / truth;
     }
-    printf("# held: %.1f %%, mean half-width %.2f %%\n", 100.0 * held / rounds, 100 * widths / rounds);
+    printf("# held: %.1f %%, mean half-width %.2f %%\n", 100.0 * held / rounds,
+           100 * widths / rounds);
     assert_true(held >= 0.935 * rounds);
     assert_true(widths / rounds < 0.02);
 }
 
-/* Power that is 100 W or 300 W at each sample, at random: the mean of 200 such values is off by 100 W / sqrt(200). */
+/* Power that is 100 W or 300 W at each sample, at random: the mean of 200 such values is off by 100
+ * W / sqrt(200). */
 static void samples_of_fast_changes_count_as_drawn_at_random(void **state)
 {
     (void)state;
@@ -148,7 +154,8 @@ static struct power_energy energy_of(double begin_s, double end_s, const double 
     return power_end(&power);
 }
 
-/* A second at 0 W and three at 100 W; a mean of the last second shows each second when it is over. */
+/* A second at 0 W and three at 100 W; a mean of the last second shows each second when it is
+ * over. */
 static void means_are_of_the_second_before_their_sample(void **state)
 {
     (void)state;
@@ -169,8 +176,10 @@ static void the_interval_of_an_unknown_sensor_holds_both_kinds(void **state)
     struct power_energy instant = energy_of(0.5, 4.5, watts, 5), mean = instant, both = instant;
     assert_true(power_settle(&instant, POWER_INSTANT) && power_settle(&mean, POWER_MEAN));
     assert_true(power_settle(&both, POWER_UNKNOWN));
-    near(both.energy_j.value - both.half_width_j.value, instant.energy_j.value - instant.half_width_j.value, 1e-9);
-    near(both.energy_j.value + both.half_width_j.value, mean.energy_j.value + mean.half_width_j.value, 1e-9);
+    near(both.energy_j.value - both.half_width_j.value,
+         instant.energy_j.value - instant.half_width_j.value, 1e-9);
+    near(both.energy_j.value + both.half_width_j.value,
+         mean.energy_j.value + mean.half_width_j.value, 1e-9);
 }
 
 static void a_change_within_two_seconds_needs_a_sensor_of_instants(void **state)
@@ -198,10 +207,14 @@ static void samples_within_rises_show_which_sensor_it_is(void **state)
     assert_int_equal(energy_of(0, 5, sharp, 5).rises.gradual, 0);
     assert_int_equal(energy_of(0, 5, gradual, 5).rises.sharp, 0);
     assert_int_equal(energy_of(0, 5, gradual, 5).rises.gradual, 1);
-    assert_int_equal(energy_of(0, 5, wave, 5).rises.sharp + energy_of(0, 5, wave, 5).rises.gradual, 0);
-    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 19, .gradual = 1}), POWER_INSTANT);
-    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 2, .gradual = 8}), POWER_MEAN);
-    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7, .gradual = 3}), POWER_UNKNOWN);
+    assert_int_equal(energy_of(0, 5, wave, 5).rises.sharp + energy_of(0, 5, wave, 5).rises.gradual,
+                     0);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 19, .gradual = 1}),
+                     POWER_INSTANT);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 2, .gradual = 8}),
+                     POWER_MEAN);
+    assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7, .gradual = 3}),
+                     POWER_UNKNOWN);
     assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7}), POWER_UNKNOWN);
 }
 

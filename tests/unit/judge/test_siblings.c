@@ -32,7 +32,8 @@ static void add_twelve(struct fixture *fixture, size_t odd, const struct fixture
 {
     fixture_begin(fixture);
     for (size_t i = 0; i < 12; i++)
-        fixture_add(fixture, i == odd ? run : &(struct fixture_run){.watts = 200 + (double)(i * 5 % 7)});
+        fixture_add(fixture,
+                    i == odd ? run : &(struct fixture_run){.watts = 200 + (double)(i * 5 % 7)});
 }
 
 static void power_far_from_the_siblings(void **state)
@@ -89,7 +90,10 @@ static void write_step(struct fixture *fixture, size_t index, double before_w)
     for (int i = 0; i < 60; i++) {
         double watts = i < 3 ? 70 : i < 32 ? before_w : 150;
         text_addf(&power, "%lld,%.2f\n", (long long)fixture_start_s(index) + i, watts);
-        text_addf(&busy, "%lld,%d,40\n", (long long)fixture_start_s(index) + i, i < 3 ? 0 : i < 32 ? 99 : 60);
+        text_addf(&busy, "%lld,%d,40\n", (long long)fixture_start_s(index) + i,
+                  i < 3    ? 0
+                  : i < 32 ? 99
+                           : 60);
         sum += watts;
     }
     fixture_write(fixture, index, "gpu_power.csv", text_get(&power));
@@ -136,9 +140,10 @@ static void honest_noise_accuses_next_to_nobody(void **state)
         struct dataset dataset;
         fixture_begin(&fixture);
         for (int i = 0; i < 20; i++)
-            fixture_add(&fixture, &(struct fixture_run){.watts = 200 * (1 + 0.03 * rng_normal(&rng)),
-                                                        .duration_s = floor(60 + 3 * rng_normal(&rng)),
-                                                        .busy = floor(85 + 5 * rng_unit(&rng))});
+            fixture_add(&fixture,
+                        &(struct fixture_run){.watts = 200 * (1 + 0.03 * rng_normal(&rng)),
+                                              .duration_s = floor(60 + 3 * rng_normal(&rng)),
+                                              .busy = floor(85 + 5 * rng_unit(&rng))});
         fixture_judge(&fixture, &dataset);
         for (size_t i = 0; i < dataset.count; i++)
             accused += dataset.items[i].evidence_count > 0;
@@ -150,8 +155,9 @@ static void honest_noise_accuses_next_to_nobody(void **state)
     assert_int_equal(accused, 0);
 }
 
-/* A results folder as trainings make it, in memory: what a training takes is its start and, for each epoch, its steps, whose time grows with
- * the batch; a fuller GPU draws more. The noise is 1 to 3 % of each, the same throughout a folder. */
+/* A results folder as trainings make it, in memory: what a training takes is its start and, for
+ * each epoch, its steps, whose time grows with the batch; a fuller GPU draws more. The noise is 1
+ * to 3 % of each, the same throughout a folder. */
 struct sweep {
     struct rng rng;
     struct dataset dataset;
@@ -165,7 +171,8 @@ static double noisy(struct sweep *sweep, double value)
 
 static void add_param(struct dataset_experiment *experiment, const char *name, double value)
 {
-    experiment->params = mem_resize(experiment->params, experiment->param_count + 1, sizeof *experiment->params);
+    experiment->params =
+        mem_resize(experiment->params, experiment->param_count + 1, sizeof *experiment->params);
     experiment->params[experiment->param_count++] =
         (struct dataset_param){mem_strdup(name), {.kind = VALUE_FLOAT, .real = value}};
 }
@@ -183,8 +190,10 @@ static void add_training(struct sweep *sweep, const struct training *of, double 
                         samples[] = {50000, 20000, 8000, 1797};
     struct dataset_experiment *experiment = dataset_add(&sweep->dataset);
     double steps = ceil(samples[of->model] / of->batch);
-    double seconds = start_s[of->model] + of->epochs * steps * step_s[of->model] * (0.6 + 0.4 * of->batch / 32.0);
-    double watts = 70 + 230 * of->batch / (of->batch + 40.0) + 4 * of->model + (of->parallel ? 60 : 0);
+    double seconds = start_s[of->model] +
+                     of->epochs * steps * step_s[of->model] * (0.6 + 0.4 * of->batch / 32.0);
+    double watts =
+        70 + 230 * of->batch / (of->batch + 40.0) + 4 * of->model + (of->parallel ? 60 : 0);
     seconds = noisy(sweep, seconds * (of->parallel ? 1.7 : 1)) * slower;
     watts = noisy(sweep, watts);
     experiment->id = mem_printf("demo_m%d_%03zu", of->model, sweep->dataset.count);
@@ -193,8 +202,10 @@ static void add_training(struct sweep *sweep, const struct training *of, double 
     experiment->parallel = of->parallel;
     experiment->has_success = experiment->success = experiment->judged = experiment->has_end = true;
     experiment->duration_s = (struct reading){seconds, true};
-    experiment->gpu = (struct dataset_gpu){
-        .source = "samples", .energy_j = {seconds * watts, true}, .power_mean_w = {watts, true}, .samples = 60};
+    experiment->gpu = (struct dataset_gpu){.source = "samples",
+                                           .energy_j = {seconds * watts, true},
+                                           .power_mean_w = {watts, true},
+                                           .samples = 60};
     add_param(experiment, "batch_size", of->batch);
     add_param(experiment, "learning_rate", of->rate);
     add_param(experiment, "epochs", of->epochs);
@@ -206,21 +217,27 @@ static int one_of(struct sweep *sweep, const int *of, size_t count)
     return of[rng_below(&sweep->rng, count)];
 }
 
-/* Of each model a sweep of batch sizes, repeated or not, drawn hyperparameters, and repeats of one setting. */
+/* Of each model a sweep of batch sizes, repeated or not, drawn hyperparameters, and repeats of one
+ * setting. */
 static void add_folder(struct sweep *sweep)
 {
     static const int epochs[] = {1, 2, 5, 10, 40, 100}, sizes[] = {8, 16, 32, 64, 128, 256, 512};
     int models = 1 + (int)rng_below(&sweep->rng, 4);
     for (int model = 0; model < models; model++) {
-        struct training of = {
-            .model = model, .epochs = one_of(sweep, epochs, 6), .rate = 0.01, .parallel = rng_unit(&sweep->rng) < 0.3};
+        struct training of = {.model = model,
+                              .epochs = one_of(sweep, epochs, 6),
+                              .rate = 0.01,
+                              .parallel = rng_unit(&sweep->rng) < 0.3};
         int repeats = 1 + (int)rng_below(&sweep->rng, 3);
         for (size_t i = 0; i < 7; i++)
             for (int k = 0; k < repeats; k++)
-                add_training(sweep, &(struct training){of.model, of.epochs, sizes[i], of.rate, of.parallel}, 1);
+                add_training(
+                    sweep, &(struct training){of.model, of.epochs, sizes[i], of.rate, of.parallel},
+                    1);
         for (int i = 0; i < 10; i++) /* as mutation draws them */
             add_training(sweep,
-                         &(struct training){model, 1 + (int)rng_below(&sweep->rng, 30), one_of(sweep, sizes, 7),
+                         &(struct training){model, 1 + (int)rng_below(&sweep->rng, 30),
+                                            one_of(sweep, sizes, 7),
                                             exp(-9 + 6 * rng_unit(&sweep->rng)), of.parallel},
                          1);
         int same = 4 + (int)rng_below(&sweep->rng, 17);
@@ -236,7 +253,8 @@ static void begin_sweep(struct sweep *sweep, uint64_t seed)
     rng_seed(&sweep->rng, seed);
     sweep->noise = 0.01 + 0.02 * rng_unit(&sweep->rng);
     sweep->dataset.folders = mem_array(1, sizeof *sweep->dataset.folders);
-    sweep->dataset.folders[0] = (struct dataset_folder){.path = mem_strdup("runs"), .layout = DATASET_TARE};
+    sweep->dataset.folders[0] =
+        (struct dataset_folder){.path = mem_strdup("runs"), .layout = DATASET_TARE};
     sweep->dataset.folder_count = 1;
 }
 
@@ -275,12 +293,14 @@ static void the_smallest_of_a_sweep_of_batch_sizes_is_no_outlier(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         add_training(&sweep, &(struct training){.epochs = 10, .batch = sizes[i], .rate = 0.01}, 1);
     audit_judge(&sweep.dataset);
-    assert_true(sweep.dataset.items[0].duration_s.value > 2 * sweep.dataset.items[1].duration_s.value);
+    assert_true(sweep.dataset.items[0].duration_s.value >
+                2 * sweep.dataset.items[1].duration_s.value);
     assert_int_equal(count_outliers(&sweep.dataset), 0);
     dataset_fini(&sweep.dataset);
 }
 
-/* Among the repeats of one setting, in a folder like the clean ones: one that took 1.5 times as long, or two. */
+/* Among the repeats of one setting, in a folder like the clean ones: one that took 1.5 times as
+ * long, or two. */
 static void one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_else(void **state)
 {
     (void)state;
@@ -291,7 +311,8 @@ static void one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_
         add_folder(&sweep);
         size_t first = sweep.dataset.count, bad = 1 + seed % 2;
         for (size_t i = 0; i < 12; i++)
-            add_training(&sweep, &(struct training){.model = 1, .epochs = 7, .batch = 48, .rate = 0.02},
+            add_training(&sweep,
+                         &(struct training){.model = 1, .epochs = 7, .batch = 48, .rate = 0.02},
                          i >= 4 && i < 4 + bad ? 1.5 : 1);
         audit_judge(&sweep.dataset);
         for (size_t i = 0; i < sweep.dataset.count; i++) {
@@ -313,17 +334,20 @@ static void repeats_on_another_gpu_are_not_compared(void **state)
     struct sweep sweep;
     begin_sweep(&sweep, 3);
     for (size_t i = 0; i < 8; i++) {
-        add_training(&sweep, &(struct training){.epochs = 10, .batch = 32, .rate = 0.01}, i == 7 ? 2 : 1);
-        sweep.dataset.items[i].facts[FACT_GPU_MODEL] = mem_strdup(i == 7 ? "Tesla T4" : "NVIDIA H200");
+        add_training(&sweep, &(struct training){.epochs = 10, .batch = 32, .rate = 0.01},
+                     i == 7 ? 2 : 1);
+        sweep.dataset.items[i].facts[FACT_GPU_MODEL] =
+            mem_strdup(i == 7 ? "Tesla T4" : "NVIDIA H200");
     }
     audit_judge(&sweep.dataset);
     assert_int_equal(count_outliers(&sweep.dataset), 0);
     dataset_fini(&sweep.dataset);
 }
 
-/* Never busy at the power of an idle GPU, where three of its siblings were busy; where one of these is not known it cannot
- * be clean. */
-static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing(void **state)
+/* Never busy at the power of an idle GPU, where three of its siblings were busy; where one of these
+ * is not known it cannot be clean. */
+static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing(
+    void **state)
 {
     (void)state;
     for (int missing = 0; missing < 2; missing++) {
@@ -341,7 +365,8 @@ static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are
             fixture_write(&fixture, 1, "gpu_utilization.csv", NULL);
         fixture_judge(&fixture, &dataset);
         assert_int_equal(dataset_has_evidence(&dataset.items[3], "gpu_unused"), !missing);
-        assert_int_equal(dataset.items[3].verdicts.of[QUANTITY_METRIC], missing ? VERDICT_UNVERIFIED : VERDICT_SUSPECT);
+        assert_int_equal(dataset.items[3].verdicts.of[QUANTITY_METRIC],
+                         missing ? VERDICT_UNVERIFIED : VERDICT_SUSPECT);
         assert_int_equal(dataset.items[2].verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
         dataset_fini(&dataset);
         fixture_end(&fixture);
@@ -385,7 +410,8 @@ int main(void)
         cmocka_unit_test(the_smallest_of_a_sweep_of_batch_sizes_is_no_outlier),
         cmocka_unit_test(one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_else),
         cmocka_unit_test(repeats_on_another_gpu_are_not_compared),
-        cmocka_unit_test(a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing),
+        cmocka_unit_test(
+            a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Each kind of contamination, planted in one experiment of a clean folder: found there, as what it is, and nowhere
- * else. */
+/* Each kind of contamination, planted in one experiment of a clean folder: found there, as what it
+ * is, and nowhere else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ static void add_with_third(struct fixture *fixture, const struct fixture_run *th
         fixture_add(fixture, i == 2 ? third : &(struct fixture_run){.watts = 200 + i});
     for (int i = 0; i < 4; i++)
         fixture_add(fixture,
-                    &(struct fixture_run){.model = "big", .watts = 300 - i, .duration_s = 90 + i, .epochs = 5});
+                    &(struct fixture_run){
+                        .model = "big", .watts = 300 - i, .duration_s = 90 + i, .epochs = 5});
     for (int i = 0; i < 3; i++)
         fixture_add(fixture, &(struct fixture_run){.parallel = true, .watts = 310 + i, .busy = 95});
 }
@@ -85,8 +86,10 @@ static void what_a_clean_experiment_says_is_taken_whole(void **state)
     near(plain->cpu_j.value, 1733.17, 0);
     near(plain->dram_j.value, 57.13, 0);
     dataset_format_time(plain->end_local_ns, end);
-    assert_string_equal(end, "2025-11-18T16:01:00.000000"); /* 08:00 UTC and a minute, eight hours ahead */
-    /* 70 W up to the third sample, at 2.5 s; a line of a second; then about 200 W until 59.7 s, when perf ended. */
+    /* 08:00 UTC and a minute, eight hours ahead */
+    assert_string_equal(end, "2025-11-18T16:01:00.000000");
+    /* 70 W up to the third sample, at 2.5 s; a line of a second; then about 200 W until 59.7 s,
+     * when perf ended. */
     assert_string_equal(plain->gpu.window_from, "perf");
     near(plain->gpu.energy_j.value, 2.5 * 70 + 135 + 200 * 56.2, 3);
     near(plain->gpu.samples_sum_j.value, plain->recorded[RECORDED_GPU_TOTAL].value, 1e-6);
@@ -100,12 +103,13 @@ static void a_gpu_that_is_busy_at_the_start(void **state)
 {
     (void)state;
     struct fixture fixture;
-    add_with_third(&fixture, &(struct fixture_run){.watts = 202, .before_watts = 120, .before_busy = 90});
+    add_with_third(&fixture,
+                   &(struct fixture_run){.watts = 202, .before_watts = 120, .before_busy = 90});
     expect_one(&fixture, 2, "gpu_busy_before");
 }
 
-/* At the power of rest a few per cent are a screen, or a program that computes little, and many a driver that is loaded for each
- * reading: nobody is accused, and it is not clean. */
+/* At the power of rest a few per cent are a screen, or a program that computes little, and many a
+ * driver that is loaded for each reading: nobody is accused, and it is not clean. */
 static void a_gpu_that_is_busy_at_the_start_at_the_power_of_rest(void **state)
 {
     (void)state;
@@ -113,7 +117,8 @@ static void a_gpu_that_is_busy_at_the_start_at_the_power_of_rest(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct fixture fixture;
         struct dataset dataset;
-        add_with_third(&fixture, &(struct fixture_run){.watts = 202, .before_watts = 76, .before_busy = busy[i]});
+        add_with_third(&fixture, &(struct fixture_run){
+                                     .watts = 202, .before_watts = 76, .before_busy = busy[i]});
         fixture_judge(&fixture, &dataset);
         fixture_expect_alone(&dataset, SIZE_MAX, NULL);
         assert_int_equal(dataset.items[2].verdict, VERDICT_UNVERIFIED);
@@ -123,7 +128,8 @@ static void a_gpu_that_is_busy_at_the_start_at_the_power_of_rest(void **state)
     }
 }
 
-/* Three trainings alone, four parallel ones that lose power half-way: how many of these are clean. */
+/* Three trainings alone, four parallel ones that lose power half-way: how many of these are
+ * clean. */
 static int clean_after_a_fall(double alone_loses_s)
 {
     struct fixture fixture;
@@ -133,7 +139,8 @@ static int clean_after_a_fall(double alone_loses_s)
     for (int i = 0; i < 3; i++)
         fixture_add(&fixture, &(struct fixture_run){.watts = 200 + i, .alone_s = alone_loses_s});
     for (int i = 0; i < 4; i++)
-        fixture_add(&fixture, &(struct fixture_run){.parallel = true, .watts = 310 + i, .busy = 95, .alone_s = 30});
+        fixture_add(&fixture, &(struct fixture_run){
+                                  .parallel = true, .watts = 310 + i, .busy = 95, .alone_s = 30});
     fixture_judge(&fixture, &dataset);
     fixture_expect_alone(&dataset, SIZE_MAX, NULL);
     for (size_t i = 3; i < 7; i++)
@@ -143,7 +150,8 @@ static int clean_after_a_fall(double alone_loses_s)
     return clean;
 }
 
-/* In all of its kind alike, so that no comparison among them shows it; that a training alone does so too explains it. */
+/* In all of its kind alike, so that no comparison among them shows it; that a training alone does
+ * so too explains it. */
 static void a_background_that_ends_before_its_foreground_in_every_repetition(void **state)
 {
     (void)state;
@@ -170,7 +178,8 @@ static void make_idle(struct fixture *fixture, size_t index, int from, int to)
     AUTO_TEXT struct text text = {0};
     text_add(&text, "timestamp,gpu_util_percent,memory_util_percent\n");
     for (int i = 0; i < 60; i++)
-        text_addf(&text, "%lld,%d,40\n", (long long)fixture_start_s(index) + i, i >= from && i < to ? 0 : 95);
+        text_addf(&text, "%lld,%d,40\n", (long long)fixture_start_s(index) + i,
+                  i >= from && i < to ? 0 : 95);
     fixture_write(fixture, index, "gpu_utilization.csv", text_get(&text));
 }
 
@@ -183,7 +192,8 @@ static void a_parallel_load_that_is_never_there(void **state)
     expect_one(&fixture, 11, "background_no_load");
 }
 
-/* A background that alternates has such gaps; whether it did what it should is seen by time and energy. */
+/* A background that alternates has such gaps; whether it did what it should is seen by time and
+ * energy. */
 static void a_parallel_load_that_is_not_there_at_the_start_may_begin_later(void **state)
 {
     (void)state;
@@ -219,7 +229,9 @@ static void a_retried_failure_is_not_suspect(void **state)
     struct fixture fixture;
     fixture_begin(&fixture);
     for (int i = 0; i < 5; i++)
-        fixture_add(&fixture, &(struct fixture_run){.retries = i == 3 ? 3 : 0, .failed = i == 3, .no_metrics = i == 3});
+        fixture_add(&fixture, &(struct fixture_run){.retries = i == 3 ? 3 : 0,
+                                                    .failed = i == 3,
+                                                    .no_metrics = i == 3});
     struct dataset dataset;
     fixture_judge(&fixture, &dataset);
     assert_int_equal(dataset.items[3].retries, 3);
@@ -236,11 +248,13 @@ static void a_success_without_results_of_a_model_alone_cannot_be_verified(void *
     struct dataset dataset;
     fixture_begin(&fixture);
     for (int i = 0; i < 3; i++)
-        fixture_add(&fixture, &(struct fixture_run){.model = i == 1 ? "silent" : NULL, .no_metrics = i == 1});
+        fixture_add(&fixture,
+                    &(struct fixture_run){.model = i == 1 ? "silent" : NULL, .no_metrics = i == 1});
     fixture_judge(&fixture, &dataset);
     fixture_expect_alone(&dataset, 1, "success_without_metrics");
     assert_int_equal(dataset.items[1].verdict, VERDICT_UNVERIFIED);
-    assert_int_equal(dataset.items[1].verdicts.of[QUANTITY_METRIC], VERDICT_NONE); /* no training of it has one */
+    /* no training of it has one */
+    assert_int_equal(dataset.items[1].verdicts.of[QUANTITY_METRIC], VERDICT_NONE);
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -252,8 +266,9 @@ static void a_failed_training_is_not_judged_and_its_row_is_safe(void **state)
     struct dataset dataset;
     fixture_begin(&fixture);
     for (int i = 0; i < 6; i++)
-        fixture_add(&fixture,
-                    &(struct fixture_run){.failed = i == 4, .no_metrics = i == 4, .duration_s = i == 4 ? 20 : 60});
+        fixture_add(&fixture, &(struct fixture_run){.failed = i == 4,
+                                                    .no_metrics = i == 4,
+                                                    .duration_s = i == 4 ? 20 : 60});
     fixture_judge(&fixture, &dataset);
     for (size_t i = 0; i < dataset.count; i++) {
         assert_int_equal(dataset.items[i].evidence_count, 0);
@@ -291,7 +306,8 @@ static void missing_samples_make_the_sum_too_low(void **state)
     fixture_write(&fixture, 1, "gpu_power.csv", text_get(&text));
     fixture_record(&fixture, 1, sum);
     fixture_judge(&fixture, &dataset);
-    /* Straight lines over missing seconds of a steady load are still known: it is told by the check, and is no evidence. */
+    /* Straight lines over missing seconds of a steady load are still known: it is told by the
+     * check, and is no evidence. */
     fixture_expect_alone(&dataset, SIZE_MAX, NULL);
     assert_true(dataset_check_passed(&dataset.items[1], CHECK_SAMPLING));
     near(dataset.items[1].gpu.samples_sum_j.value, 8000, 0);
@@ -301,7 +317,8 @@ static void missing_samples_make_the_sum_too_low(void **state)
     fixture_end(&fixture);
 }
 
-/* 50 and 600 W by turns, every 20 seconds: what was drawn between two of four samples is anything. */
+/* 50 and 600 W by turns, every 20 seconds: what was drawn between two of four samples is
+ * anything. */
 static void what_was_recorded_too_coarsely_is_called_that(void **state)
 {
     (void)state;
@@ -311,7 +328,8 @@ static void what_was_recorded_too_coarsely_is_called_that(void **state)
     add_clean(&fixture);
     text_add(&text, "timestamp,power_draw_w\n");
     for (int i = 0; i < 4; i++)
-        text_addf(&text, "%lld,%d.00\n", (long long)fixture_start_s(1) + (i < 3 ? 20 * i : 59), i % 2 ? 600 : 50);
+        text_addf(&text, "%lld,%d.00\n", (long long)fixture_start_s(1) + (i < 3 ? 20 * i : 59),
+                  i % 2 ? 600 : 50);
     fixture_write(&fixture, 1, "gpu_power.csv", text_get(&text));
     fixture_record(&fixture, 1, 1300);
     fixture_judge(&fixture, &dataset);
@@ -398,7 +416,8 @@ static void without_three_seconds_in_a_row_the_power_at_rest_is_unknown(void **s
     fixture_end(&fixture);
 }
 
-/* How many of the experiments from first on passed a check; -1: of these some did, and some did not. */
+/* How many of the experiments from first on passed a check; -1: of these some did, and some did
+ * not. */
 static int all_passed(const struct dataset *dataset, size_t first, size_t count, enum check check)
 {
     size_t passed = 0;
@@ -415,14 +434,16 @@ static void judge_three_kinds(struct dataset *dataset, bool in_turns, double cpu
     fixture_begin(&fixture);
     for (size_t i = 0; i < 15; i++) {
         const char *model = models[in_turns ? i % 3 : i / 5];
-        fixture_add(&fixture, &(struct fixture_run){.model = model, .cpu_j = i == (in_turns ? 12 : 4) ? cpu_j : 0});
+        fixture_add(&fixture, &(struct fixture_run){.model = model,
+                                                    .cpu_j = i == (in_turns ? 12 : 4) ? cpu_j : 0});
     }
     fixture_judge(&fixture, dataset);
     fixture_expect_alone(dataset, SIZE_MAX, NULL);
     fixture_end(&fixture);
 }
 
-/* What used the processors beside all of a kind shows beside what ran before and behind it alone. */
+/* What used the processors beside all of a kind shows beside what ran before and behind it
+ * alone. */
 static void a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu(void **state)
 {
     (void)state;
@@ -479,7 +500,8 @@ static void a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_u
     assert_int_equal(dataset.items[2].verdict, VERDICT_CLEAN);
     assert_int_equal(dataset.items[3].verdict, VERDICT_UNVERIFIED);
     dataset_fini(&dataset);
-    fixture_write(&fixture, 5, "gpu_temperature.csv", NULL); /* that one may have been the coolest */
+    /* that one may have been the coolest */
+    fixture_write(&fixture, 5, "gpu_temperature.csv", NULL);
     fixture_judge(&fixture, &dataset);
     assert_int_equal(all_passed(&dataset, 0, 6, CHECK_THROTTLING), 0);
     dataset_fini(&dataset);
@@ -488,20 +510,23 @@ static void a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_u
     for (int i = 0; i < 6; i++)
         fixture_add(&fixture, &(struct fixture_run){.start_c = i == 2 ? 71 : 70});
     fixture_judge(&fixture, &dataset);
+    /* 80 C */
     for (size_t i = 0; i < 6; i++)
-        assert_int_equal(dataset_check_passed(&dataset.items[i], CHECK_THROTTLING), i != 2); /* 80 C */
+        assert_int_equal(dataset_check_passed(&dataset.items[i], CHECK_THROTTLING), i != 2);
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
 
-/* Whether like_energy passed of the third of six, which leaves the GPU idle for so long and begins at so many watts. */
+/* Whether like_energy passed of the third of six, which leaves the GPU idle for so long and begins
+ * at so many watts. */
 static bool is_energy_known(int idle_s, double watts, double before_watts)
 {
     struct fixture fixture;
     struct dataset dataset;
     fixture_begin(&fixture);
     for (int i = 0; i < 6; i++)
-        fixture_add(&fixture, &(struct fixture_run){.watts = watts, .before_watts = i == 2 ? before_watts : 0});
+        fixture_add(&fixture, &(struct fixture_run){.watts = watts,
+                                                    .before_watts = i == 2 ? before_watts : 0});
     make_idle(&fixture, 2, 0, idle_s);
     fixture_judge(&fixture, &dataset);
     bool passed = dataset_check_passed(&dataset.items[2], CHECK_LIKE_ENERGY);
@@ -517,7 +542,8 @@ static void energy_that_hangs_on_the_power_of_rest_is_not_known(void **state)
     (void)state;
     assert_true(is_energy_known(3, 200, 87));
     assert_true(is_energy_known(40, 200, 72));
-    assert_false(is_energy_known(40, 200, 87)); /* two thirds of the time 17 W more than at rest, of 200 */
+    /* two thirds of the time 17 W more than at rest, of 200 */
+    assert_false(is_energy_known(40, 200, 87));
 }
 
 /* Whether idle_before passed where the GPU draws 70 W at least and so much at most. */
@@ -544,7 +570,8 @@ static void a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start(void **state
     assert_false(is_rest_known(180));
 }
 
-/* Four parallel experiments and, where alone is over 0 W, two of their model alone: whether background_load passed. */
+/* Four parallel experiments and, where alone is over 0 W, two of their model alone: whether
+ * background_load passed. */
 static int is_background_known(double alone_watts, double alone_busy)
 {
     struct fixture fixture;
@@ -594,7 +621,8 @@ int main(void)
         cmocka_unit_test(without_three_seconds_in_a_row_the_power_at_rest_is_unknown),
         cmocka_unit_test(a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu),
         cmocka_unit_test(the_upper_bound_of_what_it_took_more_decides),
-        cmocka_unit_test(a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown),
+        cmocka_unit_test(
+            a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown),
         cmocka_unit_test(energy_that_hangs_on_the_power_of_rest_is_not_known),
         cmocka_unit_test(a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start),
         cmocka_unit_test(a_background_is_known_by_what_it_adds_to_trainings_of_the_model_alone),

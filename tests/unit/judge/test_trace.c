@@ -50,7 +50,8 @@ static void samples_are_read_with_either_line_end(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "timestamp,power_draw_w\n10,74.69\n12,75.5\n", "\xef\xbb\xbftimestamp,power_draw_w\r\n10,74.69\r\n12,75.5\r\n",
+        "timestamp,power_draw_w\n10,74.69\n12,75.5\n",
+        "\xef\xbb\xbftimestamp,power_draw_w\r\n10,74.69\r\n12,75.5\r\n",
         "timestamp,power_draw_w\n10, 74.69 W\n\n12.9,\"75.5\"\n", "10,74.69\n12,75.5\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct trace_file file;
@@ -66,7 +67,8 @@ static void commas_in_figures_are_no_cells(void **state)
 {
     (void)state;
     struct trace_file file;
-    struct seen seen = parse("timestamp,power_draw_w\n10,1,234.50\n11,\"1,235.50\"\n12,1,23\n", 1, &file);
+    struct seen seen =
+        parse("timestamp,power_draw_w\n10,1,234.50\n11,\"1,235.50\"\n12,1,23\n", 1, &file);
     assert_int_equal(seen.count, 2);
     assert_true(seen.rows[0].values[0] == 1234.5 && seen.rows[1].values[0] == 1235.5);
     assert_int_equal(file.damaged, 1);
@@ -76,7 +78,8 @@ static void absent_values_keep_their_row(void **state)
 {
     (void)state;
     struct trace_file file;
-    struct seen seen = parse("timestamp,gpu_temp_c,memory_temp_c\n10,61,N/A\n11,[N/A],N/A\n", 2, &file);
+    struct seen seen =
+        parse("timestamp,gpu_temp_c,memory_temp_c\n10,61,N/A\n11,[N/A],N/A\n", 2, &file);
     assert_int_equal(seen.count, 2);
     assert_int_equal(seen.rows[0].kinds[1], FIGURE_ABSENT);
     assert_int_equal(seen.rows[1].kinds[0], FIGURE_ABSENT);
@@ -87,7 +90,8 @@ static void each_kind_of_damage_is_counted(void **state)
 {
     (void)state;
     struct trace_file file;
-    struct seen seen = parse("timestamp,power_draw_w\n10,70\n9,71\nabc,72\n11\n11,\n11,7x\n12,73\n13,7", 1, &file);
+    struct seen seen =
+        parse("timestamp,power_draw_w\n10,70\n9,71\nabc,72\n11\n11,\n11,7x\n12,73\n13,7", 1, &file);
     /* The row without a value ("11,") is one whose value is absent. */
     assert_int_equal(seen.count, 3);
     assert_int_equal(file.rows, 3);
@@ -108,21 +112,24 @@ static void nothing_and_next_to_nothing(void **state)
     assert_true(file.rows == 0 && file.damaged == 0);
 }
 
-/* What one row's value is, with so much behind it that the row can be read the fast way; strtod is the judge. */
+/* What one row's value is, with so much behind it that the row can be read the fast way; strtod is
+ * the judge. */
 static void figures_of_every_length_are_what_strtod_reads(void **state)
 {
     (void)state;
     static const char *const figures[] = {
-        "0",       "7",       "42",      "100",     "1234",     "12345",     "123456",     "1234567",  "12345678",
-        "0.1",     "0.25",    "74.69",   "250.12",  "250.123",  "1234.56",   "12345.6",    "1234.567", "12345.67",
-        "9.99999", "0.00001", "3.14159", "99.9999", "123456.7", "1234567.8", "12345678.9", "0.123456", "0.1234567",
-        "007.50",  "000",     "99999.9", "9999999", "1.234567", "12.34567",  "123.4567"};
+        "0",       "7",        "42",        "100",        "1234",     "12345",     "123456",
+        "1234567", "12345678", "0.1",       "0.25",       "74.69",    "250.12",    "250.123",
+        "1234.56", "12345.6",  "1234.567",  "12345.67",   "9.99999",  "0.00001",   "3.14159",
+        "99.9999", "123456.7", "1234567.8", "12345678.9", "0.123456", "0.1234567", "007.50",
+        "000",     "99999.9",  "9999999",   "1.234567",   "12.34567", "123.4567"};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         char text[400];
         struct trace_file file;
         int length = snprintf(text, sizeof text, "timestamp,a\n1763452800,%s\n", figures[i]);
         for (int row = 0; row < 8; row++)
-            length += snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1\n", row + 1);
+            length +=
+                snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1\n", row + 1);
         struct seen seen = parse(text, 1, &file);
         assert_int_equal(seen.count, 9);
         assert_int_equal(seen.rows[0].t_s, 1763452800);
@@ -141,9 +148,11 @@ static void what_is_no_figure_is_damage_the_fast_way_too(void **state)
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         char text[400];
         struct trace_file file;
-        int length = snprintf(text, sizeof text, "timestamp,a,b\n1763452800,1,2\n1763452801,%s,7\n", cells[i]);
+        int length = snprintf(text, sizeof text, "timestamp,a,b\n1763452800,1,2\n1763452801,%s,7\n",
+                              cells[i]);
         for (int row = 0; row < 8; row++)
-            length += snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1,2\n", row + 2);
+            length += snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1,2\n",
+                               row + 2);
         struct seen seen = parse(text, 2, &file);
         /* number_parse takes neither "1." nor ".5", as JSON does not. */
         assert_int_equal(seen.count, 9);
@@ -171,7 +180,8 @@ static void add_up(void *at, const struct trace_rows *rows)
     }
 }
 
-/* Stamps over every change of their leading digits; 10,000 rows of 0 to 9,999: their sum is 49,995,000. */
+/* Stamps over every change of their leading digits; 10,000 rows of 0 to 9,999: their sum is
+ * 49,995,000. */
 static void all_rows_are_handed_over_once_and_in_order(void **state)
 {
     (void)state;
@@ -195,7 +205,8 @@ static void bins_add(struct bins *bins, int64_t t_s, double value)
     bins_add_all(bins, &t_s, &value, 1);
 }
 
-/* 100,000 seconds at 10, then 60,000 at 30: in spans of 256 s the step stands where it is, to one of them. */
+/* 100,000 seconds at 10, then 60,000 at 30: in spans of 256 s the step stands where it is, to one
+ * of them. */
 static void a_long_trace_keeps_its_step_in_few_bins(void **state)
 {
     (void)state;

@@ -27,7 +27,8 @@ static void make(struct trace *out, uint64_t seed)
     }
 }
 
-static struct trace_sketch sketch_of(const struct trace *trace, size_t first, size_t count, int64_t origin_s)
+static struct trace_sketch sketch_of(const struct trace *trace, size_t first, size_t count,
+                                     int64_t origin_s)
 {
     struct trace_sketch sketch;
     trace_sketch_begin(&sketch, origin_s);
@@ -42,8 +43,10 @@ static void the_same_samples_are_recognised_at_another_time_and_in_part(void **s
     struct trace one, other;
     make(&one, 1);
     make(&other, 2);
-    struct trace_sketch whole = sketch_of(&one, 0, SAMPLES, 1000), later = sketch_of(&one, 0, SAMPLES, 90000),
-                        part = sketch_of(&one, 50, 120, 1000), foreign = sketch_of(&other, 0, SAMPLES, 1000);
+    struct trace_sketch whole = sketch_of(&one, 0, SAMPLES, 1000),
+                        later = sketch_of(&one, 0, SAMPLES, 90000),
+                        part = sketch_of(&one, 50, 120, 1000),
+                        foreign = sketch_of(&other, 0, SAMPLES, 1000);
     assert_true(trace_sketch_shares(&whole, &later));
     assert_true(whole.stamped != later.stamped && whole.times == later.times);
     assert_true(trace_sketch_shares(&whole, &part) && trace_sketch_shares(&part, &whole));

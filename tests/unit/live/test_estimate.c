@@ -15,9 +15,11 @@ static struct plan_experiment experiments[] = {
     FIXTURE_EXPERIMENT(4, 1, "digits_cnn_004", "digits", "cnn", 0),
 };
 
-static bool left_of_one(const struct estimate *estimate, size_t number, double elapsed_s, struct estimate_left *out)
+static bool left_of_one(const struct estimate *estimate, size_t number, double elapsed_s,
+                        struct estimate_left *out)
 {
-    return estimate_left(estimate, &(struct estimate_running){.number = number, .elapsed_s = elapsed_s}, 1, out);
+    return estimate_left(
+        estimate, &(struct estimate_running){.number = number, .elapsed_s = elapsed_s}, 1, out);
 }
 
 static void all_pauses_of_a_plan_are_those_between_its_experiments(void **state)
@@ -49,12 +51,15 @@ static void several_lanes_share_what_is_left_and_none_is_done_before_its_longest
     struct estimate estimate;
     struct estimate_left left;
     estimate_init(&estimate, &plan);
-    estimate_done(&estimate, 1, 100); /* so 2 takes 100 s; of 3 and 4 nothing is known, so they take that too */
-    const struct estimate_running two[] = {{.number = 2, .elapsed_s = 40}, {.number = 3, .elapsed_s = 10}};
+    /* so 2 takes 100 s; of 3 and 4 nothing is known, so they take that too */
+    estimate_done(&estimate, 1, 100);
+    const struct estimate_running two[] = {{.number = 2, .elapsed_s = 40},
+                                           {.number = 3, .elapsed_s = 10}};
     /* 60 + 90 + 100 s of trainings and 70 s of pauses (2 to 3: 60, 3 to 4: 10), by two lanes. */
     assert_true(estimate_left(&estimate, two, 2, &left));
     assert_true(left.expected_s == (60 + 90 + 100 + 70) / 2.0);
-    const struct estimate_running many[8] = {{.number = 2, .elapsed_s = 40}, {.number = 3, .elapsed_s = 10}};
+    const struct estimate_running many[8] = {{.number = 2, .elapsed_s = 40},
+                                             {.number = 3, .elapsed_s = 10}};
     /* An eighth of that would be 40 s, but the fourth has not begun. */
     assert_true(estimate_left(&estimate, many, 8, &left));
     assert_true(left.expected_s == 100);
@@ -82,7 +87,8 @@ static void an_experiment_takes_as_long_as_its_like_did_else_as_all_did(void **s
     struct estimate_left left;
     estimate_init(&estimate, &plan);
     estimate_done(&estimate, 1, 20);
-    /* Left: 2, 3 and 4 at 20 s each, the pauses 60 + 10 between them; 5 s of the second are over. */
+    /* Left: 2, 3 and 4 at 20 s each, the pauses 60 + 10 between them; 5 s of the second are
+     * over. */
     assert_true(left_of_one(&estimate, 2, 5, &left));
     assert_true(left.expected_s == 3 * 20 - 5 + 70);
     estimate_done(&estimate, 2, 30);
@@ -110,7 +116,8 @@ static bool is_near(double a, double b)
     return a - b < 1e-6 && b - a < 1e-6;
 }
 
-/* The first: 20 s, taken to be within 40 % (8 s). Of three like it the deviations are 8 s each, and 3 * 8 s of their mean. */
+/* The first: 20 s, taken to be within 40 % (8 s). Of three like it the deviations are 8 s each, and
+ * 3 * 8 s of their mean. */
 static void the_range_narrows_as_experiments_end(void **state)
 {
     (void)state;
@@ -145,11 +152,13 @@ static void the_first_experiment_tells_by_its_own_bar(void **state)
     struct estimate estimate;
     struct estimate_left left;
     estimate_init(&estimate, &plan);
-    struct estimate_running running = {.number = 1, .elapsed_s = 25, .left_s = {75, true}, .share = 0.25};
+    struct estimate_running running = {
+        .number = 1, .elapsed_s = 25, .left_s = {75, true}, .share = 0.25};
     assert_true(estimate_left(&estimate, &running, 1, &left));
     /* Its own 75 s, a pause of 10 s, and another like it: 100 s. */
     assert_true(is_near(left.expected_s, 75 + 10 + 100));
-    /* 75 * (0.1 + 0.3 * 0.75) = 24.375; 40 and 40; 1.28 * sqrt(24.375^2 + 40^2 + 40^2) = 1.28 * 61.60 = 78.84 */
+    /* 75 * (0.1 + 0.3 * 0.75) = 24.375; 40 and 40; 1.28 * sqrt(24.375^2 + 40^2 + 40^2) = 1.28
+     * * 61.60 = 78.84 */
     assert_true(left.high_s - left.expected_s > 78.83 && left.high_s - left.expected_s < 78.85);
     estimate_fini(&estimate);
 }
@@ -174,8 +183,10 @@ static void this_pause_counts_and_others_take_as_long_as_the_last_did(void **sta
 static void experiments_of_more_epochs_take_longer(void **state)
 {
     (void)state;
-    struct plan_param few[] = {{.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 10}}};
-    struct plan_param many[] = {{.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 30}}};
+    struct plan_param few[] = {
+        {.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 10}}};
+    struct plan_param many[] = {
+        {.name = (char[]){"num_epochs"}, .value = {VALUE_INT, .integer = 30}}};
     struct plan_experiment two[] = {FIXTURE_EXPERIMENT(1, 0, "a_1", "a", "a", 0),
                                     FIXTURE_EXPERIMENT(2, 0, "a_2", "a", "a", 0)};
     two[0].foreground.params = few;

@@ -71,7 +71,8 @@ static void close_screen(struct screen *screen)
     screen->progress = NULL;
 }
 
-static void happens(struct screen *screen, enum event_type type, int64_t experiment, int64_t attempt, const char *data)
+static void happens(struct screen *screen, enum event_type type, int64_t experiment,
+                    int64_t attempt, const char *data)
 {
     struct event event = {.type = type,
                           .monotonic_ns = fake_now_ns,
@@ -141,8 +142,9 @@ static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
     assert_lane_line(&screen, 2, "GPU 1  [2/3] digits_mlp_002  6 s  loss 0.25");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
             "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 10.0}");
-    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. Each is taken to be within 40 %
-     * and so is the mean of the two: 1.28 * sqrt(4^2 + 4^2 + 8^2) / 2 = 6.3. */
+    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s
+     * for two lanes. Each is taken to be within 40 % and so is the mean of the two: 1.28 * sqrt(4^2
+     * + 4^2 + 8^2) / 2 = 6.3. */
     assert_lane_line(&screen, 0, "1 of 3 done, about 4 to 16 s left");
     assert_lane_line(&screen, 1, "GPU 0  idle");
     /* One whose GPU is lost is not done: another lane takes it up. */
@@ -162,24 +164,29 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
     run_first(&screen);
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
-    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1,
+            "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 30}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
-    happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftover_processes\", \"text\": \"2 processes were left\"}");
+    happens(&screen, EVENT_EVIDENCE, 2, 2,
+            "{\"kind\": \"leftover_processes\", \"text\": \"2 processes were left\"}");
     happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: the log reached its cap\"}");
-    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"metric 'f1' was on no line\", \"metric\": \"f1\"}");
+    happens(&screen, EVENT_NOTE, 2, 2,
+            "{\"text\": \"metric 'f1' was on no line\", \"metric\": \"f1\"}");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
-            "{\"outcome\": \"failed\", \"retries\": 1, \"duration_s\": 2.5, \"error\": \"exit code 3\"}");
+            "{\"outcome\": \"failed\", \"retries\": 1, \"duration_s\": 2.5, \"error\": \"exit code "
+            "3\"}");
     progress_tick(screen.progress);
     close_screen(&screen);
-    assert_string_equal(written(&screen),
-                        "[1/3] digits_mlp_001 started\n"
-                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n"
-                        "[2/3] digits_mlp_002 started\n"
-                        "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
-                        "[2/3] digits_mlp_002 evidence (recorded): 2 processes were left\n"
-                        "[2/3] digits_mlp_002 the log reached its cap\n"
-                        "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
+    assert_string_equal(
+        written(&screen),
+        "[1/3] digits_mlp_001 started\n"
+        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n"
+        "[2/3] digits_mlp_002 started\n"
+        "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
+        "[2/3] digits_mlp_002 evidence (recorded): 2 processes were left\n"
+        "[2/3] digits_mlp_002 the log reached its cap\n"
+        "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
     fclose(screen.file);
 }
 
@@ -192,26 +199,34 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     run_first(&screen);
     happens(&screen, EVENT_PAUSE, 0, 0, "{\"seconds\": 10, \"why\": \"between_runs\"}");
     pass(3.5);
-    /* 6.5 s of this pause, two at 20 s each, and one pause of 10 s between them; 1.28 * sqrt(8^2 + 8^2 + 16^2) = 25. */
-    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  nothing trains  about 30 to 80 s left");
+    /* 6.5 s of this pause, two at 20 s each, and one pause of 10 s between them; 1.28 * sqrt(8^2 +
+     * 8^2 + 16^2) = 25. */
+    assert_line(&screen,
+                "[1/3] digits_mlp_001  next in 7 s  nothing trains  about 30 to 80 s left");
     happens(&screen, EVENT_METRIC, 1, 1, "{\"sensor\": \"gpu_utilisation_percent\", \"value\": 0}");
-    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  nothing trains  GPU 0 %  about 30 to 80 s left");
+    assert_line(
+        &screen,
+        "[1/3] digits_mlp_001  next in 7 s  nothing trains  GPU 0 %  about 30 to 80 s left");
     pass(6.5);
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
     pass(5);
     happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
-    assert_line(&screen, "[2/3] digits_mlp_002  5 s  about 20 to 70 s left  loss 0.25"); /* 45 ± 25 */
-    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
+    /* 45 ± 25 */
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  about 20 to 70 s left  loss 0.25");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1,
+            "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 5}");
     pass(1);
-    assert_line(
-        &screen,
-        "[2/3] digits_mlp_002  retry in 4 s  nothing trains  about 30 to 80 s left"); /* 4 + 20 + 10 + 20: from its beginning */
+    assert_line(&screen,
+                /* 4 + 20 + 10 + 20: from its beginning */
+                "[2/3] digits_mlp_002  retry in 4 s  nothing trains  about 30 to 80 s left");
     pass(4);
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     pass(2);
-    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  2 s  about 25 to 75 s left  loss 0.25"); /* 48 ± 25 */
+    /* 48 ± 25 */
+    assert_line(&screen,
+                "[2/3] digits_mlp_002  attempt 2/3  2 s  about 25 to 75 s left  loss 0.25");
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -233,18 +248,20 @@ static void what_was_drawn_stands_in_the_line_of_the_end(void **state)
             "\"gpu\": {\"joules\": 36000.1234, \"half_width_j\": 3.14159},"
             "\"cpu_package\": {\"joules\": 999.9, \"half_width_j\": 0.52}}}");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
-            "{\"outcome\": \"succeeded\", \"retries\": 1, \"duration_s\": 60.0, \"metrics\": {\"loss\": 0.5}}");
+            "{\"outcome\": \"succeeded\", \"retries\": 1, \"duration_s\": 60.0, \"metrics\": "
+            "{\"loss\": 0.5}}");
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
-    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0, "{\"outcome\": \"interrupted\", \"retries\": 0}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
+            "{\"outcome\": \"interrupted\", \"retries\": 0}");
     close_screen(&screen);
-    assert_string_equal(
-        written(&screen),
-        "[1/3] digits_mlp_001 started\n"
-        "[1/3] digits_mlp_001 attempt 1 failed: exit code 3; retry in 1 s\n"
-        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 ± 0.003 kJ, CPU 999.9 ± 0.5 J, "
-        "loss 0.5\n"
-        "[2/3] digits_mlp_002 started\n"
-        "[2/3] digits_mlp_002 interrupted after 0.0 s\n");
+    assert_string_equal(written(&screen),
+                        "[1/3] digits_mlp_001 started\n"
+                        "[1/3] digits_mlp_001 attempt 1 failed: exit code 3; retry in 1 s\n"
+                        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 ± 0.003 "
+                        "kJ, CPU 999.9 ± 0.5 J, "
+                        "loss 0.5\n"
+                        "[2/3] digits_mlp_002 started\n"
+                        "[2/3] digits_mlp_002 interrupted after 0.0 s\n");
     fclose(screen.file);
 }
 
@@ -262,7 +279,9 @@ static void the_live_line_says_what_is_drawn_now(void **state)
     assert_line(&screen, "[2/3] digits_mlp_002  5 s  612 W  about 20 to 70 s left  loss 0.25");
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\"}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
-    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  0 s  about 25 to 75 s left  loss 0.25"); /* 50 ± 25 */
+    /* 50 ± 25 */
+    assert_line(&screen,
+                "[2/3] digits_mlp_002  attempt 2/3  0 s  about 25 to 75 s left  loss 0.25");
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -281,10 +300,12 @@ static void the_live_line_says_how_long_a_stop_may_take(void **state)
     happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 1, "{\"reason\": \"timeout\"}");
     pass(2);
     assert_line(&screen, "[2/3] digits_mlp_002  stopping, at most 6 s");
-    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"timeout\"}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1,
+            "{\"outcome\": \"failed\", \"error\": \"timeout\"}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 2, "{\"reason\": \"interrupted\"}");
-    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  stopping, at most 8 s; Ctrl-C again: at once");
+    assert_line(&screen,
+                "[2/3] digits_mlp_002  attempt 2/3  stopping, at most 8 s; Ctrl-C again: at once");
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -309,7 +330,10 @@ static void a_tick_asks_for_the_next_one_only_where_something_moves(void **state
     static const struct {
         enum progress_style style;
         bool soon;
-    } cases[] = {{PROGRESS_LIVE, true}, {PROGRESS_PLAIN, false}, {PROGRESS_JSON, false}, {PROGRESS_QUIET, false}};
+    } cases[] = {{PROGRESS_LIVE, true},
+                 {PROGRESS_PLAIN, false},
+                 {PROGRESS_JSON, false},
+                 {PROGRESS_QUIET, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct screen screen;
         open_screen(&screen, cases[i].style, 80, false);
@@ -343,8 +367,9 @@ static void ended_experiments_stay_above_the_live_line(void **state)
     struct screen screen;
     open_screen(&screen, PROGRESS_LIVE, 100, true);
     run_first(&screen);
-    assert_non_null(strstr(written(&screen), "\r\033[K[1/3] digits_mlp_001\033[32m succeeded in 20.0 s, "
-                                             "accuracy 0.961235, loss not found\033[0m\n"));
+    assert_non_null(strstr(written(&screen),
+                           "\r\033[K[1/3] digits_mlp_001\033[32m succeeded in 20.0 s, "
+                           "accuracy 0.961235, loss not found\033[0m\n"));
     assert_null(strstr(written(&screen), "started"));
     close_screen(&screen);
     fclose(screen.file);
@@ -374,10 +399,11 @@ static void a_lost_terminal_does_not_end_lines_that_go_into_a_file(void **state)
     run_first(&screen);
     assert_false(progress_detached(screen.progress));
     close_screen(&screen);
-    assert_string_equal(written(&screen),
-                        "the terminal is gone; the run goes on\n"
-                        "[1/3] digits_mlp_001 started\n"
-                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n");
+    assert_string_equal(
+        written(&screen),
+        "the terminal is gone; the run goes on\n"
+        "[1/3] digits_mlp_001 started\n"
+        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n");
     fclose(screen.file);
 }
 
@@ -403,8 +429,8 @@ static void json_is_one_object_a_line_and_nothing_else(void **state)
             "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}"); /* once a second: is none of it */
     close_screen(&screen);
     char *text = strdup(written(&screen));
-    static const char *const types[] = {"experiment_started", "attempt_started", "metric", "attempt_ended",
-                                        "experiment_ended"};
+    static const char *const types[] = {"experiment_started", "attempt_started", "metric",
+                                        "attempt_ended", "experiment_ended"};
     size_t count = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), count++) {
         json_t *json = json_loads(line, 0, NULL);
@@ -425,7 +451,8 @@ static void what_came_out_of_a_log_cannot_steer_the_terminal(void **state)
     struct screen screen;
     open_screen(&screen, PROGRESS_PLAIN, 0, false);
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
-            "{\"outcome\": \"failed\", \"retries\": 0, \"duration_s\": 1.0, \"error\": \"\\u001b]0;x\\u0007\"}");
+            "{\"outcome\": \"failed\", \"retries\": 0, \"duration_s\": 1.0, \"error\": "
+            "\"\\u001b]0;x\\u0007\"}");
     close_screen(&screen);
     assert_string_equal(written(&screen), "[1/3] digits_mlp_001 failed after 1.0 s: ?]0;x?\n");
     fclose(screen.file);
@@ -441,7 +468,8 @@ static void experiments_of_an_earlier_session_do_not_count_as_left(void **state)
     happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
     pass(1);
-    assert_line(&screen, "[2/3] digits_mlp_002  1 s  about 5 to 35 s left"); /* 19 ± 1.28 * sqrt(8^2 + 8^2) = 14.5 */
+    /* 19 ± 1.28 * sqrt(8^2 + 8^2) = 14.5 */
+    assert_line(&screen, "[2/3] digits_mlp_002  1 s  about 5 to 35 s left");
     close_screen(&screen);
     fclose(screen.file);
 }
@@ -458,7 +486,8 @@ static void the_last_three_metrics_are_shown_with_their_trend(void **state)
     happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"a\", \"value\": 0.5}");
     happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3}");
     assert_line(&screen, "[1/3] digits_mlp_001  0 s  a 0.5 ↓  b 2.0  c 3.0");
-    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"d\", \"value\": 4}"); /* b was seen least lately */
+    /* b was seen least lately */
+    happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"d\", \"value\": 4}");
     happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3.5}");
     assert_line(&screen, "[1/3] digits_mlp_001  0 s  a 0.5 ↓  d 4.0  c 3.5 ↑");
     happens(&screen, EVENT_METRIC, 1, 1, "{\"name\": \"c\", \"value\": 3.5}");
@@ -473,12 +502,15 @@ static void hyperparameters_that_were_drawn_or_differ_are_shown(void **state)
     struct plan_param first[] = {
         {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.0123456}},
         {.name = (char[]){"size"}, .value = {VALUE_INT, .integer = 32}},
-        {.name = (char[]){"kind"}, .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}}, .mutated = true}};
+        {.name = (char[]){"kind"},
+         .value = {VALUE_TEXT, .text = (char[]){"a\033[2Jb"}},
+         .mutated = true}};
     struct plan_param second[] = {
         {.name = (char[]){"lr"}, .value = {VALUE_FLOAT, .real = 0.1}},
         {.name = (char[]){"size"}, .value = {VALUE_FLOAT, .real = 32.0}}}; /* 32 and 32.0 are one */
-    struct plan_experiment mine[] = {FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 0),
-                                     FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 0)};
+    struct plan_experiment mine[] = {
+        FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 0),
+        FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 0)};
     mine[0].foreground.params = first;
     mine[0].foreground.param_count = 3;
     mine[1].foreground.params = second;
@@ -511,7 +543,8 @@ static void a_range_is_told_as_a_person_rounds(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         AUTO_TEXT struct text text = {0};
-        progress_add_left(&text, &(struct estimate_left){rows[i].expected_s, rows[i].low_s, rows[i].high_s});
+        progress_add_left(
+            &text, &(struct estimate_left){rows[i].expected_s, rows[i].low_s, rows[i].high_s});
         assert_string_equal(text_get(&text), rows[i].expected);
     }
 }
@@ -528,7 +561,8 @@ static void rows_that_a_narrower_terminal_broke_are_taken_away(void **state)
     screen.progress->options.width = 40;
     size_t before = strlen(written(&screen));
     progress_tick(screen.progress);
-    assert_string_equal(written(&screen) + before, "\r\033[K\033[A\033[K\033[A\033[K\r\033[K[1/3] digits_mlp_001  0 s");
+    assert_string_equal(written(&screen) + before,
+                        "\r\033[K\033[A\033[K\033[A\033[K\r\033[K[1/3] digits_mlp_001  0 s");
     close_screen(&screen);
     fclose(screen.file);
 }

@@ -15,7 +15,8 @@
 
 static const struct reading NONE = {0};
 
-static void marks(struct training *training, const char *name, const char *label, const char *at, double t_s)
+static void marks(struct training *training, const char *name, const char *label, const char *at,
+                  double t_s)
 {
     json_t *data = json_pack("{s:s, s:s?, s:s}", "name", name, "label", label, "at", at);
     training_mark(training, data, (int64_t)(t_s * 1e9));
@@ -34,9 +35,11 @@ static void draws(struct training *training, const char *bars, double t_s)
     {
         json_t *total = json_array_get(row, 2);
         json_array_append_new(
-            list, json_pack("{s:O, s:O, s:o, s:O, s:b}", "name", json_array_get(row, 0), "done", json_array_get(row, 1),
-                            "total", json_number_value(total) > 0 ? json_incref(total) : json_null(), "restarts",
-                            json_array_get(row, 3), "latest", i + 1 == json_array_size(rows)));
+            list,
+            json_pack("{s:O, s:O, s:o, s:O, s:b}", "name", json_array_get(row, 0), "done",
+                      json_array_get(row, 1), "total",
+                      json_number_value(total) > 0 ? json_incref(total) : json_null(), "restarts",
+                      json_array_get(row, 3), "latest", i + 1 == json_array_size(rows)));
     }
     json_t *data = json_pack("{s:s, s:o}", "sensor", "bars", "bars", list);
     training_bars(training, data, (int64_t)(t_s * 1e9));
@@ -154,8 +157,9 @@ static void a_bar_of_one_epoch_is_part_of_the_whole(void **state)
     assert_left(&training, 30, 20 * (1 - 0.5) / (0.5 - 0.125));
     /* So fast that the first was never told. */
     training_begin(&training, (struct reading){4, true});
-    json_t *late = json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first", "Epoch 0",
-                             "done", 50.0, "total", 100.0, "restarts", 2, "latest", 1);
+    json_t *late =
+        json_pack("{s:[{s:s, s:s, s:f, s:f, s:i, s:b}]}", "bars", "name", "Epoch 2", "first",
+                  "Epoch 0", "done", 50.0, "total", 100.0, "restarts", 2, "latest", 1);
     training_bars(&training, late, 0);
     json_decref(late);
     assert_shows(&training, "epoch 3/4 [######....] 62 %");
@@ -228,8 +232,9 @@ static void bars_are_drawn_in_halves_or_in_ascii(void **state)
         double share;
         const char *ascii, *utf8;
     } rows[] = {
-        {-1, "[....]", "────"},   {0, "[....]", "────"},    {0.12, "[....]", "────"}, {0.125, "[....]", "╸───"},
-        {0.25, "[#...]", "━───"}, {0.99, "[###.]", "━━━╸"}, {1, "[####]", "━━━━"},    {7, "[####]", "━━━━"},
+        {-1, "[....]", "────"},    {0, "[....]", "────"},    {0.12, "[....]", "────"},
+        {0.125, "[....]", "╸───"}, {0.25, "[#...]", "━───"}, {0.99, "[###.]", "━━━╸"},
+        {1, "[####]", "━━━━"},     {7, "[####]", "━━━━"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         AUTO_TEXT struct text ascii = {0};
@@ -254,10 +259,11 @@ static void assert_rows(const char *words, size_t width, size_t most, const char
 static void rows_keep_words_parts_and_groups_whole(void **state)
 {
     (void)state;
-    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5" P
-                                "accuracy 0.25" G "lr=0.01" P "size=32";
+    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G
+                                "loss 0.5" P "accuracy 0.25" G "lr=0.01" P "size=32";
     assert_rows(words, 100, 4,
-                "[1/9] net_001  epoch 3/20  10 s  612 W, GPU 97 %  loss 0.5  accuracy 0.25  lr=0.01  size=32");
+                "[1/9] net_001  epoch 3/20  10 s  612 W, GPU 97 %  loss 0.5  accuracy 0.25  "
+                "lr=0.01  size=32");
     assert_rows(words, 40, 4,
                 "[1/9] net_001  epoch 3/20  10 s\n"
                 "  612 W, GPU 97 %\n"
@@ -268,16 +274,19 @@ static void rows_keep_words_parts_and_groups_whole(void **state)
                 "  612 W, GPU 97 %\n"
                 "  loss 0.5  accuracy 0.25  lr=0.01 …");
     assert_rows(words, 33, 1, "[1/9] net_001  epoch 3/20  10 s …");
-    assert_rows(words, 32, 1, "[1/9] net_001  epoch 3/20 …"); /* no room for the sign behind "10 s" */
+    /* no room for the sign behind "10 s" */
+    assert_rows(words, 32, 1, "[1/9] net_001  epoch 3/20 …");
     /* A group that is wider than a row is broken between its parts. */
-    assert_rows("a_head" G "first=1" P "second=2" P "third=3", 18, 4, "a_head  first=1\n  second=2\n  third=3");
+    assert_rows("a_head" G "first=1" P "second=2" P "third=3", 18, 4,
+                "a_head  first=1\n  second=2\n  third=3");
 }
 
 static void only_a_word_that_is_wider_than_a_row_is_broken(void **state)
 {
     (void)state;
     assert_rows("[1/9] a_very_long_name_001", 19, 1, "[1/9] a_very_long_…");
-    assert_rows("[1/9] net_001" P "10 s", 13, 1, "[1/9] net_00…"); /* less than half would be left without it */
+    /* less than half would be left without it */
+    assert_rows("[1/9] net_001" P "10 s", 13, 1, "[1/9] net_00…");
     assert_rows("stopping, at most 6 s", 19, 1, "stopping, at most …");
     assert_rows("训练模型很长", 7, 1, "训练模…");
     AUTO_TEXT struct text ascii = {0};
@@ -292,8 +301,8 @@ static void only_a_word_that_is_wider_than_a_row_is_broken(void **state)
 static void no_row_is_wider_than_its_terminal(void **state)
 {
     (void)state;
-    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G "loss 0.5 ↓" P
-                                "accuracy 0.25" G "lr=0.01" P "尺寸=32";
+    static const char words[] = "[1/9] net_001" P "epoch 3/20" P "10 s" G "612 W, GPU 97 %" G
+                                "loss 0.5 ↓" P "accuracy 0.25" G "lr=0.01" P "尺寸=32";
     for (size_t width = 1; width < 120; width++) {
         for (size_t most = 1; most < 6; most++) {
             AUTO_TEXT struct text text = {0};
@@ -301,7 +310,8 @@ static void no_row_is_wider_than_its_terminal(void **state)
             size_t rows = 1, columns = 0;
             for (const char *c = text_get(&text); *c; c++) {
                 rows += *c == '\n';
-                columns = *c == '\n' ? 0 : columns + (((unsigned char)*c & 0xC0) != 0x80); /* characters */
+                /* characters */
+                columns = *c == '\n' ? 0 : columns + (((unsigned char)*c & 0xC0) != 0x80);
                 assert_true(columns <= width || (width < 3 && columns <= 3));
             }
             assert_true(rows <= most);

@@ -1,5 +1,6 @@
-/* What a joblog must find, computed the slow and obvious way: the whole log in memory, one byte after the other into lines,
- * every line against every pattern by PCRE2's interpreter. Shares no code with joblog/ and pattern/. */
+/* What a joblog must find, computed the slow and obvious way: the whole log in memory, one byte
+ * after the other into lines, every line against every pattern by PCRE2's interpreter. Shares no
+ * code with joblog/ and pattern/. */
 #ifndef TARE_TESTS_JOBLOG_REFERENCE_H
 #define TARE_TESTS_JOBLOG_REFERENCE_H
 
@@ -41,9 +42,10 @@ static inline bool reference_init(struct reference *reference, const char *sourc
     int code = 0;
     PCRE2_SIZE offset = 0;
     memset(reference, 0, sizeof *reference);
-    reference->code = pcre2_compile((PCRE2_SPTR)source, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code,
-                                    &offset, NULL);
-    reference->data = reference->code ? pcre2_match_data_create_from_pattern(reference->code, NULL) : NULL;
+    reference->code = pcre2_compile((PCRE2_SPTR)source, PCRE2_ZERO_TERMINATED,
+                                    PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &offset, NULL);
+    reference->data =
+        reference->code ? pcre2_match_data_create_from_pattern(reference->code, NULL) : NULL;
     return reference->data != NULL;
 }
 
@@ -65,7 +67,8 @@ static inline bool reference_number(const char *text, size_t length, double *out
     memcpy(copy, text, length);
     copy[length] = '\0';
     const char *word = copy + (*copy == '-' || *copy == '+');
-    bool is_word = !strcasecmp(word, "nan") || !strcasecmp(word, "inf") || !strcasecmp(word, "infinity");
+    bool is_word =
+        !strcasecmp(word, "nan") || !strcasecmp(word, "inf") || !strcasecmp(word, "infinity");
     if (!is_word && strspn(copy, "0123456789.eE+-") != length)
         return false;
     char *end = NULL;
@@ -73,12 +76,14 @@ static inline bool reference_number(const char *text, size_t length, double *out
     return end == copy + length;
 }
 
-static inline void reference_line(struct reference *reference, const char *start, size_t length, uint64_t line)
+static inline void reference_line(struct reference *reference, const char *start, size_t length,
+                                  uint64_t line)
 {
     bool is_long = length > 65536;
     if (is_long)
         length = 65536;
-    int result = pcre2_match(reference->code, (PCRE2_SPTR)start, length, 0, PCRE2_NO_JIT, reference->data, NULL);
+    int result = pcre2_match(reference->code, (PCRE2_SPTR)start, length, 0, PCRE2_NO_JIT,
+                             reference->data, NULL);
     if (result < 0) {
         reference->error |= result != PCRE2_ERROR_NOMATCH;
         return;
@@ -106,8 +111,9 @@ static inline void reference_line(struct reference *reference, const char *start
             reference->has_number = false;
 }
 
-static inline void reference_take_line(struct reference *references, size_t count, struct reference_lines *lines,
-                                       const char *bytes, size_t start, size_t end)
+static inline void reference_take_line(struct reference *references, size_t count,
+                                       struct reference_lines *lines, const char *bytes,
+                                       size_t start, size_t end)
 {
     if ((lines->count & (lines->count + 1)) == 0) { /* room runs out at 0, 1, 3, 7 ... */
         lines->offsets = realloc(lines->offsets, (2 * lines->count + 1) * sizeof *lines->offsets);
@@ -122,8 +128,8 @@ static inline void reference_take_line(struct reference *references, size_t coun
 }
 
 /* The caller calls reference_lines_fini. */
-static inline struct reference_lines reference_run(struct reference *references, size_t count, const char *bytes,
-                                                   size_t size)
+static inline struct reference_lines reference_run(struct reference *references, size_t count,
+                                                   const char *bytes, size_t size)
 {
     struct reference_lines lines = {0};
     size_t start = 0;

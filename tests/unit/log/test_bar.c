@@ -26,9 +26,11 @@ static void lines_of_tqdm_are_read(void **state)
         {"open: 7it [00:00, 191.37it/s]", "open", 7, 0},
         {"0img [00:00, ?img/s]", "", 0, 0},
         {"scaled:   0%|          | 0.00/50.0k [00:00<?, ?B/s]", "scaled", 0, 50000},
-        {"scaled:  25%|██▍       | 12.3k/50.0k [00:00<00:00, 80.4MB/s, acc=[1, 2], loss=0.25]", "scaled", 12300, 50000},
+        {"scaled:  25%|██▍       | 12.3k/50.0k [00:00<00:00, 80.4MB/s, acc=[1, 2], loss=0.25]",
+         "scaled", 12300, 50000},
         {"kib:  29%|██▊       | 293k/1.00M [00:00<00:00, 83.9GB/s]", "kib", 293000, 1000000},
-        {"Epoch 3/10:  30%|\033[32m███       \033[0m| 3/10 [00:00<00:00, 191.31it/s]", "Epoch 3/10", 3, 10},
+        {"Epoch 3/10:  30%|\033[32m███       \033[0m| 3/10 [00:00<00:00, 191.31it/s]", "Epoch 3/10",
+         3, 10},
         {"narrow:  30% 3/10 [00:00<00:00, 193.18it/s]", "narrow", 3, 10},
         {"slow:  10%|█         | 1/10 [10:00:00<90:00:00, 36000.00s/it]", "slow", 1, 10},
         {"days:  43%|████▎     | 3/7 [111:06:40<148:08:53, 133333.33s/it, x=1]", "days", 3, 7},
@@ -120,7 +122,8 @@ static void nested_bars_keep_their_order_and_count_how_often_they_began_again(vo
     assert_true(bars.items[1].done == 1 && bars.restarts[1] == 1);
     assert_int_equal(bars.latest, 1);
     uint64_t changes = bars.changes;
-    take(&bars, "train:  25%|██▌       | 1/4 [00:01<00:03, 100.97it/s, loss=0.2]\033[A"); /* drawn anew, no step on */
+    /* drawn anew, no step on */
+    take(&bars, "train:  25%|██▌       | 1/4 [00:01<00:03, 100.97it/s, loss=0.2]\033[A");
     take(&bars, "nothing of that");
     assert_int_equal(bars.changes, changes);
 }
@@ -146,12 +149,15 @@ static void the_bar_that_was_drawn_least_lately_makes_room(void **state)
     for (int i = 0; i < 20; i++) {
         snprintf(line, sizeof line, "load:   0%%|          | 0/%d [00:00<?, ?it/s]", 100 + i);
         take(&bars, line);
-        snprintf(line, sizeof line, "Epochs:   %d%%|          | %d/1000 [00:00<?, ?it/s]", i / 10, i);
+        snprintf(line, sizeof line, "Epochs:   %d%%|          | %d/1000 [00:00<?, ?it/s]", i / 10,
+                 i);
         take(&bars, line);
     }
     assert_int_equal(bars.count, BARS_MAX);
     assert_int_equal(bars.latest,
-                     0); /* the bar of 1000 was drawn again and again; behind it are the loads of 117, 118 and 119 */
+                     /* the bar of 1000 was drawn again and again; behind it are the loads of 117,
+                      * 118 and 119 */
+                     0);
     assert_true(bars.items[bars.latest].total.value == 1000 && bars.items[bars.latest].done == 19);
     assert_true(bars.items[BARS_MAX - 1].total.value == 119);
 }
@@ -160,13 +166,15 @@ static void the_bar_that_was_drawn_least_lately_makes_room(void **state)
 static void the_bars_of_a_log_are_known_before_their_lines_end(void **state)
 {
     (void)state;
-    static const char text[] =
-        "start\r  0%|          | 0/10 [00:00<?, ?it/s]\r 10%|#         | 1/10 [1:00:00<9:00:00, 3600.00s/it]";
+    static const char text[] = "start\r  0%|          | 0/10 [00:00<?, ?it/s]\r 10%|#         | "
+                               "1/10 [1:00:00<9:00:00, 3600.00s/it]";
     for (size_t chunk = 1; chunk < sizeof text; chunk++) {
-        struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = -1}, NULL);
+        struct joblog *log =
+            joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = -1}, NULL);
         assert_non_null(log);
         for (size_t at = 0; at < sizeof text - 1; at += chunk)
-            assert_true(joblog_take(log, text + at, at + chunk < sizeof text ? chunk : sizeof text - 1 - at, 1, NULL));
+            assert_true(joblog_take(
+                log, text + at, at + chunk < sizeof text ? chunk : sizeof text - 1 - at, 1, NULL));
         assert_int_equal(joblog_bars(log)->count, 1);
         assert_true(joblog_bars(log)->items[0].done == 1);
         joblog_free(log);

@@ -77,14 +77,19 @@ static void a_line_end_cut_in_two_is_one_line_end(void **state)
     assert_lines("a\r", "\n", 1, 1);
 }
 
-/* 330 by the carriage returns of a progress bar, 327 by grep -n: the number is where an editor goes. */
+/* 330 by the carriage returns of a progress bar, 327 by grep -n: the number is where an editor
+ * goes. */
 static void a_line_has_the_number_that_grep_gives_it(void **state)
 {
     (void)state;
     static const size_t pieces[] = {1, 2, 7, 4096};
     AUTO_TEXT struct text bytes = {0};
     for (int i = 1; i < 327; i++)
-        text_addf(&bytes, i == 100 ? " 25%%\r 50%%\r100%%\r\n" : i % 2 ? "epoch %d\n" : "epoch %d\r\n", i);
+        text_addf(&bytes,
+                  i == 100 ? " 25%%\r 50%%\r100%%\r\n"
+                  : i % 2  ? "epoch %d\n"
+                           : "epoch %d\r\n",
+                  i);
     text_add(&bytes, "CUDA out of memory\nbye\r");
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         const struct joblog_pattern pattern = {JOBLOG_SIGN, "memory", "out of memory"};
@@ -214,8 +219,8 @@ static void success_and_error_keep_their_line(void **state)
         {JOBLOG_ERROR, "^Traceback", "^Traceback \\(most recent call last\\)"},
     };
     struct joblog *log = made(patterns, 2, NULL);
-    take(log,
-         " Traceback (most recent call last):\nTraceback (most recent call last):\x1b[0m\nTraining done \xff in 5 s\n");
+    take(log, " Traceback (most recent call last):\nTraceback (most recent call "
+              "last):\x1b[0m\nTraining done \xff in 5 s\n");
     assert_int_equal(joblog_result(log, 0)->role, JOBLOG_SUCCESS);
     assert_int_equal(joblog_result(log, 0)->matches, 1);
     assert_int_equal(joblog_result(log, 0)->line, 3);
@@ -272,7 +277,8 @@ static void a_line_is_matched_by_its_first_65536_bytes(void **state)
         text_add(&line, "in=7 out=8\nout=9\n");
         if (in_parts) {
             for (size_t i = 0; i < line.length; i += 1000)
-                assert_true(joblog_take(log, line.data + i, line.length - i < 1000 ? line.length - i : 1000, 0, NULL));
+                assert_true(joblog_take(log, line.data + i,
+                                        line.length - i < 1000 ? line.length - i : 1000, 0, NULL));
         } else {
             assert_true(joblog_take(log, line.data, line.length, 0, NULL));
         }
@@ -287,8 +293,10 @@ static void a_line_is_matched_by_its_first_65536_bytes(void **state)
 static void limited_lines_are_counted_once_each(void **state)
 {
     (void)state;
-    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "x", "(a+)+[bc]"}, {JOBLOG_METRIC, "y", "(?:a|aa)+[bc]"}};
-    static const char bad[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "x", "(a+)+[bc]"},
+                                              {JOBLOG_METRIC, "y", "(?:a|aa)+[bc]"}};
+    static const char bad[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     struct joblog *log = made(patterns, 2, NULL);
     take(log, bad);
     take(log, "\nfine\n");
@@ -301,8 +309,8 @@ static void limited_lines_are_counted_once_each(void **state)
     joblog_free(log);
 }
 
-/* 20000 lines that each cost a full match limit (milliseconds) would take a minute and more; a pattern over its budget goes
- * through them quickly. */
+/* 20000 lines that each cost a full match limit (milliseconds) would take a minute and more; a
+ * pattern over its budget goes through them quickly. */
 static void a_log_of_pathological_lines_does_not_hang(void **state)
 {
     enum { LINES = SANITIZED ? 500 : 20000 };
@@ -321,7 +329,8 @@ static void a_log_of_pathological_lines_does_not_hang(void **state)
 static void memory_stays_the_same_whatever_arrives(void **state)
 {
     (void)state;
-    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "a", "a=([0-9]+)"}, {JOBLOG_METRIC, "b", "\\d+%"}};
+    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "a", "a=([0-9]+)"},
+                                              {JOBLOG_METRIC, "b", "\\d+%"}};
     AUTO_FREE char *chunk = mem_alloc(1 << 20);
     memset(chunk, 'z', 1 << 20);
     struct joblog *log = made(patterns, 2, NULL);
@@ -342,10 +351,13 @@ static void memory_stays_the_same_whatever_arrives(void **state)
 static void a_bad_pattern_is_named(void **state)
 {
     (void)state;
-    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "good", "x"}, {JOBLOG_METRIC, "accuracy", "(x"}};
+    const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "good", "x"},
+                                              {JOBLOG_METRIC, "accuracy", "(x"}};
     struct err err = {0};
     assert_null(joblog_new(
-        &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = 2}, &err));
+        &(struct joblog_options){
+            .log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = 2},
+        &err));
     assert_string_equal(err.text, "pattern accuracy: missing closing parenthesis at character 3");
 }
 

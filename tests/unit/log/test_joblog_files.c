@@ -43,7 +43,9 @@ static void assert_holds(int fd, const char *expected, size_t count)
 static struct joblog *made(int log_fd, int times_fd, int64_t start_ns, uint64_t cap)
 {
     struct joblog *log = joblog_new(
-        &(struct joblog_options){.log_fd = log_fd, .times_fd = times_fd, .start_ns = start_ns, .cap_bytes = cap}, NULL);
+        &(struct joblog_options){
+            .log_fd = log_fd, .times_fd = times_fd, .start_ns = start_ns, .cap_bytes = cap},
+        NULL);
     assert_non_null(log);
     return log;
 }
@@ -68,14 +70,16 @@ static void times_say_when_a_line_was_complete_and_where_it_begins(void **state)
 {
     (void)state;
     const int64_t start = 5 * NS_PER_S;
-    static const char expected[] = "line,seconds,offset\n1,0.500000,0\n1,1.250000,4\n2,1.250000,7\n3,3600.000001,8\n";
+    static const char expected[] =
+        "line,seconds,offset\n1,0.500000,0\n1,1.250000,4\n2,1.250000,7\n3,3600.000001,8\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), start, 0);
     assert_true(joblog_take(log, "one\r", 4, start + 500 * NS_PER_MS, NULL));
     assert_true(joblog_take(log, "tw", 2, start + 600 * NS_PER_MS, NULL));
     assert_true(joblog_take(log, "\n\nlast", 6, start + 1250 * NS_PER_MS, NULL));
     assert_true(joblog_take(log, " one", 4, start + 3600 * NS_PER_S + 1999, NULL));
-    assert_true(joblog_end(log, start + 4000 * NS_PER_S, NULL)); /* the last line was complete before */
+    /* the last line was complete before */
+    assert_true(joblog_end(log, start + 4000 * NS_PER_S, NULL));
     assert_holds(times, expected, sizeof expected - 1);
     joblog_free(log);
 }
@@ -83,7 +87,8 @@ static void times_say_when_a_line_was_complete_and_where_it_begins(void **state)
 static void the_offset_of_a_line_lies_behind_both_bytes_of_its_line_end(void **state)
 {
     (void)state;
-    static const char expected[] = "line,seconds,offset\n1,0.000000,0\n2,0.000000,3\n3,0.000000,6\n";
+    static const char expected[] =
+        "line,seconds,offset\n1,0.000000,0\n2,0.000000,3\n3,0.000000,6\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), 0, 0);
     assert_true(joblog_take(log, "a\r", 2, 0, NULL));
@@ -141,7 +146,8 @@ static void a_capped_log_keeps_its_first_bytes_and_goes_on_matching(void **state
 {
     (void)state;
     const struct joblog_pattern pattern = {JOBLOG_METRIC, "n", "n=([0-9]+)"};
-    static const char times_expected[] = "line,seconds,offset\n1,0.000000,0\n2,0.000000,4\n3,0.000000,8\n";
+    static const char times_expected[] =
+        "line,seconds,offset\n1,0.000000,0\n2,0.000000,4\n3,0.000000,8\n";
     AUTO_CLOSE int file = temporary();
     AUTO_CLOSE int times = temporary();
     struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = copy_of(file),
@@ -209,7 +215,9 @@ static void a_full_disk_is_told_once_and_matching_goes_on(void **state)
         skip();
     }
     struct joblog *log = joblog_new(
-        &(struct joblog_options){.log_fd = full, .times_fd = -1, .patterns = &pattern, .pattern_count = 1}, NULL);
+        &(struct joblog_options){
+            .log_fd = full, .times_fd = -1, .patterns = &pattern, .pattern_count = 1},
+        NULL);
     struct err err = {0};
     assert_false(joblog_take(log, "n=1\n", 4, 0, &err));
     assert_int_equal(err.code, ENOSPC);

@@ -16,7 +16,8 @@
 static void note_mark(void *context, const struct mark *mark)
 {
     assert_int_equal(mark->source, MARK_LOG);
-    text_addf(context, "%s%s(%s)@%lld ", mark->is_end ? "/" : "", mark->name, mark->label, (long long)mark->t_ns);
+    text_addf(context, "%s%s(%s)@%lld ", mark->is_end ? "/" : "", mark->name, mark->label,
+              (long long)mark->t_ns);
 }
 
 static struct joblog *made(const struct joblog_pattern *patterns, size_t count, struct text *told)
@@ -67,8 +68,9 @@ static void marks_of_several_patterns_come_in_the_order_of_their_lines(void **st
                                                      {JOBLOG_MARK_START, "any", "(\\d+)$"}};
     struct joblog *log = made(patterns, 4, &told);
     take(log, "begin 1\nend 1\nbegin 2\nloss 9\nend 2\n", 5);
-    assert_string_equal(text_get(&told), "epoch(1)@5 any(1)@5 /epoch(1)@5 any(1)@5 epoch(2)@5 any(2)@5 any(9)@5 "
-                                         "/epoch(2)@5 any(2)@5 ");
+    assert_string_equal(text_get(&told),
+                        "epoch(1)@5 any(1)@5 /epoch(1)@5 any(1)@5 epoch(2)@5 any(2)@5 any(9)@5 "
+                        "/epoch(2)@5 any(2)@5 ");
     assert_true(joblog_result(log, 1)->number == 9);
     joblog_free(log);
 }

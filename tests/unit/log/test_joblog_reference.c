@@ -155,7 +155,8 @@ static int free_all(void **state)
 
 static void add_end(struct rng *rng, struct text *log)
 {
-    static const char *const ends[] = {"\n", "\n", "\n", "\n", "\r", "\r\n", "\n\n", "\r\r\n", "\n\r", "\r\n\r\n"};
+    static const char *const ends[] = {"\n",   "\n",   "\n",     "\n",   "\r",
+                                       "\r\n", "\n\n", "\r\r\n", "\n\r", "\r\n\r\n"};
     text_add(log, ends[rng_below(rng, sizeof ends / sizeof *ends)]);
 }
 
@@ -198,10 +199,13 @@ static void assert_same(const struct joblog *log, const size_t *chosen, size_t c
         if (result->matches != references[i].matches || result->line != references[i].line ||
             result->has_number != references[i].has_number ||
             (result->has_number && !reference_same_number(result->number, references[i].number)))
-            fail_msg("round %d, pattern %s: %llu matches, last in line %llu, number %d %g; expected %llu, %llu, %d %g",
-                     round, sources[chosen[i]], (unsigned long long)result->matches, (unsigned long long)result->line,
-                     result->has_number, result->number, (unsigned long long)references[i].matches,
-                     (unsigned long long)references[i].line, references[i].has_number, references[i].number);
+            fail_msg("round %d, pattern %s: %llu matches, last in line %llu, number %d %g; "
+                     "expected %llu, %llu, %d %g",
+                     round, sources[chosen[i]], (unsigned long long)result->matches,
+                     (unsigned long long)result->line, result->has_number, result->number,
+                     (unsigned long long)references[i].matches,
+                     (unsigned long long)references[i].line, references[i].has_number,
+                     references[i].number);
         assert_false(references[i].error);
     }
 }
@@ -219,7 +223,9 @@ static void compare(struct rng *rng, const struct text *bytes, uint64_t most, in
     }
     struct reference_lines lines = reference_run(references, count, text_get(bytes), bytes->length);
     struct joblog *log = joblog_new(
-        &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = count}, NULL);
+        &(struct joblog_options){
+            .log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = count},
+        NULL);
     assert_non_null(log);
     feed(rng, log, bytes, most);
     assert_same(log, chosen, count, references, lines.newlines + lines.open, round);
@@ -261,13 +267,15 @@ static void very_long_lines_give_what_the_reference_gives(void **state)
     for (int round = 0; round < 60; round++) {
         text_clear(&bytes);
         for (int line = 0; line < 4; line++) {
-            size_t length = rng_below(&rng, 2) ? 65526 + (size_t)rng_below(&rng, 20) : (size_t)rng_below(&rng, 140000);
+            size_t length = rng_below(&rng, 2) ? 65526 + (size_t)rng_below(&rng, 20)
+                                               : (size_t)rng_below(&rng, 140000);
             for (size_t start = bytes.length; bytes.length - start < length;)
                 text_add_char(&bytes, ".-"[rng_below(&rng, 2)]);
             text_add(&bytes, rng_below(&rng, 2) ? "loss=1 done" : "Accuracy: 0.5");
             add_end(&rng, &bytes);
         }
-        const char *fixed[] = {"loss=([0-9]+)", "Accuracy[:\\s]+([0-9.]+)", "done$", "^[.-]", "(?i)LOSS=(\\d)"};
+        const char *fixed[] = {"loss=([0-9]+)", "Accuracy[:\\s]+([0-9.]+)", "done$", "^[.-]",
+                               "(?i)LOSS=(\\d)"};
         struct joblog_pattern patterns[5];
         struct reference references[5];
         size_t chosen[5] = {0};
@@ -277,7 +285,9 @@ static void very_long_lines_give_what_the_reference_gives(void **state)
         }
         struct reference_lines lines = reference_run(references, 5, bytes.data, bytes.length);
         struct joblog *log = joblog_new(
-            &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = 5}, NULL);
+            &(struct joblog_options){
+                .log_fd = -1, .times_fd = -1, .patterns = patterns, .pattern_count = 5},
+            NULL);
         feed(&rng, log, &bytes, 1 + rng_below(&rng, 100000));
         assert_same(log, chosen, 5, references, lines.newlines + lines.open, round);
         joblog_free(log);
@@ -305,7 +315,8 @@ static void line_offsets_are_those_of_the_reference(void **state)
         reference_lines_fini(&lines);
         int fd = memfd_create("times", MFD_CLOEXEC);
         assert_true(fd >= 0);
-        struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = dup(fd)}, NULL);
+        struct joblog *log =
+            joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = dup(fd)}, NULL);
         feed(&rng, log, &bytes, 1 + rng_below(&rng, 9));
         joblog_free(log);
         char got[20000];

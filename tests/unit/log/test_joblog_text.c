@@ -1,4 +1,5 @@
-/* Matched text as numbers and as something to show. What is a number was read by Python's float(). */
+/* Matched text as numbers and as something to show. What is a number was read by Python's
+ * float(). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,8 @@ static void assert_number(const char *text, double expected)
     double number = 0;
     if (!number_read(text, strlen(text), c_locale, &number))
         fail_msg("%s is no number", text);
-    assert_memory_equal(&number, &expected, sizeof number); /* the same double, the same sign of zero */
+    /* the same double, the same sign of zero */
+    assert_memory_equal(&number, &expected, sizeof number);
 }
 
 static void decimal_numbers_are_read_to_the_nearest_double(void **state)
@@ -87,9 +89,9 @@ static void marks_of_all_countries_are_read_where_one_reading_is_possible(void *
     assert_number("1.234.567,5", 1234567.5);
     assert_number("12'345.67", 12345.67);
     assert_number("1_000", 1000);
-    static const char *const texts[] = {"12,345",  "1,234,56", "1,23,456", "1.234.567",  "1,2.3,4",
-                                        "12,34.5", ",5",       "5,",       "1,2,3",      "0,123,456",
-                                        "1_00",    "'1",       "1''000",   "1,234.567,8"};
+    static const char *const texts[] = {
+        "12,345", "1,234,56", "1,23,456",  "1.234.567", "1,2.3,4", "12,34.5", ",5",
+        "5,",     "1,2,3",    "0,123,456", "1_00",      "'1",      "1''000",  "1,234.567,8"};
     double number;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
@@ -106,8 +108,9 @@ static void scalars_of_libraries_are_read(void **state)
     assert_number("Array(0.5, dtype=float32)", 0.5);
     assert_number("Decimal('0.125')", 0.125);
     assert_number("np.float32(inf)", INFINITY);
-    static const char *const texts[] = {"tensor([0.43, 0.5])", "tensor(0.43", "tensor()",     "f(a)", "2(0.5)",
-                                        "tensor(0.43) x",      "(0.5)",       "tensor(0.43))"};
+    static const char *const texts[] = {
+        "tensor([0.43, 0.5])", "tensor(0.43", "tensor()",     "f(a)", "2(0.5)",
+        "tensor(0.43) x",      "(0.5)",       "tensor(0.43))"};
     double number;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
@@ -117,8 +120,9 @@ static void scalars_of_libraries_are_read(void **state)
 static void anything_else_is_no_number(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"",    " ",   ".",  "-",     "+-1", "0.93.", "12%", "0x10", "1e",
-                                        "1e+", "1 2", "e5", "1.2.3", "..",  "nano",  "in",  "--1",  "１"};
+    static const char *const texts[] = {"",      " ",    ".",    "-",   "+-1", "0.93.",
+                                        "12%",   "0x10", "1e",   "1e+", "1 2", "e5",
+                                        "1.2.3", "..",   "nano", "in",  "--1", "１"};
     double number = 17;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (number_read(texts[i], strlen(texts[i]), c_locale, &number))
@@ -149,7 +153,8 @@ static void text_to_show_is_valid_utf8_without_controls(void **state)
     assert_legible("\x1b[31m", 5, 300, "\uFFFD[31m");
     assert_legible("\xc2\x9b"
                    "x",
-                   3, 300, "\uFFFDx");                                      /* CSI as one character */
+                   /* CSI as one character */
+                   3, 300, "\uFFFDx");
     assert_legible("\xed\xa0\x80", 3, 300, "\uFFFD\uFFFD\uFFFD");           /* a surrogate */
     assert_legible("\xc0\xaf", 2, 300, "\uFFFD\uFFFD");                     /* overlong */
     assert_legible("\xf4\x90\x80\x80", 4, 300, "\uFFFD\uFFFD\uFFFD\uFFFD"); /* beyond U+10FFFF */

@@ -1,4 +1,5 @@
-/* What is kept of a metric's matches: all of them while there are few; of many the first, the last and the best, in their order. */
+/* What is kept of a metric's matches: all of them while there are few; of many the first, the last
+ * and the best, in their order. */
 #include "run/log/joblog.h"
 
 #include <malloc.h>
@@ -24,7 +25,8 @@ static struct metric_history made(uint64_t count, size_t metrics)
     struct metric_history history;
     metric_history_init(&history, metrics);
     for (uint64_t step = 1; step <= count; step++)
-        metric_history_add(&history, (struct metric_point){.t_ns = (int64_t)step * 7, .value = value_of(step)});
+        metric_history_add(
+            &history, (struct metric_point){.t_ns = (int64_t)step * 7, .value = value_of(step)});
     return history;
 }
 
@@ -41,8 +43,8 @@ static void all_matches_are_kept_until_it_is_full(void **state)
     metric_history_fini(&history);
 }
 
-/* Against the matches themselves: what is there is what was added, in its order; both ends and both extremes are among it; no two
- * neighbours are further apart than a cell. */
+/* Against the matches themselves: what is there is what was added, in its order; both ends and both
+ * extremes are among it; no two neighbours are further apart than a cell. */
 static void assert_faithful(const struct metric_history *history, uint64_t count)
 {
     double low = INFINITY, high = -INFINITY, kept_low = INFINITY, kept_high = -INFINITY;
@@ -71,12 +73,14 @@ static void assert_faithful(const struct metric_history *history, uint64_t count
 static void of_many_matches_the_ends_and_the_best_are_kept_in_constant_memory(void **state)
 {
     (void)state;
-    static const uint64_t counts[] = {1, 2, 1024, 1025, 1026, 2000, 2049, 5000, 65537, 100000, 1000003};
+    static const uint64_t counts[] = {1,    2,    1024,  1025,   1026,   2000,
+                                      2049, 5000, 65537, 100000, 1000003};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (size_t metrics = 1; metrics <= 100000; metrics *= 100) {
             struct metric_history history = made(counts[i], metrics);
             assert_faithful(&history, counts[i]);
-            assert_true(malloc_usable_size(history.points) <= 2 * HISTORY_POINTS_MAX * sizeof *history.points + 64);
+            assert_true(malloc_usable_size(history.points) <=
+                        2 * HISTORY_POINTS_MAX * sizeof *history.points + 64);
             metric_history_fini(&history);
         }
 }
@@ -100,7 +104,8 @@ static void ten_million_matches_keep_a_best_that_came_once(void **state)
     metric_history_fini(&history);
 }
 
-/* A training that diverged says so, and nothing but a finite number is the lowest or the highest. */
+/* A training that diverged says so, and nothing but a finite number is the lowest or the
+ * highest. */
 static void what_is_no_finite_number_is_kept_beside_the_extremes(void **state)
 {
     (void)state;
@@ -166,7 +171,8 @@ static void no_mark(void *context, const struct mark *mark)
 static void each_match_knows_its_epoch_and_its_time(void **state)
 {
     (void)state;
-    static const char text[] = "loss 9\nEpoch 1\nloss 8\nloss 7\nEpoch 2\nloss nan\nacc 0.5\nEpoch 3\nloss 6\nloss x\n";
+    static const char text[] =
+        "loss 9\nEpoch 1\nloss 8\nloss 7\nEpoch 2\nloss nan\nacc 0.5\nEpoch 3\nloss 6\nloss x\n";
     static const int64_t epochs[] = {0, 1, 1, 2, 3};
     static const double values[] = {9, 8, 7, NAN, 6};
     const struct joblog_pattern patterns[] = {{JOBLOG_METRIC, "loss", "loss (\\S+)"},
@@ -174,8 +180,12 @@ static void each_match_knows_its_epoch_and_its_time(void **state)
                                               {JOBLOG_MARK_START, "epoch", "^Epoch (\\d+)"}};
     for (size_t piece = 1; piece <= sizeof text; piece += sizeof text - 1) {
         struct err err = {0};
-        struct joblog_options options = {
-            .log_fd = -1, .times_fd = -1, .start_ns = 1000, .patterns = patterns, .pattern_count = 3, .mark = no_mark};
+        struct joblog_options options = {.log_fd = -1,
+                                         .times_fd = -1,
+                                         .start_ns = 1000,
+                                         .patterns = patterns,
+                                         .pattern_count = 3,
+                                         .mark = no_mark};
         struct joblog *log = joblog_new(&options, &err);
         assert_non_null(log);
         for (size_t at = 0; at < sizeof text - 1; at += piece) {
@@ -189,7 +199,8 @@ static void each_match_knows_its_epoch_and_its_time(void **state)
             assert_int_equal(loss->points[i].step, i + 1);
             assert_int_equal(loss->points[i].has_epoch, i > 0);
             assert_int_equal(loss->points[i].epoch, epochs[i]);
-            assert_true(isnan(values[i]) ? isnan(loss->points[i].value) : loss->points[i].value == values[i]);
+            assert_true(isnan(values[i]) ? isnan(loss->points[i].value)
+                                         : loss->points[i].value == values[i]);
             assert_int_equal(loss->points[i].t_ns, 5000);
         }
         assert_int_equal(acc->count, 1);

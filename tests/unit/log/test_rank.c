@@ -13,8 +13,9 @@
 static void lines_of_other_processes_than_the_first_are_known_by_their_label(void **state)
 {
     (void)state;
-    static const char *const others[] = {"[rank1]: loss: 0.4",        "[default3]:loss: 0.4",   "[1,2]<stdout>:loss",
-                                         "[7]<stdout>:loss",          "[rank: 1] loss: 0.4",    "  [Rank 10] loss",
+    static const char *const others[] = {"[rank1]: loss: 0.4",        "[default3]:loss: 0.4",
+                                         "[1,2]<stdout>:loss",        "[7]<stdout>:loss",
+                                         "[rank: 1] loss: 0.4",       "  [Rank 10] loss",
                                          "[local_rank: 2]: loss 0.4", "[0,10]<stderr>:loss 0.4"};
     static const char *const first[] = {"[rank0]: loss: 0.4",
                                         "[default0]:loss",

@@ -1,4 +1,5 @@
-/* Which line of a log tells a person what went wrong. The texts are what the programs named print. */
+/* Which line of a log tells a person what went wrong. The texts are what the programs named
+ * print. */
 #include "run/log/joblog.h"
 
 #include <stdlib.h>
@@ -22,30 +23,38 @@ static void assert_says(const char *log, enum joblog_words_kind kind, const char
 static void the_exception_of_a_traceback_is_told_not_its_head(void **state)
 {
     (void)state;
-    assert_says("epoch 1\nTraceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    f()\n"
+    assert_says("epoch 1\nTraceback (most recent call last):\n  File \"t.py\", line 3, in "
+                "<module>\n    f()\n"
                 "ValueError: bad value\n",
                 JOBLOG_WORDS_EXCEPTION, "ValueError: bad value");
-    assert_says("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    f()\n"
-                "RuntimeError: CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronous\n"
-                "Compile with TORCH_USE_CUDA_DSA\n\n",
-                JOBLOG_WORDS_EXCEPTION, "RuntimeError: CUDA error: device-side assert triggered");
+    assert_says(
+        "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    f()\n"
+        "RuntimeError: CUDA error: device-side assert triggered\nCUDA kernel errors might be "
+        "asynchronous\n"
+        "Compile with TORCH_USE_CUDA_DSA\n\n",
+        JOBLOG_WORDS_EXCEPTION, "RuntimeError: CUDA error: device-side assert triggered");
 }
 
 static void of_chained_exceptions_the_last_is_told(void **state)
 {
     (void)state;
-    assert_says("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x[1]\nKeyError: 1\n\n"
+    assert_says("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    "
+                "x[1]\nKeyError: 1\n\n"
                 "During handling of the above exception, another exception occurred:\n\n"
-                "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\n    g()\nOSError: no disk",
+                "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\n    "
+                "g()\nOSError: no disk",
                 JOBLOG_WORDS_EXCEPTION, "OSError: no disk");
 }
 
 static void a_prefix_before_every_line_is_taken_off(void **state)
 {
     (void)state;
-    assert_says("[rank0]: Traceback (most recent call last):\n[rank1]: noise\n[rank0]:   File \"t.py\", line 1\n"
-                "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\r\n",
-                JOBLOG_WORDS_EXCEPTION, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.");
+    assert_says(
+        "[rank0]: Traceback (most recent call last):\n[rank1]: noise\n[rank0]:   File \"t.py\", "
+        "line 1\n"
+        "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\r\n",
+        JOBLOG_WORDS_EXCEPTION,
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.");
 }
 
 static void a_progress_bar_before_the_head_is_no_prefix(void **state)
@@ -58,15 +67,16 @@ static void a_progress_bar_before_the_head_is_no_prefix(void **state)
                 "  File \"t.py\", line 3\r\nKeyError: 'x'\r\n",
                 JOBLOG_WORDS_EXCEPTION, "KeyError: 'x'");
     /* Another process's line is none of its. */
-    assert_says("[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 1\nepoch 2\n",
-                JOBLOG_WORDS_LINE, "epoch 2");
+    assert_says(
+        "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 1\nepoch 2\n",
+        JOBLOG_WORDS_LINE, "epoch 2");
 }
 
 static void a_traceback_without_an_end_leaves_it_to_the_lines(void **state)
 {
     (void)state;
-    assert_says("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n", JOBLOG_WORDS_LINE,
-                "File \"t.py\", line 3, in <module>");
+    assert_says("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n",
+                JOBLOG_WORDS_LINE, "File \"t.py\", line 3, in <module>");
 }
 
 static void a_traceback_that_the_program_survived_is_not_told(void **state)
@@ -81,9 +91,11 @@ static void a_traceback_that_the_program_survived_is_not_told(void **state)
 static void without_a_traceback_the_last_complaint_is_told(void **state)
 {
     (void)state;
-    assert_says("usage: train.py [-h] [--lr LR]\ntrain.py: error: unrecognized arguments: --momentum 0.9\nbye\n",
+    assert_says("usage: train.py [-h] [--lr LR]\ntrain.py: error: unrecognized arguments: "
+                "--momentum 0.9\nbye\n",
                 JOBLOG_WORDS_COMPLAINT, "train.py: error: unrecognized arguments: --momentum 0.9");
-    assert_says("terminate called after throwing an instance of 'std::runtime_error'\n  what():  disk failed\n",
+    assert_says("terminate called after throwing an instance of 'std::runtime_error'\n  what():  "
+                "disk failed\n",
                 JOBLOG_WORDS_COMPLAINT, "what():  disk failed");
     assert_says("epoch 3\rSegmentation fault (core dumped)\r", JOBLOG_WORDS_COMPLAINT,
                 "Segmentation fault (core dumped)");
@@ -92,8 +104,10 @@ static void without_a_traceback_the_last_complaint_is_told(void **state)
 static void a_measured_error_is_no_complaint(void **state)
 {
     (void)state;
-    assert_says("epoch 1 test error: 0.25\nepoch 2 test error = .2\nsaved\n", JOBLOG_WORDS_LINE, "saved");
-    assert_says("epoch 1 test error: 0.25\nepoch 2 errors 12\nsaved\n \n\n", JOBLOG_WORDS_LINE, "saved");
+    assert_says("epoch 1 test error: 0.25\nepoch 2 test error = .2\nsaved\n", JOBLOG_WORDS_LINE,
+                "saved");
+    assert_says("epoch 1 test error: 0.25\nepoch 2 errors 12\nsaved\n \n\n", JOBLOG_WORDS_LINE,
+                "saved");
 }
 
 static void blanks_alone_are_nothing(void **state)
@@ -121,7 +135,8 @@ static void assert_line(const char *end_of_log, uint64_t lines, const char *text
     free(tail);
 }
 
-/* Lines end with \n, \r or both together, but \r alone does not count, as with grep -n; of a long log only the end is kept. */
+/* Lines end with \n, \r or both together, but \r alone does not count, as with grep -n; of a long
+ * log only the end is kept. */
 static void the_line_that_is_told_has_its_number_in_the_whole_log(void **state)
 {
     (void)state;
@@ -131,14 +146,16 @@ static void the_line_that_is_told_has_its_number_in_the_whole_log(void **state)
     assert_line("10 %\r20 %\r30 %\rfailed\rbye", 1, "failed", 1);
     assert_line("one\n10 %\r20 %\r\nfailed\r\nbye\n", 4, "failed", 3);
     assert_line("half a line\nfatal\nbye\n", 1000, "fatal", 999);
-    assert_line("Traceback (most recent call last):\n  f()\nValueError: bad\nbye\n", 54, "ValueError: bad", 53);
+    assert_line("Traceback (most recent call last):\n  f()\nValueError: bad\nbye\n", 54,
+                "ValueError: bad", 53);
 }
 
 /* Whatever the pieces in which a stream arrives, its last bytes are kept, in order. */
 static void the_tail_is_the_end_of_the_stream(void **state)
 {
     (void)state;
-    static const size_t pieces[] = {1, 7, 4096, WORDS_TAIL - 1, WORDS_TAIL, WORDS_TAIL + 1, 3 * WORDS_TAIL};
+    static const size_t pieces[] = {
+        1, 7, 4096, WORDS_TAIL - 1, WORDS_TAIL, WORDS_TAIL + 1, 3 * WORDS_TAIL};
     size_t length = 5 * WORDS_TAIL;
     char *stream = malloc(length);
     for (size_t piece = 0; piece < sizeof pieces / sizeof *pieces; piece++) {

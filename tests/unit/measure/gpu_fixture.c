@@ -34,7 +34,8 @@ void bench_begin(struct bench *bench, double seconds_ago, const char *scenario)
 {
     *bench = (struct bench){.folder = "/tmp/meter-test.XXXXXX"};
     scenario_file(bench->folder, seconds_ago, scenario, &bench->truth);
-    bench->options = (struct meter_options){.program = PROGRAM, .library = FAKE_NVML, .gap = keep_gap, .data = bench};
+    bench->options = (struct meter_options){
+        .program = PROGRAM, .library = FAKE_NVML, .gap = keep_gap, .data = bench};
 }
 
 void bench_end(struct bench *bench)

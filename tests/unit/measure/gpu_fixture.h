@@ -2,8 +2,8 @@
 #ifndef TARE_TEST_GPU_FIXTURE_H
 #define TARE_TEST_GPU_FIXTURE_H
 
-#include "machine/sensors/meter.h"
 #include "../scenario_file.h"
+#include "machine/sensors/meter.h"
 
 enum { GAPS_MAX = 16 };
 
@@ -16,8 +16,8 @@ struct bench {
     size_t gap_count;
 };
 
-/* The scenario's time 0 was seconds_ago; FOLDER in the text is the bench's folder. Options: the fake library, device 0,
- * gaps kept here. */
+/* The scenario's time 0 was seconds_ago; FOLDER in the text is the bench's folder. Options: the
+ * fake library, device 0, gaps kept here. */
 void bench_begin(struct bench *bench, double seconds_ago, const char *scenario);
 void bench_end(struct bench *bench);
 

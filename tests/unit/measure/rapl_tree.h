@@ -9,7 +9,8 @@
 /* 2^32 - 1 steps of 2^-14 J, as a Xeon says. */
 static const unsigned long long RANGE_UJ = 262143328850;
 
-static inline void zone(const struct sysroot *root, const char *name, const char *said, unsigned long long energy_uj)
+static inline void zone(const struct sysroot *root, const char *name, const char *said,
+                        unsigned long long energy_uj)
 {
     char path[128];
     snprintf(path, sizeof path, POWERCAP "/%s/name", name);
@@ -21,7 +22,8 @@ static inline void zone(const struct sysroot *root, const char *name, const char
     sysroot_number(root, path, energy_uj);
 }
 
-/* A laptop as it is often seen: package with core, uncore and dram inside, its twin by memory, and the platform. */
+/* A laptop as it is often seen: package with core, uncore and dram inside, its twin by memory, and
+ * the platform. */
 static inline void laptop(const struct sysroot *root)
 {
     zone(root, "intel-rapl:0", "package-0", 1000000);

@@ -42,11 +42,13 @@ static void point(struct load *load, double t_s, double power_w)
 }
 
 /* A stretch from one power to another, with the small fast variation that every load has. */
-static void stretch(struct load *load, double from_s, double to_s, double from_w, double to_w, struct rng *rng)
+static void stretch(struct load *load, double from_s, double to_s, double from_w, double to_w,
+                    struct rng *rng)
 {
     double noise = 0.012;
     for (double t = from_s; t < to_s;) {
-        double next = fmin(t + between(rng, 0.005, 0.050), to_s), shift = 1 + noise * rng_normal(rng);
+        double next = fmin(t + between(rng, 0.005, 0.050), to_s),
+               shift = 1 + noise * rng_normal(rng);
         point(load, t, shift * (from_w + (to_w - from_w) * (t - from_s) / (to_s - from_s)));
         point(load, next, shift * (from_w + (to_w - from_w) * (next - from_s) / (to_s - from_s)));
         t = next;
@@ -68,7 +70,8 @@ static void periodic(struct load *load, double from_s, double to_s, struct rng *
 {
     static const double multiples_s[] = {0.05, 0.1, 0.2, 0.3, 0.4, 0.5};
     double period_s = rng_below(rng, 2) ? between(rng, 0.05, 0.5) : multiples_s[rng_below(rng, 6)];
-    double high_w = between(rng, 400, 700), low_w = between(rng, 100, 300), duty = between(rng, 0.25, 0.75);
+    double high_w = between(rng, 400, 700), low_w = between(rng, 100, 300),
+           duty = between(rng, 0.25, 0.75);
     for (double t = from_s; t < to_s; t += period_s) {
         stretch(load, t, fmin(t + duty * period_s, to_s), high_w, high_w, rng);
         if (t + duty * period_s < to_s)
@@ -91,16 +94,18 @@ static void random_levels(struct load *load, double from_s, double to_s, struct 
 {
     double mean_s = between(rng, 0.05, 0.5);
     for (double t = from_s; t < to_s;) {
-        double end = fmin(t - mean_s * log(1 - rng_unit(rng)) + 0.01, to_s), power_w = between(rng, idle_w, 700);
+        double end = fmin(t - mean_s * log(1 - rng_unit(rng)) + 0.01, to_s),
+               power_w = between(rng, idle_w, 700);
         stretch(load, t, end, power_w, power_w, rng);
         t = end;
     }
 }
 
-void load_make(struct load *load, enum load_kind kind, double start_s, double end_s, double length_s, struct rng *rng)
+void load_make(struct load *load, enum load_kind kind, double start_s, double end_s,
+               double length_s, struct rng *rng)
 {
-    static void (*const makers[LOAD_KINDS])(struct load *, double, double, struct rng *) = {steady, periodic, ramps,
-                                                                                            random_levels};
+    static void (*const makers[LOAD_KINDS])(struct load *, double, double, struct rng *) = {
+        steady, periodic, ramps, random_levels};
     *load = (struct load){0};
     stretch(load, 0, start_s, idle_w, idle_w, rng);
     makers[kind](load, start_s, end_s, rng);
@@ -130,7 +135,8 @@ double load_energy(const struct load *load, double t_s)
         return a->energy_j + a->power_w * (t_s - a->t_s);
     const struct load_point *b = &load->points[low];
     double past = t_s - a->t_s;
-    return a->energy_j + past * (a->power_w + 0.5 * (b->power_w - a->power_w) * past / (b->t_s - a->t_s));
+    return a->energy_j +
+           past * (a->power_w + 0.5 * (b->power_w - a->power_w) * past / (b->t_s - a->t_s));
 }
 
 double load_mean(const struct load *load, double from_s, double to_s)
@@ -138,11 +144,13 @@ double load_mean(const struct load *load, double from_s, double to_s)
     return (load_energy(load, to_s) - load_energy(load, from_s)) / (to_s - from_s);
 }
 
-static void simulate_trace(const struct simulation *simulation, const struct load *load, double length_s,
-                           struct rng *rng, struct series *out)
+static void simulate_trace(const struct simulation *simulation, const struct load *load,
+                           double length_s, struct rng *rng, struct series *out)
 {
-    double span_s = fmax(simulation->span_s, 1e-6), gain = 1 + simulation->gain_sd * rng_normal(rng);
-    for (double t = 0.2; t < length_s; t += between(rng, simulation->sample_min_s, simulation->sample_max_s)) {
+    double span_s = fmax(simulation->span_s, 1e-6),
+           gain = 1 + simulation->gain_sd * rng_normal(rng);
+    for (double t = 0.2; t < length_s;
+         t += between(rng, simulation->sample_min_s, simulation->sample_max_s)) {
         double power_w = round(gain * load_mean(load, t - span_s, t) * 1000) / 1000;
         series_add_power(out, (struct power_sample){simulated_ns(t), power_w});
     }
@@ -154,13 +162,15 @@ struct counter {
 };
 
 /* Half of the sensors keep a grid and are late or early on it; with the others lateness adds up. */
-static void make_updates(const struct simulation *simulation, double length_s, struct rng *rng, struct counter *counter)
+static void make_updates(const struct simulation *simulation, double length_s, struct rng *rng,
+                         struct counter *counter)
 {
     bool grid = rng_below(rng, 2);
     double period_s = simulation->period_s * (1 + 2e-4 * rng_normal(rng));
     for (double t = -period_s * (1 + rng_unit(rng)); t < length_s + 1; t += period_s) {
         double late = simulation->jitter_s * fmax(fmin(rng_normal(rng), 3), -3);
-        counter->updates_s = mem_room(counter->updates_s, counter->count, sizeof *counter->updates_s);
+        counter->updates_s =
+            mem_room(counter->updates_s, counter->count, sizeof *counter->updates_s);
         counter->updates_s[counter->count++] = grid ? t + late / 1.4142 : t;
         if (!grid)
             t += late;
@@ -181,19 +191,20 @@ static uint64_t counter_value(const struct counter *counter, const struct load *
 }
 
 /* One call at t; gives when it is over. */
-static double read_counter(const struct simulation *simulation, const struct counter *counter, const struct load *load,
-                           double t_s, struct rng *rng, struct series *out)
+static double read_counter(const struct simulation *simulation, const struct counter *counter,
+                           const struct load *load, double t_s, struct rng *rng, struct series *out)
 {
     double takes_s = simulation->call_s * between(rng, 0.85, 1.2);
     if (rng_below(rng, 50) == 0)
         takes_s = between(rng, simulation->call_s, simulation->call_worst_s);
     uint64_t value = counter_value(counter, load, t_s + takes_s * rng_unit(rng));
-    series_add_counter(out, (struct counter_reading){simulated_ns(t_s), simulated_ns(t_s + takes_s), value});
+    series_add_counter(
+        out, (struct counter_reading){simulated_ns(t_s), simulated_ns(t_s + takes_s), value});
     return t_s + takes_s;
 }
 
-static double read_densely(const struct simulation *simulation, const struct counter *counter, const struct load *load,
-                           double t_s, struct rng *rng, struct series *out)
+static double read_densely(const struct simulation *simulation, const struct counter *counter,
+                           const struct load *load, double t_s, struct rng *rng, struct series *out)
 {
     double deadline_s = t_s + 0.25;
     t_s = read_counter(simulation, counter, load, t_s, rng, out);
@@ -206,8 +217,8 @@ static double read_densely(const struct simulation *simulation, const struct cou
     return t_s + 0.0001;
 }
 
-void simulate(const struct simulation *simulation, const struct load *load, const double *edges, size_t edge_count,
-              struct rng *rng, struct series *out)
+void simulate(const struct simulation *simulation, const struct load *load, const double *edges,
+              size_t edge_count, struct rng *rng, struct series *out)
 {
     double length_s = load->points[load->count - 1].t_s, now = 0.3, next = now;
     struct counter counter = {0};

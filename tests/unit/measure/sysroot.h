@@ -1,4 +1,5 @@
-/* A folder that stands for the root of the file system, with the kernel's files that a test writes into it. */
+/* A folder that stands for the root of the file system, with the kernel's files that a test writes
+ * into it. */
 #ifndef METER_SYSROOT_H
 #define METER_SYSROOT_H
 
@@ -34,7 +35,8 @@ static inline void sysroot_fini(struct sysroot *root)
 static inline void sysroot_file(const struct sysroot *root, const char *path, const char *text)
 {
     AUTO_FREE char *whole = mem_printf("%s%s", root->top, path);
-    for (char *slash = strchr(whole + strlen(root->top) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(whole + strlen(root->top) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(whole, 0755) == 0)
             assert_int_equal(chmod(whole, 0755), 0); /* whatever the umask says */
@@ -46,14 +48,16 @@ static inline void sysroot_file(const struct sysroot *root, const char *path, co
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 }
 
-static inline void sysroot_number(const struct sysroot *root, const char *path, unsigned long long number)
+static inline void sysroot_number(const struct sysroot *root, const char *path,
+                                  unsigned long long number)
 {
     char text[32];
     snprintf(text, sizeof text, "%llu\n", number);
     sysroot_file(root, path, text);
 }
 
-static inline void sysroot_read(const struct sysroot *root, const char *path, char *out, size_t size)
+static inline void sysroot_read(const struct sysroot *root, const char *path, char *out,
+                                size_t size)
 {
     AUTO_FREE char *whole = mem_printf("%s%s", root->top, path);
     AUTO_CLOSE int fd = open(whole, O_RDONLY | O_CLOEXEC);

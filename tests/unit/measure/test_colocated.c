@@ -17,8 +17,9 @@ static void assert_near(double value, double expected)
         fail_msg("%.15g is not %.15g", value, expected);
 }
 
-/* Two looks, a second each, 100 W then 300 W: the foreground had 50 % then 20 %, the background 30 % then 60 %.
- * Of 100 + 300 weights: foreground 50 + 60 = 110 (27.5 %), background 30 + 180 = 210 (52.5 %). */
+/* Two looks, a second each, 100 W then 300 W: the foreground had 50 % then 20 %, the background 30
+ * % then 60 %. Of 100 + 300 weights: foreground 50 + 60 = 110 (27.5 %), background 30 + 180 = 210
+ * (52.5 %). */
 static void shares_count_by_the_power_that_was_drawn(void **state)
 {
     (void)state;
@@ -91,8 +92,9 @@ static void without_a_look_there_is_no_split(void **state)
     assert_false(colocated_split(&shares, 1000, 1, &split));
 }
 
-/* Ten slices of 98 and 102 W in turn: deviation sqrt(40/9), standard error sqrt(40/90) = 2/3, t with 9 degrees of
- * freedom 2.262. Beside it the read-out: 6 J in 30 s are 0.2 W; and a drift of 2 %, 2 W. */
+/* Ten slices of 98 and 102 W in turn: deviation sqrt(40/9), standard error sqrt(40/90) = 2/3, t
+ * with 9 degrees of freedom 2.262. Beside it the read-out: 6 J in 30 s are 0.2 W; and a drift of 2
+ * %, 2 W. */
 static void the_power_alone_is_as_sure_as_it_was_steady(void **state)
 {
     (void)state;
@@ -107,8 +109,9 @@ static void the_power_alone_is_as_sure_as_it_was_steady(void **state)
     assert_near(alone.half_width_w, sqrt(0.2 * 0.2 + 2 * 2));
 }
 
-/* Five slices of 90 W, then five of 110 W, are as two values and not as ten. Pairs: 90, 90, 100, 110, 110, variance 100,
- * standard error sqrt(20), t with 4 degrees of freedom 2.776. Neighbours correlate by 0.7, so 1.7 / 0.3 times that. */
+/* Five slices of 90 W, then five of 110 W, are as two values and not as ten. Pairs: 90, 90, 100,
+ * 110, 110, variance 100, standard error sqrt(20), t with 4 degrees of freedom 2.776. Neighbours
+ * correlate by 0.7, so 1.7 / 0.3 times that. */
 static void slices_of_one_phase_are_not_independent(void **state)
 {
     (void)state;
@@ -120,7 +123,8 @@ static void slices_of_one_phase_are_not_independent(void **state)
     assert_near(alone.half_width_w, sqrt(2.776 * 2.776 * 20 * 1.7 / 0.3 + 2 * 2));
 }
 
-/* 100 W ± 0.3 W alone; together 6400 J ± 40 J in 40 s: the foreground added 2400 J, ± sqrt(40² + 12²). */
+/* 100 W ± 0.3 W alone; together 6400 J ± 40 J in 40 s: the foreground added 2400 J, ± sqrt(40² +
+ * 12²). */
 static void the_foreground_added_what_the_background_alone_did_not_draw(void **state)
 {
     (void)state;

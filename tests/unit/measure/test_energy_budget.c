@@ -27,7 +27,8 @@ static const struct budget_component *component(const struct budget *budget, con
     return NULL;
 }
 
-static struct window_energy energy_of(double energy_j, double interpolation_j, double df, double unseen_j)
+static struct window_energy energy_of(double energy_j, double interpolation_j, double df,
+                                      double unseen_j)
 {
     struct window_energy window = {
         .energy_j = {energy_j, true}, .half_width_j = {1, true}, .aliasing_bound_j = {0, true}};
@@ -73,16 +74,18 @@ static void only_kepler_has_a_stated_gain(void **state)
 {
     (void)state;
     near(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.bound, 0.05, 0);
-    assert_non_null(
-        strstr(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.source, "nvmlDeviceGetPowerUsage"));
-    static const char *const others[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "Tesla T4", "NVIDIA B200"};
+    assert_non_null(strstr(sensor_profile_find(&gpu_vendor_nvidia, "Tesla K40m")->gain.source,
+                           "nvmlDeviceGetPowerUsage"));
+    static const char *const others[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "Tesla T4",
+                                         "NVIDIA B200"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         near(sensor_profile_find(&gpu_vendor_nvidia, others[i])->gain.bound, 0, 0);
         assert_non_null(sensor_profile_find(&gpu_vendor_nvidia, others[i])->gain.source);
     }
 }
 
-/* 3 and 4 J of two read-outs are 5 J; 5 % of 1000 J and 2 % of 500 J, should both err alike, are 60 J of 1500 J: 4 %. */
+/* 3 and 4 J of two read-outs are 5 J; 5 % of 1000 J and 2 % of 500 J, should both err alike, are 60
+ * J of 1500 J: 4 %. */
 static void of_two_devices_read_outs_add_in_squares_and_gains_as_they_are(void **state)
 {
     (void)state;
@@ -98,13 +101,14 @@ static void of_two_devices_read_outs_add_in_squares_and_gains_as_they_are(void *
     near(energy_budget_add_gain(1000, &five, 500, &none).bound, 0, 0);
 }
 
-/* Whatever the sensor, 1.96 times the root of the sum of the squares of all parts is the half-width, and so is that of the
- * components with their sensitivities. 100 W and 500 W change every 0.7 s. */
+/* Whatever the sensor, 1.96 times the root of the sum of the squares of all parts is the
+ * half-width, and so is that of the components with their sensitivities. 100 W and 500 W change
+ * every 0.7 s. */
 static void the_parts_make_the_half_width(void **state)
 {
     (void)state;
-    static const char *const models[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "NVIDIA L40", "Tesla K40m",
-                                         "NVIDIA B200"};
+    static const char *const models[] = {"NVIDIA H200", "NVIDIA A100-SXM4-40GB", "NVIDIA L40",
+                                         "Tesla K40m", "NVIDIA B200"};
     struct series series = {0};
     double energy_j = 0;
     for (int i = 0; i < 3000; i++) {
@@ -113,7 +117,8 @@ static void the_parts_make_the_half_width(void **state)
         if (i % 2 == 0)
             series_add_power(&series, (struct power_sample){i * 10 * NS_PER_MS, watts});
         if (i % 100 < 3)
-            series_add_counter(&series, (struct counter_reading){i * 10 * NS_PER_MS, i * 10 * NS_PER_MS + NS_PER_MS,
+            series_add_counter(&series, (struct counter_reading){i * 10 * NS_PER_MS,
+                                                                 i * 10 * NS_PER_MS + NS_PER_MS,
                                                                  (uint64_t)(energy_j * 1000)});
     }
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
@@ -139,7 +144,8 @@ static void the_parts_make_the_half_width(void **state)
         assert_true(energy.parts.df >= 1 && energy.parts.df <= 50.1);
         bool bounded = strcmp(models[i], "NVIDIA H200") != 0;
         assert_int_equal(component(&budget, "averaging") != NULL, bounded);
-        assert_int_equal(component(&budget, "unseen_share") != NULL, profile->behaviour.looked_share < 1);
+        assert_int_equal(component(&budget, "unseen_share") != NULL,
+                         profile->behaviour.looked_share < 1);
         assert_true(bounded || !aliases); /* an H200's counter holds all */
         assert_true(aliases || profile->behaviour.looked_share == 1);
         assert_int_equal(component(&budget, "lag") != NULL,
@@ -159,7 +165,8 @@ static void a_coarse_counter_has_its_step_in_the_budget(void **state)
     struct window_energy energy;
     for (int i = 0; i <= 100; i++)
         series_add_counter(&series,
-                           (struct counter_reading){i * 100 * NS_PER_MS, i * 100 * NS_PER_MS, (uint64_t)i * 10000});
+                           (struct counter_reading){i * 100 * NS_PER_MS, i * 100 * NS_PER_MS,
+                                                    (uint64_t)i * 10000});
     struct window_index *index = window_index_new(&series, &sensor);
     window_index_energy(index, 2 * NS_PER_S, 8 * NS_PER_S, &energy);
     window_index_free(index);

@@ -1,5 +1,5 @@
-/* All meters of a run together, on GPUs whose energy is known in closed form (tests/fake): sums, epochs, what is
- * missing. */
+/* All meters of a run together, on GPUs whose energy is known in closed form (tests/fake): sums,
+ * epochs, what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +26,10 @@
 static const int64_t PATIENCE_NS = 40 * NS_PER_S;
 
 static struct bench bench;
-static struct energy_meters_gpu gpus[] = {{(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
-                                          {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
-                                          {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
+static struct energy_meters_gpu gpus[] = {
+    {(char *)(uintptr_t) "0", (char *)(uintptr_t) "GPU 0", .library = FAKE_NVML},
+    {(char *)(uintptr_t) "1", (char *)(uintptr_t) "GPU 1", .library = FAKE_NVML},
+    {(char *)(uintptr_t) "2", (char *)(uintptr_t) "GPU 2", .library = FAKE_NVML}};
 
 /* What the listener was told. */
 struct told {
@@ -44,7 +45,8 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     told->samples++;
 }
 
-static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
+static void on_counter(void *data, size_t domain, const char *name,
+                       const struct counter_reading *reading)
 {
     struct told *told = data;
     assert_int_equal(domain, 0);
@@ -60,10 +62,12 @@ static void on_unavailable(void *data, const char *label, const char *reason)
     snprintf(told->reason, sizeof told->reason, "%s: %s", label, reason);
 }
 
-static struct energy_meters *begin_energy_meters(size_t count, struct host_meter *host, struct told *told)
+static struct energy_meters *begin_energy_meters(size_t count, struct host_meter *host,
+                                                 struct told *told)
 {
     struct err err = {0};
-    struct energy_meters_options options = {.gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
+    struct energy_meters_options options = {
+        .gpus = gpus, .gpu_count = count, .program = PROGRAM, .host = host};
     struct energy_meters_listener listener = {
         .sample = on_sample, .counter = on_counter, .unavailable = on_unavailable, .data = told};
     struct energy_meters *energy_meters = energy_meters_new(&options, &listener, &err);
@@ -90,7 +94,8 @@ static void await_answers(struct energy_meters *energy_meters)
 }
 
 /* As a run does it: an edge, all about once a second, an edge. Gives the two moments. */
-static void live(struct energy_meters *energy_meters, double seconds, int64_t *start_ns, int64_t *end_ns)
+static void live(struct energy_meters *energy_meters, double seconds, int64_t *start_ns,
+                 int64_t *end_ns)
 {
     struct rng rng;
     rng_seed(&rng, 4);
@@ -106,7 +111,8 @@ static void live(struct energy_meters *energy_meters, double seconds, int64_t *s
         if (clock_monotonic_ns() < tick_ns)
             continue;
         energy_meters_tick(energy_meters);
-        tick_ns = clock_monotonic_ns() + NS_PER_S + (int64_t)rng_below(&rng, (uint64_t)(120 * NS_PER_MS));
+        tick_ns =
+            clock_monotonic_ns() + NS_PER_S + (int64_t)rng_below(&rng, (uint64_t)(120 * NS_PER_MS));
     }
     *end_ns = clock_monotonic_ns();
     energy_meters_edge(energy_meters);
@@ -134,8 +140,8 @@ static void mark_at(struct mark *mark, const char *name, int64_t t_ns)
 }
 
 /* Of each name, the epochs of one scope add up to the whole, to the millijoule. */
-static void assert_add_up(const struct energy_meters_result *result, const struct epoch *epochs, size_t count,
-                          enum energy_meters_scope scope)
+static void assert_add_up(const struct energy_meters_result *result, const struct epoch *epochs,
+                          size_t count, enum energy_meters_scope scope)
 {
     for (size_t i = 0, next; i < count; i = next) {
         int64_t sum_mj = 0;
@@ -148,7 +154,8 @@ static void assert_add_up(const struct energy_meters_result *result, const struc
 }
 
 /* Cuts at random moments, under two names; every epoch is the truth, and all add up. */
-static void check_cuts(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns, uint64_t seed)
+static void check_cuts(const struct energy_meters *energy_meters, int64_t start_ns, int64_t end_ns,
+                       uint64_t seed)
 {
     enum { MARKS = 12 };
     struct rng rng;
@@ -164,8 +171,9 @@ static void check_cuts(const struct energy_meters *energy_meters, int64_t start_
     assert_int_equal(result.epoch_count, count);
     assert_add_up(&result, epochs, count, ENERGY_GPU);
     for (size_t i = 0; i < count; i++)
-        assert_is_truth(&result.epochs[i].of[ENERGY_GPU], truth_j(0, epochs[i].start_ns, epochs[i].end_ns) +
-                                                              truth_j(1, epochs[i].start_ns, epochs[i].end_ns));
+        assert_is_truth(&result.epochs[i].of[ENERGY_GPU],
+                        truth_j(0, epochs[i].start_ns, epochs[i].end_ns) +
+                            truth_j(1, epochs[i].start_ns, epochs[i].end_ns));
     energy_meters_result_fini(&result);
     free(epochs);
 }
@@ -177,7 +185,8 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
     struct energy_meters_result result;
     int64_t start_ns, end_ns;
     bench_begin(&bench, 5,
-                "gpus 2\nstep 0 150\ngpu 0\nstep 6200 600\nstep 7100 250\ngpu 1\nstep 6500 420\nstep 8000 90\n");
+                "gpus 2\nstep 0 150\ngpu 0\nstep 6200 600\nstep 7100 250\ngpu 1\nstep 6500 "
+                "420\nstep 8000 90\n");
     struct energy_meters *energy_meters = begin_energy_meters(2, NULL, &told);
     live(energy_meters, 4, &start_ns, &end_ns);
     energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, NULL, &result);
@@ -199,13 +208,15 @@ static void what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly(void **sta
     assert_int_equal(sum->energy_mj, one->energy_mj + other->energy_mj);
     assert_near(sum->window.energy_j.value, (double)sum->energy_mj / 1000, 1e-6);
     /* Different sensors err independently; the power of both at one moment is nobody's reading. */
-    assert_near(sum->window.half_width_j.value, hypot(one->window.half_width_j.value, other->window.half_width_j.value),
-                1e-9);
-    assert_near(sum->window.power_mean_w.value, one->window.power_mean_w.value + other->window.power_mean_w.value,
-                1e-6);
+    assert_near(sum->window.half_width_j.value,
+                hypot(one->window.half_width_j.value, other->window.half_width_j.value), 1e-9);
+    assert_near(sum->window.power_mean_w.value,
+                one->window.power_mean_w.value + other->window.power_mean_w.value, 1e-6);
     assert_false(sum->window.power_max_w.valid || sum->window.power_min_w.valid);
-    assert_true(sum->temperature_max_c.value == fmax(one->temperature_max_c.value, other->temperature_max_c.value));
-    assert_false(result.sums[ENERGY_PACKAGE].devices || result.sums[ENERGY_PACKAGE].window.energy_j.valid);
+    assert_true(sum->temperature_max_c.value ==
+                fmax(one->temperature_max_c.value, other->temperature_max_c.value));
+    assert_false(result.sums[ENERGY_PACKAGE].devices ||
+                 result.sums[ENERGY_PACKAGE].window.energy_j.valid);
     energy_meters_result_fini(&result);
     for (uint64_t seed = 1; seed <= 20; seed++)
         check_cuts(energy_meters, start_ns, end_ns, seed);
@@ -232,15 +243,18 @@ static void figures_of_a_gpu_are_those_of_its_readings_within_the_window(void **
     assert_true(figures->window.power_max_w.valid && figures->window.power_min_w.valid);
     assert_near(figures->window.power_max_w.value, 300, 0.01);
     assert_near(figures->window.power_min_w.value, 300, 0.01);
-    /* The counter moves ten times a second, at moments that are known only as well as it was read in time: the mean is
-     * the energy over the time, and as exact as the energy says of itself. */
+    /* The counter moves ten times a second, at moments that are known only as well as it was read
+     * in time: the mean is the energy over the time, and as exact as the energy says of itself. */
     double seconds = (double)(end_ns - start_ns) / 1e9;
     assert_is_truth(figures, 300 * seconds);
     assert_near(figures->window.power_mean_w.value, figures->window.energy_j.value / seconds, 1e-3);
-    assert_true(figures->window.power_cv_within.valid && figures->window.power_cv_within.value < 1e-4);
+    assert_true(figures->window.power_cv_within.valid &&
+                figures->window.power_cv_within.value < 1e-4);
     assert_false(figures->window.disagrees);
-    /* Warming up all the while: the mean lies between the first and the last moment; read as whole degrees. */
-    double first_c = fake_temperature_c(truth, start_ns), last_c = fake_temperature_c(truth, end_ns);
+    /* Warming up all the while: the mean lies between the first and the last moment; read as whole
+     * degrees. */
+    double first_c = fake_temperature_c(truth, start_ns),
+           last_c = fake_temperature_c(truth, end_ns);
     assert_true(figures->temperature_mean_c.valid && figures->temperature_max_c.valid);
     assert_true(figures->temperature_mean_c.value >= floor(first_c) - 1 &&
                 figures->temperature_mean_c.value <= ceil(last_c) + 1);
@@ -262,7 +276,8 @@ static void without_one_of_the_gpus_there_is_no_sum_and_the_reason_is_told_once(
     int64_t start_ns, end_ns;
     size_t count = 0;
     bench_begin(&bench, 5, "gpus 2\nstep 0 200\n");
-    struct energy_meters *energy_meters = begin_energy_meters(3, NULL, &told); /* the machine has no third */
+    /* the machine has no third */
+    struct energy_meters *energy_meters = begin_energy_meters(3, NULL, &told);
     live(energy_meters, 1.2, &start_ns, &end_ns);
     energy_meters_tick(energy_meters);
     energy_meters_dispatch(energy_meters);
@@ -278,14 +293,16 @@ static void without_one_of_the_gpus_there_is_no_sum_and_the_reason_is_told_once(
     assert_string_equal(result.missing[0].name, "GPU 2");
     assert_string_equal(result.missing[0].reason, told.reason + 7);
     const struct energy_meters_figures *sum = &result.sums[ENERGY_GPU];
-    assert_false(sum->window.energy_j.valid || sum->window.half_width_j.valid || sum->window.power_mean_w.valid);
+    assert_false(sum->window.energy_j.valid || sum->window.half_width_j.valid ||
+                 sum->window.power_mean_w.valid);
     assert_string_equal(sum->window.source, "none");
     for (size_t i = 0; i < count; i++)
         assert_false(result.epochs[i].of[ENERGY_GPU].window.energy_j.valid);
     assert_false(energy_meters_power_w(energy_meters).valid);
     json_t *json = energy_meters_result_json(&result, epochs);
     assert_true(json_is_null(json_object_get(json_object_get(json, "gpu"), "joules")));
-    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(json, "epochs"), 0), "gpu_mj")));
+    assert_true(json_is_null(
+        json_object_get(json_array_get(json_object_get(json, "epochs"), 0), "gpu_mj")));
     assert_int_equal(json_array_size(json_object_get(json, "devices")), 2);
     json_decref(json);
     energy_meters_result_fini(&result);
@@ -306,7 +323,8 @@ static void a_gpu_that_is_divided_is_named_and_not_measured_wrong(void **state)
     energy_meters_measure(energy_meters, start_ns, end_ns, NULL, 0, NULL, &result);
     assert_int_equal(result.device_count, 0);
     assert_int_equal(result.missing_count, 1);
-    assert_string_equal(result.missing[0].reason, "it is divided into parts (MIG), whose energy nobody can tell");
+    assert_string_equal(result.missing[0].reason,
+                        "it is divided into parts (MIG), whose energy nobody can tell");
     assert_false(result.sums[ENERGY_GPU].window.energy_j.valid);
     energy_meters_result_fini(&result);
     energy_meters_free(energy_meters);
@@ -368,8 +386,8 @@ static void at_a_mark_the_hosts_counters_are_read_once(void **state)
     sysroot_fini(&root);
 }
 
-/* A package of 50 W whose counter is read in step with the marks, as a run does it: what epochs of a third of a second
- * draw. */
+/* A package of 50 W whose counter is read in step with the marks, as a run does it: what epochs of
+ * a third of a second draw. */
 static double epoch_half_width_j(bool with_marks, double *worst_error_j)
 {
     enum { EPOCHS = 6 };
@@ -378,17 +396,20 @@ static double epoch_half_width_j(bool with_marks, double *worst_error_j)
     int64_t origin_ns = 1000 * NS_PER_S, epoch_ns = NS_PER_S / 3;
     double sum_j = 0;
     for (int64_t t_ns = 0; t_ns <= EPOCHS * epoch_ns; t_ns += NS_PER_MS) {
-        bool edge = t_ns == 0 || t_ns + NS_PER_MS > EPOCHS * epoch_ns, tick = t_ns % (NS_PER_S + 40 * NS_PER_MS) == 0;
+        bool edge = t_ns == 0 || t_ns + NS_PER_MS > EPOCHS * epoch_ns,
+             tick = t_ns % (NS_PER_S + 40 * NS_PER_MS) == 0;
         bool mark = with_marks && t_ns % epoch_ns < NS_PER_MS;
         if (edge || tick || mark)
-            series_add_counter(&series, (struct counter_reading){origin_ns + t_ns, origin_ns + t_ns + 3000,
-                                                                 (uint64_t)(50 * t_ns / NS_PER_MS)});
+            series_add_counter(&series,
+                               (struct counter_reading){origin_ns + t_ns, origin_ns + t_ns + 3000,
+                                                        (uint64_t)(50 * t_ns / NS_PER_MS)});
     }
     struct window_index *index = window_index_new(&series, &sensor);
     *worst_error_j = 0;
     for (int i = 0; i < EPOCHS; i++) {
         struct window_energy window;
-        window_index_energy(index, origin_ns + i * epoch_ns, origin_ns + (i + 1) * epoch_ns, &window);
+        window_index_energy(index, origin_ns + i * epoch_ns, origin_ns + (i + 1) * epoch_ns,
+                            &window);
         assert_true(window.energy_j.valid && window.half_width_j.valid);
         sum_j += window.half_width_j.value;
         *worst_error_j = fmax(*worst_error_j, fabs(window.energy_j.value - 50.0 / 3));
@@ -402,13 +423,15 @@ static void reading_at_marks_makes_short_epochs_of_a_cpu_narrow(void **state)
 {
     (void)state;
     double error_j, blind_error_j;
-    double half_j = epoch_half_width_j(true, &error_j), blind_half_j = epoch_half_width_j(false, &blind_error_j);
+    double half_j = epoch_half_width_j(true, &error_j),
+           blind_half_j = epoch_half_width_j(false, &blind_error_j);
     assert_true(half_j < 0.2); /* of 16.7 J: 1.2 % */
     assert_true(error_j < 0.1);
     assert_true(blind_half_j > 10 * half_j);
 }
 
-/* 3 J of the profile and 2 J between readings: a calibration tells the profile, if it is not from one, and of GPUs alone. */
+/* 3 J of the profile and 2 J between readings: a calibration tells the profile, if it is not from
+ * one, and of GPUs alone. */
 static void the_remedy_is_that_of_the_largest_part_of_the_half_width(void **state)
 {
     (void)state;

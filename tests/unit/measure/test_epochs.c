@@ -1,4 +1,5 @@
-/* An attempt cut at its marks. Times in these tests are small numbers of nanoseconds; an attempt goes from 100 to 200. */
+/* An attempt cut at its marks. Times in these tests are small numbers of nanoseconds; an attempt
+ * goes from 100 to 200. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static size_t read_marks(const char *text, struct mark *marks)
         long long t_ns;
         assert_true(count <= MARKS_MAX);
         *mark = (struct mark){.is_end = *text == '/', .source = MARK_FIFO};
-        assert_int_equal(sscanf(text + mark->is_end, "%64s %100s %lld", mark->name, mark->label, &t_ns), 3);
+        assert_int_equal(
+            sscanf(text + mark->is_end, "%64s %100s %lld", mark->name, mark->label, &t_ns), 3);
         mark->t_ns = t_ns;
         if (strcmp(mark->label, "-") == 0)
             mark->label[0] = '\0';
@@ -61,7 +63,8 @@ static void a_start_lasts_until_the_next_one_and_the_last_until_the_end(void **s
 static void an_end_closes_what_began_at_the_end_before(void **state)
 {
     (void)state;
-    assert_parts("/e 1 130, /e 2 160", true, "e epoch 1 100..130, e epoch 2 130..160, e final 160..200");
+    assert_parts("/e 1 130, /e 2 160", true,
+                 "e epoch 1 100..130, e epoch 2 130..160, e final 160..200");
     assert_parts("/e 1 150, /e 2 200", true, "e epoch 1 100..150, e epoch 2 150..200");
 }
 
@@ -69,7 +72,8 @@ static void starts_and_ends_leave_what_is_between(void **state)
 {
     (void)state;
     assert_parts("e 1 110, /e 1 130, e 2 140, /e 2 190", true,
-                 "e startup 100..110, e epoch 1 110..130, e between 130..140, e epoch 2 140..190, e final 190..200");
+                 "e startup 100..110, e epoch 1 110..130, e between 130..140, e epoch 2 140..190, "
+                 "e final 190..200");
     /* Whichever side says the label. */
     assert_parts("e 1 110, /e - 120, e - 120, /e 2 130", true,
                  "e startup 100..110, e epoch 1 110..120, e epoch 2 120..130, e final 130..200");
@@ -80,7 +84,8 @@ static void an_end_is_said_twice_or_a_start_is_missing(void **state)
     (void)state;
     assert_parts("e 1 110, /e 1 120, /e 2 150", true,
                  "e startup 100..110, e epoch 1 110..120, e epoch 2 120..150, e final 150..200");
-    assert_parts("/e 1 120, e 2 150", true, "e epoch 1 100..120, e between 120..150, e epoch 2 150..200");
+    assert_parts("/e 1 120, e 2 150", true,
+                 "e epoch 1 100..120, e between 120..150, e epoch 2 150..200");
 }
 
 static void each_name_fills_the_attempt_by_itself(void **state)
@@ -94,18 +99,23 @@ static void each_name_fills_the_attempt_by_itself(void **state)
 static void marks_are_put_in_order_and_within_the_attempt(void **state)
 {
     (void)state;
-    assert_parts("e 2 150, e 1 120", true, "e startup 100..120, e epoch 1 120..150, e epoch 2 150..200");
-    assert_parts("e 1 90, e 2 150, e 3 210", true, "e epoch 1 100..150, e epoch 2 150..200, e epoch 3 200..200");
+    assert_parts("e 2 150, e 1 120", true,
+                 "e startup 100..120, e epoch 1 120..150, e epoch 2 150..200");
+    assert_parts("e 1 90, e 2 150, e 3 210", true,
+                 "e epoch 1 100..150, e epoch 2 150..200, e epoch 3 200..200");
     /* Those of one time stay as they came. */
-    assert_parts("e 1 150, e 2 150", true, "e startup 100..150, e epoch 1 150..150, e epoch 2 150..200");
+    assert_parts("e 1 150, e 2 150", true,
+                 "e startup 100..150, e epoch 1 150..150, e epoch 2 150..200");
 }
 
 static void without_a_known_end_the_last_part_is_open(void **state)
 {
     (void)state;
-    assert_parts("e 1 110, e 2 140", false, "e startup 100..110, e epoch 1 110..140, e epoch 2 140..");
+    assert_parts("e 1 110, e 2 140", false,
+                 "e startup 100..110, e epoch 1 110..140, e epoch 2 140..");
     assert_parts("/e 1 110", false, "e epoch 1 100..110, e final 110..");
-    assert_parts("e 1 250, e 2 300", false, "e startup 100..250, e epoch 1 250..300, e epoch 2 300..");
+    assert_parts("e 1 250, e 2 300", false,
+                 "e startup 100..250, e epoch 1 250..300, e epoch 2 300..");
 }
 
 static void no_marks_no_parts(void **state)

@@ -24,8 +24,8 @@ static void policy(const struct sysroot *root, unsigned number, const char *gove
     sysroot_file(root, path, "conservative ondemand powersave performance schedutil \n");
 }
 
-/* The first line of what a policy has; the kernel takes a name without a newline, and a plain file keeps what was
- * longer. */
+/* The first line of what a policy has; the kernel takes a name without a newline, and a plain file
+ * keeps what was longer. */
 static void assert_has(const struct sysroot *root, unsigned number, const char *governor)
 {
     char path[128], text[64];
@@ -34,8 +34,8 @@ static void assert_has(const struct sysroot *root, unsigned number, const char *
     assert_true(strncmp(text, governor, strlen(governor)) == 0);
 }
 
-/* In a plain file a shorter name leaves the end of the longer one behind: what the kernel would show is written for
- * it. */
+/* In a plain file a shorter name leaves the end of the longer one behind: what the kernel would
+ * show is written for it. */
 static void settle(const struct sysroot *root, unsigned number, const char *governor)
 {
     assert_has(root, number, governor);
@@ -80,7 +80,8 @@ static void what_is_changed_is_told_before_and_given_back_after(void **state)
     settle(root, 0, "powersave");
     settle(root, 10, "schedutil");
     settle(root, 2, "performance");
-    assert_true(governor_restore(root->top, &change, &restored, &err)); /* a second time does nothing */
+    /* a second time does nothing */
+    assert_true(governor_restore(root->top, &change, &restored, &err));
     assert_int_equal(restored.restored, 0);
     assert_int_equal(restored.left, 2);
     governor_change_fini(&change);
@@ -99,8 +100,8 @@ static void another_process_restores_from_the_journal_only_what_is_still_ours(vo
     AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     governor_change_fini(&change);
-    assert_string_equal(
-        text, "{\"wanted\":\"performance\",\"former\":{\"0\":\"powersave\",\"2\":\"ondemand\",\"10\":\"schedutil\"}}");
+    assert_string_equal(text, "{\"wanted\":\"performance\",\"former\":{\"0\":\"powersave\",\"2\":"
+                              "\"ondemand\",\"10\":\"schedutil\"}}");
 
     policy(root, 0, "performance");  /* set by the run that was killed */
     policy(root, 2, "conservative"); /* and set by somebody else since */
@@ -127,7 +128,8 @@ static void a_governor_that_the_kernel_does_not_list_is_not_given_back(void **st
     struct err err = {0};
     three_policies(root);
     policy(root, 0, "performance");
-    json_t *json = json_loads("{\"wanted\": \"performance\", \"former\": {\"0\": \"planted\"}}", 0, NULL);
+    json_t *json =
+        json_loads("{\"wanted\": \"performance\", \"former\": {\"0\": \"planted\"}}", 0, NULL);
     assert_true(governor_change_from_json(json, &read));
     json_decref(json);
     assert_false(governor_restore(root->top, &read, &restored, &err));
@@ -171,9 +173,9 @@ static void a_governor_that_the_kernel_does_not_offer_is_named(void **state)
     struct err err;
     three_policies(root);
     assert_false(governor_plan(root->top, "perform", false, &change, &err));
-    assert_string_equal(
-        err.text, "the kernel offers no CPU frequency governor \"perform\", only: conservative ondemand powersave "
-                  "performance schedutil ");
+    assert_string_equal(err.text, "the kernel offers no CPU frequency governor \"perform\", only: "
+                                  "conservative ondemand powersave "
+                                  "performance schedutil ");
     assert_false(governor_plan(root->top, "../x", false, &change, &err));
     assert_string_equal(err.text, "\"../x\" is no name of a CPU frequency governor");
 }
@@ -186,8 +188,9 @@ static void a_machine_without_governors_says_so(void **state)
     char name[GOVERNOR_NAME_MAX];
     assert_false(governor_read(root->top, name, &err));
     assert_false(governor_plan(root->top, "performance", false, &change, &err));
-    assert_string_equal(err.text, "this machine shows no CPU frequency governor (no policy in " POLICIES
-                                  "; virtual machines have none)");
+    assert_string_equal(err.text,
+                        "this machine shows no CPU frequency governor (no policy in " POLICIES
+                        "; virtual machines have none)");
 }
 
 static void either_all_policies_are_set_or_none(void **state)
@@ -200,7 +203,8 @@ static void either_all_policies_are_set_or_none(void **state)
     AUTO_FREE char *path = mem_printf("%s" POLICIES "/policy10/scaling_governor", root->top);
     assert_int_equal(unlink(path), 0);
     assert_false(governor_apply(root->top, &change, &err));
-    assert_string_equal(err.text, "open " POLICIES "/policy10/scaling_governor: No such file or directory");
+    assert_string_equal(err.text,
+                        "open " POLICIES "/policy10/scaling_governor: No such file or directory");
     assert_has(root, 0, "powersave");
     governor_change_fini(&change);
 }
@@ -215,10 +219,10 @@ static int without_rights(const char *top, const struct governor_change *held)
         return 1;
     if (governor_plan(".", "performance", false, &change, &err))
         return 2;
-    if (strcmp(
-            err.text,
-            "setting the CPU frequency governor needs root (sudo, or beforehand: echo performance | sudo tee " POLICIES
-            "/policy*/scaling_governor): open " POLICIES "/policy0/scaling_governor: Permission denied") != 0)
+    if (strcmp(err.text,
+               "setting the CPU frequency governor needs root (sudo, or beforehand: echo "
+               "performance | sudo tee " POLICIES "/policy*/scaling_governor): open " POLICIES
+               "/policy0/scaling_governor: Permission denied") != 0)
         return 3;
     /* What was opened before the rights were given up still works. */
     if (!governor_apply(".", held, &err))
@@ -231,7 +235,8 @@ static void without_permission_the_command_is_named_and_what_was_held_open_still
     const struct sysroot *root = *state;
     struct governor_change held;
     struct err err;
-    policy(root, 0, "schedutil__"); /* as long as the other name, so that a plain file holds each of them whole */
+    /* as long as the other name, so that a plain file holds each of them whole */
+    policy(root, 0, "schedutil__");
     assert_true(governor_plan(root->top, "performance", true, &held, &err));
     AUTO_FREE char *path = mem_printf("%s" POLICIES "/policy0/scaling_governor", root->top);
     assert_int_equal(chmod(path, 0444), 0);

@@ -1,5 +1,5 @@
-/* The CPU frequency governor of runs that live and die: several at once, without root's rights, killed; in a tree of
- * files. */
+/* The CPU frequency governor of runs that live and die: several at once, without root's rights,
+ * killed; in a tree of files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,8 +59,8 @@ static int machine(const struct sysroot *root)
     return folder;
 }
 
-/* In another process, so that its locks are another's: takes the governor and tells by the pipe's end how that went;
- * lives until killed. */
+/* In another process, so that its locks are another's: takes the governor and tells by the pipe's
+ * end how that went; lives until killed. */
 static pid_t another_run(int folder, const char *sysroot, const char *wanted)
 {
     int ends[2];
@@ -99,7 +99,8 @@ static void the_last_of_several_runs_gives_it_back(void **state)
     assert_true(has(root, "performance"));
     assert_true(governor_hold_take(folder, root->top, "performance", &second, &err));
     assert_false(governor_hold_take(folder, root->top, "ondemand", &third, &err));
-    assert_string_equal(err.text, "another run that lives has set the CPU frequency governor \"performance\"");
+    assert_string_equal(
+        err.text, "another run that lives has set the CPU frequency governor \"performance\"");
     assert_true(governor_hold_end(&first, &err));
     assert_true(has(root, "performance"));
     assert_true(governor_hold_end(&second, &err));
@@ -147,16 +148,18 @@ static void what_a_killed_run_left_is_known_and_given_back_by_the_next(void **st
 /* A record of this boot, but for what is written anew. */
 static void record(const struct sysroot *root, const char *boot_id)
 {
-    AUTO_FREE char *text =
-        mem_printf("{\"wanted\":\"powersave\",\"former\":{\"0\":\"ondemand\"},\"boot_id\":\"%s\"}\n", boot_id);
+    AUTO_FREE char *text = mem_printf(
+        "{\"wanted\":\"powersave\",\"former\":{\"0\":\"ondemand\"},\"boot_id\":\"%s\"}\n", boot_id);
     sysroot_file(root, RECORD, text);
 }
 
-static void a_record_is_believed_only_of_this_boot_and_when_nobody_else_could_have_written_it(void **state)
+static void a_record_is_believed_only_of_this_boot_and_when_nobody_else_could_have_written_it(
+    void **state)
 {
     const struct sysroot *root = *state;
     AUTO_CLOSE int folder = machine(root);
-    AUTO_FREE char *path = mem_printf("%s" RECORD, root->top), *other = mem_printf("%s/other.json", root->top);
+    AUTO_FREE char *path = mem_printf("%s" RECORD, root->top),
+                   *other = mem_printf("%s/other.json", root->top);
     struct governor_leftover leftover;
     struct governor_hold hold;
     struct err err = {0};
@@ -164,7 +167,8 @@ static void a_record_is_believed_only_of_this_boot_and_when_nobody_else_could_ha
     assert_true(boot_id_read(boot_id, &err));
 
     record(root, boot_id);
-    assert_true(governor_leftover_look(folder, root->top, &leftover)); /* what follows is refused for its own reason */
+    /* what follows is refused for its own reason */
+    assert_true(governor_leftover_look(folder, root->top, &leftover));
     governor_leftover_fini(&leftover);
 
     record(root, "00000000-0000-0000-0000-000000000000");
@@ -225,9 +229,9 @@ static void a_keeper_sets_what_it_is_asked_for_and_gives_it_back_at_the_end(void
     assert_true(asked(keeper, NULL, &err));
     assert_true(has(root, "powersave"));
     assert_false(asked(keeper, "turbo", &err));
-    assert_string_equal(err.text,
-                        "the kernel offers no CPU frequency governor \"turbo\", only: ondemand powersave performance "
-                        "schedutil");
+    assert_string_equal(err.text, "the kernel offers no CPU frequency governor \"turbo\", only: "
+                                  "ondemand powersave performance "
+                                  "schedutil");
     assert_false(asked(keeper, "../../x", &err));
     assert_string_equal(err.text, "\"../../x\" is no name of a CPU frequency governor");
     assert_true(has(root, "powersave"));
@@ -254,15 +258,17 @@ static void a_keeper_that_was_killed_is_missed(void **state)
     assert_true(has(root, "performance"));
 }
 
-/* As root: it gives up its rights after the keeper was started, as under sudo. Lives until killed. */
+/* As root: it gives up its rights after the keeper was started, as under sudo. Lives until
+ * killed. */
 static _Noreturn void runner(int folder, const char *sysroot, int out)
 {
     struct err err = {0};
     AUTO_FREE char *path = mem_printf("%s" POLICIES "/policy0/scaling_governor", sysroot);
     struct governor_keeper *keeper = governor_keeper_start(folder, sysroot, &err);
     char answer = 'y';
-    if (!keeper || (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 ||
-                                       setresuid(65534, 65534, 65534) != 0 || access(path, W_OK) == 0)))
+    if (!keeper ||
+        (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 ||
+                            setresuid(65534, 65534, 65534) != 0 || access(path, W_OK) == 0)))
         answer = 'r';
     else if (!asked(keeper, "performance", &err))
         answer = 'n';

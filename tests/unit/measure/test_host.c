@@ -30,7 +30,8 @@ static void assert_near(struct reading reading, double value)
 /* A job that waited a tenth of the window for a CPU. */
 static void set_delayed(struct host_window *window)
 {
-    struct host_job_figures job = {.waited_s = {{0.1 * window->duration_s, true}, {0, true}, {0, true}}};
+    struct host_job_figures job = {
+        .waited_s = {{0.1 * window->duration_s, true}, {0, true}, {0, true}}};
     host_window_set_job(window, &job);
 }
 
@@ -38,7 +39,8 @@ static void set_delayed(struct host_window *window)
 static void ten_seconds(struct host_edge *from, struct host_edge *to)
 {
     uint64_t tick = (uint64_t)sysconf(_SC_CLK_TCK);
-    *from = (struct host_edge){.t_ns = 5000000000, .has_cpu = true, .jobs_cpu_s = {3, true}, .own_cpu_s = 1};
+    *from = (struct host_edge){
+        .t_ns = 5000000000, .has_cpu = true, .jobs_cpu_s = {3, true}, .own_cpu_s = 1};
     from->cpu = (struct host_cpu){.busy_ticks = 1000 * tick, .stolen_ticks = 50 * tick, .cpus = 4};
     *to = *from;
     to->t_ns = 15000000000;
@@ -65,9 +67,10 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     assert_near(window.stolen_share, 0.025);
     /* 4.5 % alone would be none; with what the other guests took it is 7 %. */
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
-    assert_string_equal(text_get(&text),
-                        "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
-                        "of the hypervisor); the job waited 10 % of its time for CPUs, memory or disks");
+    assert_string_equal(
+        text_get(&text),
+        "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
+        "of the hypervisor); the job waited 10 % of its time for CPUs, memory or disks");
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
     set_delayed(&window);
@@ -84,7 +87,8 @@ static void others_are_blamed_only_where_the_job_waited(void **state)
     AUTO_TEXT struct text text = {0};
     ten_seconds(&from, &to);
     to.cpu.busy_ticks += 4 * (uint64_t)sysconf(_SC_CLK_TCK);
-    to.busiest = (struct host_other){.command = "loop", .user = "ada", .pid = 12, .processes = 2, .cpu_s = 4};
+    to.busiest = (struct host_other){
+        .command = "loop", .user = "ada", .pid = 12, .processes = 2, .cpu_s = 4};
     host_window_between(&from, &to, &window);
     assert_int_equal(host_window_delay(&window), HOST_DELAY_UNKNOWN);
     assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
@@ -99,8 +103,9 @@ static void others_are_blamed_only_where_the_job_waited(void **state)
     host_window_set_job(&window, &job);
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     /* 5.8 + 2.5 % is what others took; 4 of 40 s are the loops'. */
-    assert_non_null(strstr(text_get(&text), ": loop (pid 12 and 1 more, user ada) 10 %; the job waited 6 % of its "
-                                            "time for CPUs, memory or disks"));
+    assert_non_null(strstr(text_get(&text),
+                           ": loop (pid 12 and 1 more, user ada) 10 %; the job waited 6 % of its "
+                           "time for CPUs, memory or disks"));
 }
 
 /* A tenth of a second of four processors: 0.4 s in all, of which 5 % are two ticks. */
@@ -128,8 +133,10 @@ static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void
     host_window_between(&from, &to, &window);
     set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
-    assert_string_equal(text_get(&text), "others took 7.5 % of the machine's CPU time (7.5 % other processes); the job "
-                                         "waited 10 % of its time for CPUs, memory or disks");
+    assert_string_equal(
+        text_get(&text),
+        "others took 7.5 % of the machine's CPU time (7.5 % other processes); the job "
+        "waited 10 % of its time for CPUs, memory or disks");
     /* One tick in the wrong place is no evidence; thirty are. */
     to.others_s.value = 0;
     to.cpu.busy_ticks += 3;
@@ -259,8 +266,8 @@ static void a_wall_clock_that_was_set_is_told_from_one_that_is_slewed_and_from_s
 
 static void stat_file(const struct sysroot *root, unsigned user, unsigned stolen)
 {
-    AUTO_FREE char *text =
-        mem_printf("cpu  %u 0 0 5000 0 0 0 %u 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 0\n", user, stolen);
+    AUTO_FREE char *text = mem_printf(
+        "cpu  %u 0 0 5000 0 0 0 %u 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 0\n", user, stolen);
     sysroot_file(root, "/proc/stat", text);
 }
 
@@ -271,10 +278,12 @@ static void an_edge_reads_the_machine_and_its_jobs(void **state)
     AUTO_FREE char *leaf = mem_printf("%s/leaf", root->top);
     AUTO_FREE char *nowhere = mem_printf("%s/nowhere", root->top);
     stat_file(root, 1000, 10);
-    sysroot_file(root, "/proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
+    sysroot_file(root, "/proc/pressure/io",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
     sysroot_file(root, "/leaf/cpu.stat", "usage_usec 2500000\nuser_usec 1\nsystem_usec 1\n");
     sysroot_file(root, "/leaf/cgroup.procs", "");
-    sysroot_file(root, "/proc/77/stat", "77 (tare) S 1 1 1 0 -1 0 0 0 0 0 300 200 0 0 20 0 1 0 5 0 0\n");
+    sysroot_file(root, "/proc/77/stat",
+                 "77 (tare) S 1 1 1 0 -1 0 0 0 0 0 300 200 0 0 20 0 1 0 5 0 0\n");
     struct host_meter *meter = host_meter_new(&(struct rapl_places){.sysroot = root->top});
     host_meter_own(meter, 77);
     host_meter_own(meter, 78); /* there is none */
@@ -291,10 +300,13 @@ static void an_edge_reads_the_machine_and_its_jobs(void **state)
 
     size_t job = host_meter_watch(meter, &(struct job_identity){.pid = 5000001, .cgroup = leaf});
     host_meter_tick(meter);
-    assert_true(host_meter_job(meter, job)->cpu_s.valid && host_meter_job(meter, job)->cpu_s.value == 2.5);
+    assert_true(host_meter_job(meter, job)->cpu_s.valid &&
+                host_meter_job(meter, job)->cpu_s.value == 2.5);
     /* What came and went between two samples is in what the kernel counted. */
-    const struct job_usage usage = {
-        .cpu_s = 3.5, .has_cpu = true, .peak_memory_bytes = UINT64_C(5) << 30, .has_peak_memory = true};
+    const struct job_usage usage = {.cpu_s = 3.5,
+                                    .has_cpu = true,
+                                    .peak_memory_bytes = UINT64_C(5) << 30,
+                                    .has_peak_memory = true};
     host_meter_end(meter, job, &usage);
     assert_true(host_meter_job(meter, job)->memory_peak_bytes.valid);
     assert_true(host_meter_job(meter, job)->memory_peak_bytes.value == 5.0 * (1 << 30));
@@ -307,7 +319,8 @@ static void an_edge_reads_the_machine_and_its_jobs(void **state)
     assert_true(to.own_cpu_s >= from.own_cpu_s); /* what one of us had used stays used */
     assert_null(host_meter_job(meter, 1));
 
-    size_t unseen = host_meter_watch(meter, &(struct job_identity){.pid = 5000002, .cgroup = nowhere});
+    size_t unseen =
+        host_meter_watch(meter, &(struct job_identity){.pid = 5000002, .cgroup = nowhere});
     host_meter_edge(meter, &to);
     assert_false(to.jobs_cpu_s.valid);
     host_meter_end(meter, unseen, NULL);
@@ -348,14 +361,15 @@ static void edges_and_ticks_keep_the_counters_readings(void **state)
 /* /proc/PID/stat of a played machine: so many ticks of its own. */
 static void play_process(const char *root, int pid, int parent, unsigned ticks)
 {
-    AUTO_FREE char *folder = mem_printf("%s/proc/%d", root, pid), *path = mem_printf("%s/stat", folder);
+    AUTO_FREE char *folder = mem_printf("%s/proc/%d", root, pid),
+                   *path = mem_printf("%s/stat", folder);
     AUTO_FREE char *proc = mem_printf("%s/proc", root);
     (void)mkdir(proc, 0700);
     (void)mkdir(folder, 0700);
     FILE *file = fopen(path, "we");
     assert_non_null(file);
-    fprintf(file, "%d (some (odd) name) S %d %d %d 0 -1 0 0 0 0 0 %u 0 0 0 20 0 1 0 77 0 0\n", pid, parent, pid, pid,
-            ticks);
+    fprintf(file, "%d (some (odd) name) S %d %d %d 0 -1 0 0 0 0 0 %u 0 0 0 20 0 1 0 77 0 0\n", pid,
+            parent, pid, pid, ticks);
     fclose(file);
 }
 
@@ -455,8 +469,10 @@ int main(void)
         cmocka_unit_test(others_are_unknown_where_the_jobs_are),
         cmocka_unit_test(waiting_and_sleep_are_told),
         cmocka_unit_test(a_wall_clock_that_was_set_is_told_from_one_that_is_slewed_and_from_sleep),
-        cmocka_unit_test_setup_teardown(an_edge_reads_the_machine_and_its_jobs, sysroot_setup, sysroot_teardown),
-        cmocka_unit_test_setup_teardown(edges_and_ticks_keep_the_counters_readings, sysroot_setup, sysroot_teardown),
+        cmocka_unit_test_setup_teardown(an_edge_reads_the_machine_and_its_jobs, sysroot_setup,
+                                        sysroot_teardown),
+        cmocka_unit_test_setup_teardown(edges_and_ticks_keep_the_counters_readings, sysroot_setup,
+                                        sysroot_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,9 +39,9 @@ static void io_file(const struct sysroot *root, int pid, unsigned long long read
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/io", pid);
-    AUTO_FREE char *text = mem_printf(
-        "rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: %llu\nwrite_bytes: %llu\ncancelled_write_bytes: 0\n",
-        read_bytes, written_bytes);
+    AUTO_FREE char *text = mem_printf("rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\nread_bytes: "
+                                      "%llu\nwrite_bytes: %llu\ncancelled_write_bytes: 0\n",
+                                      read_bytes, written_bytes);
     sysroot_file(root, path, text);
 }
 
@@ -56,8 +56,10 @@ static void a_cgroup_with_controllers_tells_it_all(void **state)
                  "259:0 rbytes=1000 wbytes=200 rios=1 wios=1 dbytes=0 dios=0\n"
                  "253:0 rbytes=1000 wbytes=200 rios=1 wios=1 dbytes=0 dios=0\n"
                  "8:0 rbytes=30 wbytes=4 rios=1 wios=1 dbytes=0 dios=0\n");
-    sysroot_file(root, "/sys/dev/block/253:0/slaves/nvme0n1", ""); /* made of 259:0: the same bytes */
-    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    /* made of 259:0: the same bytes */
+    sysroot_file(root, "/sys/dev/block/253:0/slaves/nvme0n1", "");
+    struct host_job *job =
+        host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
     host_job_sample(job, &figures);
     assert_value(figures.cpu_s, 12.25);
     assert_value(figures.memory_bytes, 50000000);
@@ -78,7 +80,8 @@ static void without_controllers_its_processes_are_added_up(void **state)
     io_file(root, 100, 4096, 0);
     io_file(root, 101, 8192, 512);
     io_file(root, 102, 1, 2);
-    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    struct host_job *job =
+        host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
     host_job_sample(job, &figures);
     assert_value(figures.memory_bytes, 2510 * page);
     assert_value(figures.memory_peak_bytes, 2510 * page);
@@ -86,7 +89,8 @@ static void without_controllers_its_processes_are_added_up(void **state)
     assert_value(figures.read_bytes, 12289);
     assert_value(figures.written_bytes, 514);
 
-    /* One ends, and what it read has not yet come to its parent: nothing that was used is taken back. */
+    /* One ends, and what it read has not yet come to its parent: nothing that was used is taken
+     * back. */
     sysroot_file(root, "/leaf/below/cgroup.procs", "");
     sysroot_file(root, "/leaf/cgroup.procs", "100\n");
     host_job_sample(job, &figures);
@@ -104,7 +108,8 @@ static void a_sum_of_which_a_part_may_not_be_read_is_absent(void **state)
     struct host_job_figures figures;
     io_file(root, 100, 4096, 0);
     sysroot_file(root, "/proc/101/io", "garbage\n");
-    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    struct host_job *job =
+        host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
     host_job_sample(job, &figures);
     assert_false(figures.read_bytes.valid || figures.written_bytes.valid);
     assert_true(figures.memory_bytes.valid);
@@ -117,7 +122,8 @@ static void of_a_job_that_is_gone_the_sums_stay(void **state)
     AUTO_FREE char *leaf = leaf_make(root);
     AUTO_FREE char *cpu = mem_printf("%s/cpu.stat", leaf);
     struct host_job_figures figures;
-    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    struct host_job *job =
+        host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
     host_job_sample(job, &figures);
     assert_int_equal(unlink(cpu), 0);
     host_job_sample(job, &figures);
@@ -132,14 +138,17 @@ static void its_cgroup_says_how_long_it_waited_since_the_first_sample(void **sta
     const struct sysroot *root = *state;
     AUTO_FREE char *leaf = leaf_make(root);
     struct host_job_figures figures;
-    struct host_job *job = host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
-    sysroot_file(root, "/leaf/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
+    struct host_job *job =
+        host_job_new(root->top, &(struct job_identity){.pid = 100, .cgroup = leaf});
+    sysroot_file(root, "/leaf/cpu.pressure",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
     sysroot_file(root, "/leaf/io.pressure",
                  "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
                  "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
     host_job_sample(job, &figures);
     assert_value(figures.waited_s[HOST_CPU], 0);
-    sysroot_file(root, "/leaf/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=4750000\n");
+    sysroot_file(root, "/leaf/cpu.pressure",
+                 "some avg10=0.00 avg60=0.00 avg300=0.00 total=4750000\n");
     sysroot_file(root, "/leaf/io.pressure",
                  "some avg10=0.00 avg60=0.00 avg300=0.00 total=500000\n"
                  "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
@@ -155,14 +164,16 @@ static void its_cgroup_says_how_long_it_waited_since_the_first_sample(void **sta
     host_job_free(job);
 }
 
-/* ---- a real tree: an init, and three workers in sessions of their own, each with 32 MiB that it has touched */
+/* ---- a real tree: an init, and three workers in sessions of their own, each with 32 MiB that it
+ * has touched */
 enum { WORKERS = 3, WORKER_BYTES = 32 << 20 };
 
 static void worker(int ready)
 {
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char *memory = mmap(NULL, WORKER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        mmap(NULL, WORKER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         _exit(1);
     memset(memory, 1, WORKER_BYTES);
@@ -213,11 +224,13 @@ static void real_processes_are_found_and_added_up(void **state)
     /* Each used at least 0.1 s; clock ticks round down, for user and system time apart. */
     double tick = 1 / (double)sysconf(_SC_CLK_TCK);
     assert_true(figures.cpu_s.valid && figures.cpu_s.value >= WORKERS * (0.1 - 2 * tick));
-    assert_true(figures.memory_bytes.valid && figures.memory_bytes.value >= WORKERS * (double)WORKER_BYTES);
+    assert_true(figures.memory_bytes.valid &&
+                figures.memory_bytes.value >= WORKERS * (double)WORKER_BYTES);
     assert_false(figures.memory_charged);
     double cpu_s = figures.cpu_s.value;
 
-    assert_int_equal(kill(-identity.pid, SIGKILL), 0); /* the init's own session; the workers have left it */
+    /* the init's own session; the workers have left it */
+    assert_int_equal(kill(-identity.pid, SIGKILL), 0);
     assert_int_equal(waitpid(identity.pid, NULL, 0), identity.pid);
     host_job_sample(job, &figures);
     assert_true(figures.cpu_s.value == cpu_s);
@@ -263,14 +276,16 @@ static void ticks_cost_less_than_a_millisecond_on_the_average(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_cgroup_with_controllers_tells_it_all, sysroot_setup, sysroot_teardown),
-        cmocka_unit_test_setup_teardown(without_controllers_its_processes_are_added_up, sysroot_setup,
+        cmocka_unit_test_setup_teardown(a_cgroup_with_controllers_tells_it_all, sysroot_setup,
                                         sysroot_teardown),
-        cmocka_unit_test_setup_teardown(a_sum_of_which_a_part_may_not_be_read_is_absent, sysroot_setup,
+        cmocka_unit_test_setup_teardown(without_controllers_its_processes_are_added_up,
+                                        sysroot_setup, sysroot_teardown),
+        cmocka_unit_test_setup_teardown(a_sum_of_which_a_part_may_not_be_read_is_absent,
+                                        sysroot_setup, sysroot_teardown),
+        cmocka_unit_test_setup_teardown(of_a_job_that_is_gone_the_sums_stay, sysroot_setup,
                                         sysroot_teardown),
-        cmocka_unit_test_setup_teardown(of_a_job_that_is_gone_the_sums_stay, sysroot_setup, sysroot_teardown),
-        cmocka_unit_test_setup_teardown(its_cgroup_says_how_long_it_waited_since_the_first_sample, sysroot_setup,
-                                        sysroot_teardown),
+        cmocka_unit_test_setup_teardown(its_cgroup_says_how_long_it_waited_since_the_first_sample,
+                                        sysroot_setup, sysroot_teardown),
         cmocka_unit_test(real_processes_are_found_and_added_up),
         cmocka_unit_test(ticks_cost_less_than_a_millisecond_on_the_average),
     };

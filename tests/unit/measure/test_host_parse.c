@@ -1,4 +1,5 @@
-/* What the kernel writes about load and use, read. The examples are of real machines; the sums are by hand. */
+/* What the kernel writes about load and use, read. The examples are of real machines; the sums are
+ * by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,8 +96,9 @@ static void every_device_of_a_cgroup_is_read(void **state)
 static void a_processs_files_are_read(void **state)
 {
     (void)state;
-    static const char io[] = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\n"
-                             "write_bytes: 323932160\ncancelled_write_bytes: 7\n";
+    static const char io[] =
+        "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\n"
+        "write_bytes: 323932160\ncancelled_write_bytes: 7\n";
     uint64_t read_bytes = 0, written_bytes = 0, pages = 0;
     assert_true(host_io_parse(io, strlen(io), &read_bytes, &written_bytes));
     assert_int_equal(read_bytes, 4096);

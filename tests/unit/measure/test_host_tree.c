@@ -1,4 +1,5 @@
-/* What a process that is nobody's job uses, with its descendants: of real processes that do what they are told. */
+/* What a process that is nobody's job uses, with its descendants: of real processes that do what
+ * they are told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,8 @@ static uint64_t write_file(void)
 
 static void born(struct family *family, int which);
 
-/* b: burns; f: bears the next one; w: waits for a child's end; i: writes; x: ends. Answers each but the last. */
+/* b: burns; f: bears the next one; w: waits for a child's end; i: writes; x: ends. Answers each but
+ * the last. */
 static _Noreturn void puppet(struct family *family, int which)
 {
     char order;
@@ -105,12 +107,14 @@ static void born(struct family *family, int which)
         puppet(family, which);
 }
 
-/* Until it waits for its next order: while it is on a CPU, the kernel has not told all of its CPU time yet. */
+/* Until it waits for its next order: while it is on a CPU, the kernel has not told all of its CPU
+ * time yet. */
 static void await_sleep(pid_t pid)
 {
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct proc_stat stat;
-    for (int64_t until_ns = clock_monotonic_ns() + 60 * NS_PER_S; clock_monotonic_ns() < until_ns; poll(NULL, 0, 1))
+    for (int64_t until_ns = clock_monotonic_ns() + 60 * NS_PER_S; clock_monotonic_ns() < until_ns;
+         poll(NULL, 0, 1))
         if (proc_stat_read(proc, pid, &stat) && stat.state == 'S')
             return;
     fail_msg("process %d does not come to rest", (int)pid);
@@ -296,7 +300,8 @@ int main(void)
         cmocka_unit_test(what_was_used_before_does_not_count_and_what_children_use_does),
         cmocka_unit_test(one_that_lost_its_parent_is_followed_and_its_time_stays_when_it_ends),
         cmocka_unit_test(what_was_written_is_what_the_writer_itself_is_told),
-        cmocka_unit_test_setup_teardown(what_may_not_be_seen_is_absent_and_counted, sysroot_setup, sysroot_teardown),
+        cmocka_unit_test_setup_teardown(what_may_not_be_seen_is_absent_and_counted, sysroot_setup,
+                                        sysroot_teardown),
     };
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,8 @@ static int set_up(void **state)
 {
     static struct place place;
     const char *base = getenv("TMPDIR");
-    place = (struct place){.path = mem_printf("%s/tare-test-marks-XXXXXX", base && *base ? base : P_tmpdir)};
+    place = (struct place){
+        .path = mem_printf("%s/tare-test-marks-XXXXXX", base && *base ? base : P_tmpdir)};
     assert_non_null(mkdtemp(place.path));
     place.dir = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(place.dir >= 0);

@@ -18,7 +18,8 @@ static bool parse(const char *line, struct mark *out)
     return mark_line_parse(line, strlen(line), NOW, out);
 }
 
-static void assert_mark(const char *line, const char *name, const char *label, bool is_end, int64_t t_ns)
+static void assert_mark(const char *line, const char *name, const char *label, bool is_end,
+                        int64_t t_ns)
 {
     struct mark mark;
     if (!parse(line, &mark))
@@ -67,8 +68,9 @@ static void the_writers_clock_counts_when_it_is_of_the_last_second(void **state)
     assert_mark("epoch 3 @7999999999", "epoch", "3", false, NOW); /* more than a second ago */
     assert_mark("epoch 3 @9000000001", "epoch", "3", false, NOW); /* not yet */
     assert_mark("epoch 3 @0", "epoch", "3", false, NOW);
-    assert_mark("epoch @9223372036854775808", "epoch", "", false, NOW);  /* 2^63 */
-    assert_mark("epoch @18446744082709551615", "epoch", "", false, NOW); /* 2^64 + NOW - 1: 20 digits */
+    assert_mark("epoch @9223372036854775808", "epoch", "", false, NOW); /* 2^63 */
+    /* 2^64 + NOW - 1: 20 digits */
+    assert_mark("epoch @18446744082709551615", "epoch", "", false, NOW);
     assert_mark("epoch @8999999999 @8999999998", "epoch", "@8999999999", false, 8999999998);
 }
 

@@ -35,7 +35,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static enum mark_task_status take(struct marks *marks, const char *name, const char *label, bool is_end)
+static enum mark_task_status take(struct marks *marks, const char *name, const char *label,
+                                  bool is_end)
 {
     struct mark mark = made(name, label, is_end);
     return marks_take(marks, &mark, NS_PER_S);
@@ -109,7 +110,8 @@ static void a_thousand_come_at_once_and_then_a_hundred_a_second(void **state)
     assert_int_equal(take_many(marks, 5000, MARK_FIFO, now_ns + NS_PER_S), 100);
     assert_int_equal(take_many(marks, 5000, MARK_FIFO, now_ns + NS_PER_S), 0);
     assert_int_equal(take_many(marks, 5000, MARK_FIFO, now_ns + NS_PER_S + NS_PER_S / 2), 50);
-    assert_int_equal(take_many(marks, 5000, MARK_FIFO, now_ns + 3600 * NS_PER_S), 1000); /* nothing is saved up */
+    /* nothing is saved up */
+    assert_int_equal(take_many(marks, 5000, MARK_FIFO, now_ns + 3600 * NS_PER_S), 1000);
     assert_int_equal(marks->counts.limited, 5 * 5000 - 2150);
     /* A flood of one source leaves the other its own. */
     assert_int_equal(take_many(marks, 5, MARK_LOG, now_ns + 3600 * NS_PER_S), 5);
@@ -125,8 +127,8 @@ static void there_is_an_end_to_all_marks(void **state)
     }
     assert_int_equal(taken, 20000);
     assert_int_equal(marks->counts.limited, 80000);
-    assert_true(malloc_usable_size(marks->pending) <=
-                2048 * sizeof *marks->pending + 64); /* memory does not grow with what is handed on */
+    /* memory does not grow with what is handed on */
+    assert_true(malloc_usable_size(marks->pending) <= 2048 * sizeof *marks->pending + 64);
 }
 
 static void names_without_end_are_limited(void **state)
@@ -202,14 +204,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_that_mark_both_ends_count_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_do_not_disturb_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_label_each_counts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_handed_on_still_counts_as_the_one_before, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_thousand_come_at_once_and_then_a_hundred_a_second, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_handed_on_still_counts_as_the_one_before, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_thousand_come_at_once_and_then_a_hundred_a_second, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(there_is_an_end_to_all_marks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_without_end_are_limited, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_over_the_rate_does_not_hide_what_comes_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_over_the_rate_does_not_hide_what_comes_later,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_printed_at_the_end_are_seen, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(lines_printed_at_the_beginning_are_not_doubted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_a_program_says_itself_is_not_doubted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_printed_at_the_beginning_are_not_doubted, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_a_program_says_itself_is_not_doubted, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,11 +134,13 @@ static void an_edge_finds_the_update_within_one_read(void **state)
         struct meter_response edge = ask(meter, METER_EDGE, i);
         assert_int_equal(edge.status, METER_OK);
         assert_in_range(edge.counter_count, 2, 3);
-        const struct counter_reading *first = &edge.counter[0], *last = &edge.counter[edge.counter_count - 1];
+        const struct counter_reading *first = &edge.counter[0],
+                                     *last = &edge.counter[edge.counter_count - 1];
         const struct counter_reading *before = last - 1;
         assert_int_equal(before->energy_mj, first->energy_mj);
         assert_true(last->energy_mj > before->energy_mj);
-        /* The update that changed it lies in between: from where the one read began to where the other ended. */
+        /* The update that changed it lies in between: from where the one read began to where the
+         * other ended. */
         int64_t update_ns = fake_update_ns(gpu, last->after_ns);
         while (fake_counter_mj(gpu, update_ns) > last->energy_mj)
             update_ns = fake_update_ns(gpu, update_ns - 1);
@@ -154,12 +156,15 @@ static void an_edge_finds_the_update_within_one_read(void **state)
     bench_end(&bench);
 }
 
-/* Updates every 100 ms, 3.8 ms a read: read all the while, an edge that follows another takes 26 reads, and 30 of them 780. When
- * it is known when updates come, each takes those of the last 12 ms and a few; a machine that wakes the meter late makes it twice that. */
+/* Updates every 100 ms, 3.8 ms a read: read all the while, an edge that follows another takes 26
+ * reads, and 30 of them 780. When it is known when updates come, each takes those of the last 12 ms
+ * and a few; a machine that wakes the meter late makes it twice that. */
 static void edges_read_little_once_the_beat_is_known(void **state)
 {
     (void)state;
-    bench_begin(&bench, 10, "step 0 690\nfault nvmlDeviceGetTotalEnergyConsumption error code=999 from_call=780\n");
+    bench_begin(
+        &bench, 10,
+        "step 0 690\nfault nvmlDeviceGetTotalEnergyConsumption error code=999 from_call=780\n");
     struct meter *meter = bench_meter(&bench, "0");
     await_hello(meter);
     poll(NULL, 0, 2000); /* learned when nothing is asked: 100 reads or so */
@@ -192,7 +197,8 @@ static void an_edge_of_a_counter_that_stands_ends(void **state)
 static void orders_are_answered_in_turn(void **state)
 {
     (void)state;
-    static const enum meter_kind kinds[] = {METER_TICK, METER_EDGE, METER_USERS, METER_TICK, METER_POWER};
+    static const enum meter_kind kinds[] = {METER_TICK, METER_EDGE, METER_USERS, METER_TICK,
+                                            METER_POWER};
     bench_begin(&bench, 10, "");
     struct meter *meter = bench_meter(&bench, "0");
     for (uint64_t i = 0; i < 5; i++) /* before it is ready */
@@ -255,7 +261,8 @@ static void a_divided_gpu_says_that_its_energy_is_not_measured(void **state)
 static void groups_of_readings_have_a_cost_and_a_reason(void **state)
 {
     (void)state;
-    bench_begin(&bench, 100, "fault field:82 error code=3\nfault nvmlDeviceGetClockInfo delay ms=30\n");
+    bench_begin(&bench, 100,
+                "fault field:82 error code=3\nfault nvmlDeviceGetClockInfo delay ms=30\n");
     struct meter *meter = bench_meter(&bench, "0");
     await_hello(meter);
     size_t counted = meter_series(meter)->counter_count, sampled = meter_series(meter)->power_count;
@@ -267,7 +274,8 @@ static void groups_of_readings_have_a_cost_and_a_reason(void **state)
         bool missing = strcmp(group->name, "temperature.memory") == 0;
         assert_int_equal(group->why[0] != '\0', missing);
         if (missing)
-            assert_string_equal(group->why, "field 82: nvmlDeviceGetFieldValues: Not Supported (NVML error 3)");
+            assert_string_equal(group->why,
+                                "field 82: nvmlDeviceGetFieldValues: Not Supported (NVML error 3)");
         if (strcmp(group->name, "clock.sm") == 0)
             assert_true(group->cost_us >= 30000);
         assert_true(group->cost_us > 0);
@@ -339,8 +347,9 @@ static void a_meter_is_small_and_cheap(void **state)
         fclose(file);
     assert_in_range(status_number(meter_pid(meter), "VmHWM:"), 1, 8191);
     assert_int_equal(status_number(meter_pid(meter), "Threads:"), 1);
-    /* A tick brings a second of the 50 Hz trace. The study's loop took 31 ms of CPU for one sample; this allows 1/50 of
-     * that a sample, many times what is measured (make bench), as this machine may be slow. */
+    /* A tick brings a second of the 50 Hz trace. The study's loop took 31 ms of CPU for one sample;
+     * this allows 1/50 of that a sample, many times what is measured (make bench), as this machine
+     * may be slow. */
     if (timed)
         assert_true((after - before) / 20 / 50 < 620000);
     meter_free(meter);
@@ -391,9 +400,11 @@ static void a_meter_has_no_descriptors_of_the_runner(void **state)
     bench_begin(&bench, 100, "");
     struct meter *meter = bench_meter(&bench, "0");
     await_hello(meter);
-    /* It opens a file of its own for a moment now and then; what came from the runner would stay. */
+    /* It opens a file of its own for a moment now and then; what came from the runner would
+     * stay. */
     int64_t deadline_ns = clock_monotonic_ns() + 20 * NS_PER_S;
-    while ((count = count_descriptors(meter_pid(meter), &most)) != 4 && clock_monotonic_ns() < deadline_ns)
+    while ((count = count_descriptors(meter_pid(meter), &most)) != 4 &&
+           clock_monotonic_ns() < deadline_ns)
         poll(NULL, 0, 10);
     assert_int_equal(count, 4);
     assert_int_equal(most, 3);

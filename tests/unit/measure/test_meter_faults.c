@@ -1,4 +1,5 @@
-/* Drivers that are missing, hang, talk nonsense or lose their GPU: the runner goes on, and knows what is missing. */
+/* Drivers that are missing, hang, talk nonsense or lose their GPU: the runner goes on, and knows
+ * what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,8 +69,10 @@ static void a_program_that_is_no_meter_is_given_up(void **state)
     bench_end(&bench);
 }
 
-/* Takes what comes from both until the order of the first is answered; counts the good ticks of the second. */
-static struct meter_response await_beside(struct meter *meter, uint64_t id, struct meter *other, int *ticks)
+/* Takes what comes from both until the order of the first is answered; counts the good ticks of the
+ * second. */
+static struct meter_response await_beside(struct meter *meter, uint64_t id, struct meter *other,
+                                          int *ticks)
 {
     struct meter_response response;
     int64_t until_ns = clock_monotonic_ns() + 40 * NS_PER_S;
@@ -82,7 +85,8 @@ static struct meter_response await_beside(struct meter *meter, uint64_t id, stru
             assert_true(meter_request(other, METER_TICK, next++));
         if (meter_take(meter, &response) && response.id == id)
             return response;
-        struct pollfd wait[] = {{.fd = meter_fd(meter), .events = POLLIN}, {.fd = meter_fd(other), .events = POLLIN}};
+        struct pollfd wait[] = {{.fd = meter_fd(meter), .events = POLLIN},
+                                {.fd = meter_fd(other), .events = POLLIN}};
         poll(wait, 2, 1000);
     }
     fail_msg("no answer");
@@ -94,7 +98,8 @@ static void a_hanging_meter_is_replaced_and_the_others_go_on(void **state)
     (void)state;
     int ticks = 0;
     bench_begin(&bench, 10,
-                "gpus 2\nfault nvmlDeviceGetTotalEnergyConsumption hang gpu=0 from_call=3 once=FOLDER/hung\n");
+                "gpus 2\nfault nvmlDeviceGetTotalEnergyConsumption hang gpu=0 from_call=3 "
+                "once=FOLDER/hung\n");
     struct bench other_bench = bench; /* its gaps are counted apart */
     other_bench.gap_count = 0;
     other_bench.options.data = &other_bench;
@@ -151,7 +156,8 @@ static void a_meter_that_hangs_at_every_start_is_given_up(void **state)
     }
     assert_int_equal(meter_state(meter), METER_UNAVAILABLE);
     assert_non_null(
-        strstr(meter_reason(meter), "given up after 2 replacements: the meter hung in the driver at its start"));
+        strstr(meter_reason(meter),
+               "given up after 2 replacements: the meter hung in the driver at its start"));
     assert_false(meter_request(meter, METER_TICK, 10));
     meter_free(meter);
     int64_t until_ns = clock_monotonic_ns() + 40 * NS_PER_S;
@@ -241,7 +247,8 @@ static void a_lost_gpu_is_told_with_the_time_since_when(void **state)
 static void one_failing_call_does_not_cost_the_rest(void **state)
 {
     (void)state;
-    bench_begin(&bench, 10, "fault nvmlDeviceGetTotalEnergyConsumption error code=999 from_call=2 calls=1\n");
+    bench_begin(&bench, 10,
+                "fault nvmlDeviceGetTotalEnergyConsumption error code=999 from_call=2 calls=1\n");
     struct meter *meter = bench_meter(&bench, "0");
     await_hello(meter);
     struct meter_response tick = ask(meter, METER_TICK, 1);
@@ -298,7 +305,8 @@ static void scaled_time_is_for_a_driver_that_is_played(void **state)
     struct meter *meter = bench_meter(&bench, "0");
     struct meter_response hello = await_any(meter);
     assert_int_equal(hello.status, METER_REFUSED);
-    assert_non_null(strstr(hello.text, "TARE_TIME_SCALE=0.05 is for tests with a driver that is played"));
+    assert_non_null(
+        strstr(hello.text, "TARE_TIME_SCALE=0.05 is for tests with a driver that is played"));
     assert_int_equal(meter_state(meter), METER_UNAVAILABLE);
     meter_free(meter);
     bench.options.library = FAKE_NVML;

@@ -1,5 +1,5 @@
-/* Energy counters of CPU packages and DRAM, in trees of files like those of real machines: powercap, and what it shares
- * with perf. */
+/* Energy counters of CPU packages and DRAM, in trees of files like those of real machines:
+ * powercap, and what it shares with perf. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +26,9 @@ static void a_package_is_counted_once_though_it_has_a_twin(void **state)
         const char *name;
         enum rapl_scope scope;
         uint64_t energy_uj;
-    } expected[] = {
-        {"package-0", RAPL_PACKAGE, 1000000}, {"dram-0", RAPL_DRAM, 200000}, {"psys", RAPL_PLATFORM, 5000000}};
+    } expected[] = {{"package-0", RAPL_PACKAGE, 1000000},
+                    {"dram-0", RAPL_DRAM, 200000},
+                    {"psys", RAPL_PLATFORM, 5000000}};
     for (size_t i = 0; i < 3; i++) {
         struct rapl_reading reading;
         rapl_read(&rapl.domains[i], &reading);
@@ -156,18 +157,19 @@ static void a_pause_in_which_it_may_have_wrapped_unseen_is_a_gap(void **state)
     assert_false(reading.gap);
 }
 
-/* As another user than root, with "." for the tree: folders above it need not be open to him. 0 when all was as it
- * should be. */
+/* As another user than root, with "." for the tree: folders above it need not be open to him. 0
+ * when all was as it should be. */
 static int refused_by_powercap(const char *top)
 {
     struct rapl rapl;
     if (chdir(top) != 0 || (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)))
         return 1;
     rapl_open(&(struct rapl_places){.sysroot = "."}, &rapl);
-    if (rapl.count != 3 || rapl.domains[0].available || rapl.domains[1].available || !rapl.domains[2].available)
+    if (rapl.count != 3 || rapl.domains[0].available || rapl.domains[1].available ||
+        !rapl.domains[2].available)
         return 2;
-    if (!rapl.reason ||
-        strcmp(rapl.reason, "package-0: open " POWERCAP "/intel-rapl:0/energy_uj: Permission denied") != 0)
+    if (!rapl.reason || strcmp(rapl.reason, "package-0: open " POWERCAP
+                                            "/intel-rapl:0/energy_uj: Permission denied") != 0)
         return 3;
     if (!rapl.fix || strcmp(rapl.fix, "sudo chmod a+r " POWERCAP "/intel-rapl:0/energy_uj " POWERCAP
                                       "/intel-rapl:0:2/energy_uj") != 0)
@@ -199,17 +201,20 @@ static void a_machine_without_counters_says_why(void **state)
 {
     const struct sysroot *root = *state;
     struct rapl rapl;
-    sysroot_file(root, "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu sse2\nbugs\t\t: a hypervisor\n");
+    sysroot_file(root, "/proc/cpuinfo",
+                 "processor\t: 0\nflags\t\t: fpu sse2\nbugs\t\t: a hypervisor\n");
     rapl_open(&(struct rapl_places){.sysroot = root->top}, &rapl);
     assert_int_equal(rapl.count, 0);
-    assert_string_equal(rapl.reason,
-                        "the kernel shows no energy counter of a CPU package (neither the PMU \"power\" nor a "
-                        "powercap zone)");
+    assert_string_equal(
+        rapl.reason,
+        "the kernel shows no energy counter of a CPU package (neither the PMU \"power\" nor a "
+        "powercap zone)");
     rapl_fini(&rapl);
     sysroot_file(root, "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu sse2 hypervisor lahf_lm\n");
     rapl_open(&(struct rapl_places){.sysroot = root->top}, &rapl);
-    assert_string_equal(rapl.reason,
-                        "this is a virtual machine whose host shows it no energy counter of a CPU package");
+    assert_string_equal(
+        rapl.reason,
+        "this is a virtual machine whose host shows it no energy counter of a CPU package");
     rapl_fini(&rapl);
 }
 
@@ -225,8 +230,9 @@ static void a_virtual_machine_whose_only_counter_is_a_dead_psys_has_none(void **
     assert_non_null(rapl.reason);
     rapl_prove(&rapl, &places, 0.02);
     assert_false(rapl.domains[0].available);
-    assert_string_equal(rapl.reason,
-                        "this is a virtual machine whose host shows it no energy counter of a CPU package");
+    assert_string_equal(
+        rapl.reason,
+        "this is a virtual machine whose host shows it no energy counter of a CPU package");
     rapl_fini(&rapl);
 }
 
@@ -250,19 +256,22 @@ static void while_a_job_runs_its_load_proves_the_counters(void **state)
     assert_false(rapl.domains[0].available);
     assert_true(rapl.domains[1].available);
     assert_false(rapl.domains[2].available);
-    assert_non_null(strstr(rapl.reason, "package-0: the energy counter of package-0 (rapl-powercap) stands still"));
+    assert_non_null(strstr(
+        rapl.reason, "package-0: the energy counter of package-0 (rapl-powercap) stands still"));
     rapl_fini(&rapl);
 }
 
 static void the_step_of_a_counter_is_found_from_its_values(void **state)
 {
     (void)state;
-    /* Of 1/2^14 J (61035 nJ to the driver), k steps are k * 61035 / 1000 microjoules, rounded down; k = 3, 10, 101,
+    /* Of 1/2^14 J (61035 nJ to the driver), k steps are k * 61035 / 1000 microjoules, rounded down;
+     * k = 3, 10, 101,
      * ... */
     static const uint64_t powercap[] = {183,     610,     6164,     61096,   122131,   183166,
                                         6103500, 7629375, 61035061, 9155311, 12207061, 183105061};
-    static const uint64_t xeon_dram[] = {15,  30,  45,  61,  76,  91,
-                                         107, 122, 137, 153, 168, 183}; /* 15300 nJ: 1 to 12 steps */
+    static const uint64_t xeon_dram[] = {15, 30, 45, 61, 76, 91,
+                                         /* 15300 nJ: 1 to 12 steps */
+                                         107, 122, 137, 153, 168, 183};
     static const uint64_t none[] = {183,     610,     6164,     61095,   122131,   183167,
                                     6103500, 7629375, 61035061, 9155310, 12207061, 1};
     double quantum_j = 0;
@@ -307,7 +316,8 @@ static void the_update_period_is_not_that_of_our_own_readings(void **state)
     }
     rapl_prove(&rapl, &places, 0.2);
     assert_true(rapl.domains[0].available);
-    /* Half a millisecond is the most between two readings in a row that tell of a period; none did where nothing else runs so fast. */
+    /* Half a millisecond is the most between two readings in a row that tell of a period; none did
+     * where nothing else runs so fast. */
     if (rapl.domains[0].update_s.valid)
         assert_true(rapl.domains[0].update_s.value > 0 && rapl.domains[0].update_s.value <= 0.0005);
     rapl_fini(&rapl);

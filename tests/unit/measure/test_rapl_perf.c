@@ -1,4 +1,5 @@
-/* Energy counters of CPU packages and DRAM by perf_event: a PMU made of files, and a counter of the real kernel. */
+/* Energy counters of CPU packages and DRAM by perf_event: a PMU made of files, and a counter of the
+ * real kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 
 #define PMU "/sys/bus/event_source/devices/power"
 
-/* A PMU made of files, whose counters are pipes: what the test writes is what the next reading gets */
+/* A PMU made of files, whose counters are pipes: what the test writes is what the next reading
+ * gets */
 
 struct fake_pmu {
     struct {
@@ -31,7 +33,8 @@ struct fake_pmu {
 
 static struct fake_pmu *pmu;
 
-static int fake_open(struct perf_event_attr *event, pid_t pid, int cpu, int group, unsigned long flags)
+static int fake_open(struct perf_event_attr *event, pid_t pid, int cpu, int group,
+                     unsigned long flags)
 {
     int fds[2];
     if (pmu->refuse) {
@@ -40,8 +43,9 @@ static int fake_open(struct perf_event_attr *event, pid_t pid, int cpu, int grou
     }
     /* The kernel's driver asks for all of these. */
     if (event->type != 22 || event->size != sizeof *event || pid != -1 || group != -1 || cpu < 0 ||
-        event->exclude_kernel || event->sample_period || event->read_format || flags != PERF_FLAG_FD_CLOEXEC ||
-        pmu->count == 8 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
+        event->exclude_kernel || event->sample_period || event->read_format ||
+        flags != PERF_FLAG_FD_CLOEXEC || pmu->count == 8 ||
+        pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) {
         errno = EINVAL;
         return -1;
     }
@@ -65,8 +69,9 @@ static void pmu_close(void)
 /* Two packages, seen by CPU 0 and CPU 18. */
 static void pmu_files(const struct sysroot *root, const char *cpumask)
 {
-    static const char *const events[][2] = {
-        {"energy-pkg", "event=0x02\n"}, {"energy-ram", "event=0x03\n"}, {"energy-cores", "event=0x01\n"}};
+    static const char *const events[][2] = {{"energy-pkg", "event=0x02\n"},
+                                            {"energy-ram", "event=0x03\n"},
+                                            {"energy-cores", "event=0x01\n"}};
     sysroot_file(root, PMU "/type", "22\n");
     sysroot_file(root, PMU "/cpumask", cpumask);
     for (size_t i = 0; i < 3; i++) {
@@ -167,7 +172,9 @@ static int refused_by_perf(const char *top, const char *fix)
     rapl_open(&(struct rapl_places){.sysroot = ".", .perf_event_open = fake_open}, &rapl);
     if (rapl.count != 2 || rapl.domains[0].available)
         return 2;
-    if (!rapl.reason || strcmp(rapl.reason, "package-0: perf_event_open of power/energy-pkg/: Permission denied") != 0)
+    if (!rapl.reason ||
+        strcmp(rapl.reason, "package-0: perf_event_open of power/energy-pkg/: Permission denied") !=
+            0)
         return 3;
     if (!rapl.fix || strcmp(rapl.fix, fix) != 0)
         return 4;
@@ -184,7 +191,8 @@ static void what_refuses_perf_is_named_with_the_command_that_permits_it(void **s
     } cases[] = {
         {"4\n", "sudo sysctl kernel.perf_event_paranoid=0"},
         {"1\n", "sudo sysctl kernel.perf_event_paranoid=0"},
-        {"0\n", "docker run --cap-add PERFMON"}, /* the kernel's setting allows it: something else refuses */
+        /* the kernel's setting allows it: something else refuses */
+        {"0\n", "docker run --cap-add PERFMON"},
         {"-1\n", "docker run --cap-add PERFMON"},
     };
     pmu = &fake;
@@ -240,13 +248,16 @@ static void a_counter_that_stands_still_under_load_is_unavailable(void **state)
     struct rapl rapl;
     pmu = &fake;
     pmu_files(root, "0,18\n");
-    const struct rapl_places places = {
-        .sysroot = root->top, .perf_event_open = fake_open, .load = package_moves, .context = &fake};
+    const struct rapl_places places = {.sysroot = root->top,
+                                       .perf_event_open = fake_open,
+                                       .load = package_moves,
+                                       .context = &fake};
     rapl_open(&places, &rapl);
     rapl_prove(&rapl, &places, 0.1);
     assert_true(rapl.domains[0].available && rapl.domains[1].available);
     assert_false(rapl.domains[2].available || rapl.domains[3].available);
-    assert_non_null(strstr(rapl.domains[2].reason, "the energy counter of dram-0 (rapl-perf) stands still"));
+    assert_non_null(
+        strstr(rapl.domains[2].reason, "the energy counter of dram-0 (rapl-perf) stands still"));
     assert_null(rapl.reason);
     assert_true(rapl.domains[0].quantum_j.valid);
     assert_true(rapl.domains[0].quantum_j.value == 1.0 / 16384);

@@ -43,8 +43,9 @@ static void a_change_that_is_not_seen_narrowly_is_no_edge_of_a_period(void **sta
 {
     (void)state;
     /* 14, then one somewhere between 24 and 90, then 188 and 288. */
-    static const int rows[][3] = {{10, 14, 5},   {14, 18, 6},   {24, 28, 6},   {86, 90, 7},  {184, 188, 7},
-                                  {188, 192, 8}, {200, 204, 8}, {284, 288, 8}, {288, 292, 9}};
+    static const int rows[][3] = {{10, 14, 5},   {14, 18, 6},   {24, 28, 6},
+                                  {86, 90, 7},   {184, 188, 7}, {188, 192, 8},
+                                  {200, 204, 8}, {284, 288, 8}, {288, 292, 9}};
     struct reading period_s = PERIOD_OF(rows);
     assert_true(period_s.valid);
     assert_near(period_s.value, 0.1, 1e-9);
@@ -92,7 +93,8 @@ static void samples_a_second_are_counted_between_the_first_and_the_last(void **s
     struct series series = {0};
     assert_false(rhythm_trace_hz(&series).valid);
     for (int i = 0; i < 51; i++)
-        series_add_power(&series, (struct power_sample){.t_ns = 1000 * NS_PER_MS + i * 20 * NS_PER_MS, .power_w = 1});
+        series_add_power(&series, (struct power_sample){
+                                      .t_ns = 1000 * NS_PER_MS + i * 20 * NS_PER_MS, .power_w = 1});
     assert_near(rhythm_trace_hz(&series).value, 50, 1e-9);
     series_fini(&series);
 }

@@ -1,5 +1,5 @@
-/* What is learnt of simulated sensors, whose physics is written here: power on a grid of 0.1 ms, of which a sensor shows
- * the mean of a window, an exponential mean, the moment, or something else. */
+/* What is learnt of simulated sensors, whose physics is written here: power on a grid of 0.1 ms, of
+ * which a sensor shows the mean of a window, an exponential mean, the moment, or something else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRID_PER_S = 10000, SECONDS_MAX = 90, GRID = GRID_PER_S * SECONDS_MAX, READINGS_MAX = 60000 };
+enum {
+    GRID_PER_S = 10000,
+    SECONDS_MAX = 90,
+    GRID = GRID_PER_S * SECONDS_MAX,
+    READINGS_MAX = 60000
+};
 /* Cases of a kind that differ in figures alone. */
 static size_t cases(size_t all)
 {
@@ -78,7 +83,8 @@ static int64_t load_everything(double seconds, double period_s)
     for (int i = 0; i < GRID; i++)
         power[i] = idle_w;
     for (size_t i = 0; i < load_count; i++)
-        for (int64_t k = (loads[i].begin_ns - origin_ns) / 100000; k < (loads[i].end_ns - origin_ns) / 100000; k++)
+        for (int64_t k = (loads[i].begin_ns - origin_ns) / 100000;
+             k < (loads[i].end_ns - origin_ns) / 100000; k++)
             power[k] += rise_w;
     return at_ns;
 }
@@ -103,7 +109,8 @@ static void look(const struct simulated *sensor)
             shown[i] = first;
             break;
         case SECOND_ORDER: /* overshoots: a damped spring */
-            speed += ((power[i] - first) / sensor->length_s - 0.4 * speed) / sensor->length_s / GRID_PER_S;
+            speed += ((power[i] - first) / sensor->length_s - 0.4 * speed) / sensor->length_s /
+                     GRID_PER_S;
             first += speed / GRID_PER_S;
             shown[i] = first;
             break;
@@ -125,11 +132,12 @@ static void measure(const struct simulated *sensor, double seconds)
     random_state = sensor->seed;
     int64_t end_ns = load_everything(seconds, sensor->period_s);
     look(sensor);
-    double end_s = (double)(end_ns - origin_ns) / 1e9, update_s = sensor->period_s * (0.3 + uniform() / 2),
-           value_w = idle_w;
+    double end_s = (double)(end_ns - origin_ns) / 1e9,
+           update_s = sensor->period_s * (0.3 + uniform() / 2), value_w = idle_w;
     double joules = 0, sum_j = 0, counted_until_s = 0;
     count = 0;
-    for (double t_s = 0.0002; t_s < end_s && count < READINGS_MAX; t_s += 0.0013 + 0.0002 * uniform()) {
+    for (double t_s = 0.0002; t_s < end_s && count < READINGS_MAX;
+         t_s += 0.0013 + 0.0002 * uniform()) {
         while (update_s <= t_s) {
             long at = lround((update_s - sensor->delay_s) * GRID_PER_S);
             value_w = (at < 0 ? idle_w : shown[at]) + sensor->noise_w * normal();
@@ -145,8 +153,8 @@ static void measure(const struct simulated *sensor, double seconds)
     }
 }
 
-/* Half-widths are for 95 %: where so many are compared, 1.5 of them are allowed (99.7 %); how many are within one is
- * counted below. */
+/* Half-widths are for 95 %: where so many are compared, 1.5 of them are allowed (99.7 %); how many
+ * are within one is counted below. */
 static bool is_within(struct learnt figure, double truth, double half_widths, double slack)
 {
     return figure.known && fabs(figure.value - truth) <= half_widths * figure.half_width + slack;
@@ -155,18 +163,20 @@ static bool is_within(struct learnt figure, double truth, double half_widths, do
 static void assert_within(const char *what, struct learnt figure, double truth, double slack)
 {
     if (!is_within(figure, truth, 1.5, slack))
-        fail_msg("%s: %s %.6g +- %.3g, truth %.6g (%s)", what, figure.known ? "known" : "unknown", figure.value,
-                 figure.half_width, truth, figure.why ? figure.why : "");
+        fail_msg("%s: %s %.6g +- %.3g, truth %.6g (%s)", what, figure.known ? "known" : "unknown",
+                 figure.value, figure.half_width, truth, figure.why ? figure.why : "");
 }
 
 static void print_learnt(const char *what, const struct sensor_learnt *learnt)
 {
-    print_message(
-        "# %s: %s %.4f+-%.4f delay %.4f+-%.4f share %.3f+-%.3f period %.5f+-%.5f jitter %.5f+-%.5f noise %.2f (%s)\n",
-        what, sensor_averaging_name(learnt->averaging), learnt->averaging_s.value, learnt->averaging_s.half_width,
-        learnt->delay_s.value, learnt->delay_s.half_width, learnt->looked_share.value, learnt->looked_share.half_width,
-        learnt->update_period_s.value, learnt->update_period_s.half_width, learnt->jitter_s.value,
-        learnt->jitter_s.half_width, learnt->noise_w.value, learnt->averaging_why ? learnt->averaging_why : "");
+    print_message("# %s: %s %.4f+-%.4f delay %.4f+-%.4f share %.3f+-%.3f period %.5f+-%.5f jitter "
+                  "%.5f+-%.5f noise %.2f (%s)\n",
+                  what, sensor_averaging_name(learnt->averaging), learnt->averaging_s.value,
+                  learnt->averaging_s.half_width, learnt->delay_s.value, learnt->delay_s.half_width,
+                  learnt->looked_share.value, learnt->looked_share.half_width,
+                  learnt->update_period_s.value, learnt->update_period_s.half_width,
+                  learnt->jitter_s.value, learnt->jitter_s.half_width, learnt->noise_w.value,
+                  learnt->averaging_why ? learnt->averaging_why : "");
 }
 
 static void learn(const char *what, const struct simulated *sensor, struct sensor_learnt *out)
@@ -184,7 +194,8 @@ static void assert_common(const struct simulated *sensor, const struct sensor_le
     assert_within("noise", learnt->noise_w, sensor->noise_w, 0);
     assert_within("quantum", learnt->quantum, sensor->quantum_w, 0);
     assert_within("idle", learnt->idle_w, idle_w, 0.5);
-    if (sensor->kind == LOW_PASS && sensor->length_s > 0.4) /* no load lasts until it is shown in full */
+    /* no load lasts until it is shown in full */
+    if (sensor->kind == LOW_PASS && sensor->length_s > 0.4)
         assert_false(learnt->load_w.known);
     else
         assert_within("load", learnt->load_w, idle_w + rise_w, 0.5);
@@ -215,7 +226,8 @@ static void sensor_that_looks_at_25_of_100_ms_is_learnt_in_any_phase(void **stat
 {
     (void)state;
     for (int i = 0; i < (int)cases(5); i++) {
-        struct simulated sensor = {WINDOW, 0.025, 0.015 * i, 0.1003, 0.001 * i, 1, 0.001, 40 + (uint64_t)i};
+        struct simulated sensor = {WINDOW,    0.025, 0.015 * i, 0.1003,
+                                   0.001 * i, 1,     0.001,     40 + (uint64_t)i};
         struct sensor_learnt learnt;
         learn("25 of 100", &sensor, &learnt);
         assert_common(&sensor, &learnt);
@@ -270,7 +282,8 @@ static void half_widths_hold_the_truth_in_95_of_100(void **state)
     if (SANITIZED)
         skip();
     for (uint64_t seed = 200; seed < 210; seed++) {
-        struct simulated sensor = {WINDOW, 0.02 + 0.01 * (double)(seed % 5), 0.01, 0.08, 0.002, 2, 0.001, seed};
+        struct simulated sensor = {
+            WINDOW, 0.02 + 0.01 * (double)(seed % 5), 0.01, 0.08, 0.002, 2, 0.001, seed};
         struct sensor_learnt learnt;
         learn("seed", &sensor, &learnt);
         within += is_within(learnt.update_period_s, sensor.period_s, 1, 0);
@@ -328,7 +341,8 @@ static void period_of_power_without_noise_is_said_to_be_unknown(void **state)
     struct sensor_learnt learnt;
     learn("no noise", &sensor, &learnt);
     assert_false(learnt.update_period_s.known || learnt.looked_share.known);
-    assert_string_equal(learnt.update_period_s.why, "steady power shows no change, so its updates are not seen");
+    assert_string_equal(learnt.update_period_s.why,
+                        "steady power shows no change, so its updates are not seen");
     assert_within("load", learnt.load_w, idle_w + rise_w, 0.001);
 }
 
@@ -358,7 +372,8 @@ static void nothing_is_learnt_from_nothing(void **state)
     struct sensor_learnt learnt;
     struct sensor_reading one = {.value = 5};
     sensor_learn_power(NULL, 0, NULL, 0, &learnt);
-    assert_false(learnt.update_period_s.known || learnt.idle_w.known || learnt.delay_s.known || learnt.quantum.known);
+    assert_false(learnt.update_period_s.known || learnt.idle_w.known || learnt.delay_s.known ||
+                 learnt.quantum.known);
     sensor_learn_counter(loads, load_count, &one, 1, &learnt);
     assert_false(learnt.update_period_s.known || learnt.idle_w.known || learnt.delay_s.known);
     assert_false(sensor_learn_agreement(NULL, 0, NULL, 0).known);
@@ -378,23 +393,28 @@ static void way_back_ends_where_the_readings_stay_near(void **state)
     (void)state;
     struct sensor_reading cooling[60];
     for (int i = 0; i < 60; i++)
-        cooling[i] = (struct sensor_reading){i * NS_PER_S / 2, i * NS_PER_S / 2 + NS_PER_MS, 30 + 40 * exp(-i / 10.0)};
+        cooling[i] = (struct sensor_reading){i * NS_PER_S / 2, i * NS_PER_S / 2 + NS_PER_MS,
+                                             30 + 40 * exp(-i / 10.0)};
     /* 40 exp(-t / 5 s) is 1 after 5 ln 40 = 18.4 s. */
     assert_within("way back", sensor_learn_return(cooling, 60, 0, 30, 1), 5 * log(40), 0);
     assert_true(sensor_learn_return(cooling, 60, 0, 30, 1).half_width < 0.3);
     assert_false(sensor_learn_return(cooling, 30, 0, 30, 1).known);
     assert_false(sensor_learn_return(cooling, 60, 31 * NS_PER_S, 30, 1).known);
-    /* A call that began 10 ms before the load's end, and still had its power: it is back between then and 3 ms later. */
-    const struct sensor_reading quick[] = {{-10 * NS_PER_MS, NS_PER_MS, 70}, {2 * NS_PER_MS, 3 * NS_PER_MS, 30}};
+    /* A call that began 10 ms before the load's end, and still had its power: it is back between
+     * then and 3 ms later. */
+    const struct sensor_reading quick[] = {{-10 * NS_PER_MS, NS_PER_MS, 70},
+                                           {2 * NS_PER_MS, 3 * NS_PER_MS, 30}};
     struct learnt back = sensor_learn_return(quick, 2, 0, 30, 1);
-    assert_true(back.known && fabs(back.value - 0.0015) < 1e-9 && fabs(back.half_width - 0.0015) < 1e-9);
+    assert_true(back.known && fabs(back.value - 0.0015) < 1e-9 &&
+                fabs(back.half_width - 0.0015) < 1e-9);
 }
 
 static void schedule_has_long_steps_and_waves_in_all_phases(void **state)
 {
     (void)state;
     static struct sensor_schedule part;
-    static const double seconds[] = {SCHEDULE_SECONDS_MIN, 60, SCHEDULE_SECONDS_MAX}, periods[] = {0.004, 0.1, 1, 0, 7};
+    static const double seconds[] = {SCHEDULE_SECONDS_MIN, 60, SCHEDULE_SECONDS_MAX},
+                        periods[] = {0.004, 0.1, 1, 0, 7};
     for (size_t s = 0; s < 3; s++) {
         sensor_schedule_steps(seconds[s], &part);
         assert_true(part.count >= 2 && part.loads[0].begin_ns == 2 * NS_PER_S);
@@ -410,7 +430,8 @@ static void schedule_has_long_steps_and_waves_in_all_phases(void **state)
             sensor_schedule_waves(seconds[s], periods[p], &part);
             for (size_t i = 0; i < part.count; i++) {
                 double begin_s = (double)part.loads[i].begin_ns / 1e9;
-                assert_near((double)(part.loads[i].end_ns - part.loads[i].begin_ns) / 1e9, period_s / 2, 1e-8);
+                assert_near((double)(part.loads[i].end_ns - part.loads[i].begin_ns) / 1e9,
+                            period_s / 2, 1e-8);
                 seen[lround(fmod(begin_s, period_s) / period_s * 16) % 16] = true;
                 assert_true(i == 0 || part.loads[i].begin_ns >= part.loads[i - 1].end_ns);
             }

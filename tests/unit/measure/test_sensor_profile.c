@@ -1,5 +1,5 @@
-/* Sensors whose readings follow from a load in closed form: what is known of them goes into the energy and its
- * half-width. */
+/* Sensors whose readings follow from a load in closed form: what is known of them goes into the
+ * energy and its half-width. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,11 +33,13 @@ static double step_energy(double t)
 static double square_energy(double t, double period_s)
 {
     double whole = floor(t / period_s), rest = t - whole * period_s;
-    return whole * period_s * 300 + after_w * fmin(rest, period_s / 2) + before_w * fmax(rest - period_s / 2, 0);
+    return whole * period_s * 300 + after_w * fmin(rest, period_s / 2) +
+           before_w * fmax(rest - period_s / 2, 0);
 }
 
-static struct window_energy energy_of(const struct series *series, const struct sensor_behaviour *behaviour,
-                                      double from, double to)
+static struct window_energy energy_of(const struct series *series,
+                                      const struct sensor_behaviour *behaviour, double from,
+                                      double to)
 {
     struct window_sensor sensor = window_sensor_gpu;
     struct window_energy energy;
@@ -71,7 +73,8 @@ static void each_model_has_the_row_of_its_chip_and_no_other(void **state)
         {"", "unknown"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct sensor_profile *profile = sensor_profile_find(&gpu_vendor_nvidia, cases[i].model);
+        const struct sensor_profile *profile =
+            sensor_profile_find(&gpu_vendor_nvidia, cases[i].model);
         assert_int_equal(strncmp(profile->label, cases[i].label, strlen(cases[i].label)), 0);
         assert_true(profile->source && profile->accuracy);
         assert_true(profile->behaviour.looked_share > 0 && profile->behaviour.looked_share <= 1);
@@ -82,14 +85,16 @@ static void the_row_of_the_h200_is_what_was_measured_there(void **state)
 {
     (void)state;
     struct window_sensor sensor = window_sensor_gpu;
-    sensor_behaviour_apply(&sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H200")->behaviour, &sensor);
+    sensor_behaviour_apply(&sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H200")->behaviour,
+                           &sensor);
     assert_int_equal(sensor.update_period_ns, window_sensor_gpu.update_period_ns);
     assert_int_equal(sensor.span_max_ns, window_sensor_gpu.span_max_ns);
     assert_int_equal(sensor.gap_ns, window_sensor_gpu.gap_ns);
     assert_false(sensor.bounded);
 }
 
-/* Of an H100 the counter sees all, the power reading a quarter: without a counter its ± is that of an A100. */
+/* Of an H100 the counter sees all, the power reading a quarter: without a counter its ± is that of
+ * an A100. */
 static void an_h100_without_a_counter_is_measured_as_an_a100(void **state)
 {
     (void)state;
@@ -126,7 +131,8 @@ static void an_exponential_mean_is_undone(void **state)
                                                .looked_share = 1};
     struct series series = {0};
     for (int i = 0; i < 1000; i++) {
-        double t = 0.02 * i, mean_w = t < step_s ? before_w : after_w - 400 * exp(-(t - step_s) / 0.5);
+        double t = 0.02 * i,
+               mean_w = t < step_s ? before_w : after_w - 400 * exp(-(t - step_s) / 0.5);
         series_add_power(&series, (struct power_sample){at(t), mean_w});
     }
     struct window_energy energy = energy_of(&series, &behaviour, 5, 11);
@@ -136,7 +142,8 @@ static void an_exponential_mean_is_undone(void **state)
     series_fini(&series);
 }
 
-/* Samples that are means of a second, or instants: an unknown sensor's half-width holds both explanations. */
+/* Samples that are means of a second, or instants: an unknown sensor's half-width holds both
+ * explanations. */
 static void means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either(void **state)
 {
     (void)state;
@@ -155,13 +162,15 @@ static void means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either(vo
         }
         for (int end = 0; end < 20; end++) {
             double to = 9.05 + 0.1 * end, truth = step_energy(to) - step_energy(5);
-            struct window_energy energy = energy_of(&series, &sensor_profile_unknown.behaviour, 5, to);
+            struct window_energy energy =
+                energy_of(&series, &sensor_profile_unknown.behaviour, 5, to);
             assert_true(fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
             if (instants)
                 continue;
             energy = energy_of(&series, &second, 5, to);
             assert_true(fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
-            assert_true(energy.half_width_j.value < 120); /* the step's 400 W for 0.3 s; a shift by 0.5 s is 200 J */
+            /* the step's 400 W for 0.3 s; a shift by 0.5 s is 200 J */
+            assert_true(energy.half_width_j.value < 120);
         }
         series_fini(&series);
     }
@@ -177,7 +186,8 @@ static void what_is_not_looked_at_of_a_load_in_step_is_within_the_bound(void **s
     for (int steady = 0; steady < 2; steady++) {
         struct series series = {0};
         for (int i = 1; i < 600; i++) {
-            double t = 0.1 * i, seen_w = (square_energy(t, 0.105) - square_energy(t - 0.025, 0.105)) / 0.025;
+            double t = 0.1 * i,
+                   seen_w = (square_energy(t, 0.105) - square_energy(t - 0.025, 0.105)) / 0.025;
             series_add_power(&series, (struct power_sample){at(t), steady ? 300 : seen_w});
         }
         double worst = 0;
@@ -187,7 +197,8 @@ static void what_is_not_looked_at_of_a_load_in_step_is_within_the_bound(void **s
             struct window_energy energy = energy_of(&series, behaviour, from, to);
             worst = fmax(worst, fabs(energy.energy_j.value - truth));
             assert_true(fabs(energy.energy_j.value - truth) <= energy.aliasing_bound_j.value);
-            assert_true(!steady || fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
+            assert_true(!steady ||
+                        fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
             assert_true(!steady || energy.half_width_j.value < 3);
         }
         assert_true(steady || worst > 50); /* the readings alone are that wrong */
@@ -202,8 +213,10 @@ static struct learnt figure(double value, double half_width)
 
 static struct calibration calibrated_h200(void)
 {
-    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
-    struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER], *samples = &found.sensors[CALIBRATION_SAMPLES];
+    struct calibration found = {
+        .uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
+    struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER],
+                         *samples = &found.sensors[CALIBRATION_SAMPLES];
     *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR, .updates = 500};
     counter->update_period_s = figure(0.1, 0.0001);
     counter->jitter_s = figure(0.001, 0.0015);
@@ -214,8 +227,8 @@ static struct calibration calibrated_h200(void)
     return found;
 }
 
-/* What a calibration knows replaces the row: a counter that misses 0.5 ± 1.5 % of the time, samples of no known kind that are late
- * by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
+/* What a calibration knows replaces the row: a counter that misses 0.5 ± 1.5 % of the time, samples
+ * of no known kind that are late by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
 static void a_calibration_replaces_what_it_knows(void **state)
 {
     (void)state;
@@ -235,8 +248,9 @@ static void a_calibration_replaces_what_it_knows(void **state)
     assert_string_equal(profile.of.accuracy, "unknown");
 }
 
-/* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it, whatever its own jitter;
- * one that changes every 30 or 150 ms, or of which no change is seen for 300 ms, does not. */
+/* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it,
+ * whatever its own jitter; one that changes every 30 or 150 ms, or of which no change is seen for
+ * 300 ms, does not. */
 static void readings_contradict_a_calibration_of_another_period(void **state)
 {
     (void)state;
@@ -252,10 +266,12 @@ static void readings_contradict_a_calibration_of_another_period(void **state)
         found.sensors[CALIBRATION_COUNTER].jitter_s = figure(10, 10);
         calibration_profile(&found, &sensor_profile_unknown, &profile);
         for (int ms = 0; ms < 600; ms += 5)
-            series_add_counter(&series, (struct counter_reading){.before_ns = ms * NS_PER_MS,
-                                                                 .after_ns = (ms + 1) * NS_PER_MS,
-                                                                 .energy_mj = (uint64_t)(ms / cases[i].period_ms)});
-        assert_int_equal(calibration_contradicted(&profile, &series, why, sizeof why), cases[i].contradicted);
+            series_add_counter(&series, (struct counter_reading){
+                                            .before_ns = ms * NS_PER_MS,
+                                            .after_ns = (ms + 1) * NS_PER_MS,
+                                            .energy_mj = (uint64_t)(ms / cases[i].period_ms)});
+        assert_int_equal(calibration_contradicted(&profile, &series, why, sizeof why),
+                         cases[i].contradicted);
         assert_int_equal(*why != '\0', cases[i].contradicted);
         series_fini(&series);
     }
@@ -299,7 +315,8 @@ static void without_a_counter_the_power_tells_period_and_looked_at_share(void **
     /* A counter that was seen and whose share is not known adds up what is shown, or sees all. */
     found.sensors[CALIBRATION_COUNTER] = (struct sensor_learnt){.updates = 500};
     calibration_profile(&found, &sensor_profile_unknown, &profile);
-    assert_true(fabs(profile.of.behaviour.looked_share - share) < 1e-12 && profile.of.behaviour.share_unsure);
+    assert_true(fabs(profile.of.behaviour.looked_share - share) < 1e-12 &&
+                profile.of.behaviour.share_unsure);
 }
 
 static void assert_same(const struct learnt *read, const struct learnt *written)
@@ -326,12 +343,14 @@ static struct calibration read_again(const struct calibration *written)
     return out;
 }
 
-/* The edges of what sensor_learn can give: a lag of less than nothing (a sensor that shows a rise before the load's timer
- * has it), power of a sensor whose zero is off, boxcars of 3 s, half-widths of everything and of nothing. */
+/* The edges of what sensor_learn can give: a lag of less than nothing (a sensor that shows a rise
+ * before the load's timer has it), power of a sensor whose zero is off, boxcars of 3 s, half-widths
+ * of everything and of nothing. */
 static void what_is_written_is_read_again(void **state)
 {
     (void)state;
-    const struct learnt edges[] = {figure(0, 0), figure(1e-9, 1e6), figure(1.0 / 3, 0.1 + 0.2), figure(1e6, 1e-9), {0}};
+    const struct learnt edges[] = {
+        figure(0, 0), figure(1e-9, 1e6), figure(1.0 / 3, 0.1 + 0.2), figure(1e6, 1e-9), {0}};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         for (int averaging = AVERAGING_UNKNOWN; averaging <= AVERAGING_EXPONENTIAL; averaging++) {
             struct learnt edge = edges[i], below = edge, share = edge;
@@ -347,9 +366,12 @@ static void what_is_written_is_read_again(void **state)
                                           .power_back_s = edge,
                                           .temperature_back_s = edge};
             for (int k = 0; k < CALIBRATION_TEMPERATURE; k++)
-                written.sensors[k] = (struct sensor_learnt){
-                    edge,  edge,    (enum sensor_averaging)averaging, NULL, edge, edge, below, share, edge, edge, below,
-                    below, i * 1000};
+                written.sensors[k] =
+                    (struct sensor_learnt){edge,    edge,  (enum sensor_averaging)averaging,
+                                           NULL,    edge,  edge,
+                                           below,   share, edge,
+                                           edge,    below, below,
+                                           i * 1000};
             struct calibration read = read_again(&written);
             assert_string_equal(read.uuid, written.uuid);
             assert_true(read.made_s == 1 && read.seconds == 60);

@@ -12,7 +12,8 @@ static void a_sample_that_was_there_already_is_left_out(void **state)
 {
     (void)state;
     struct series series = {0};
-    static const struct power_sample given[] = {{10, 1}, {20, 2}, {10, 1}, {20, 2}, {30, 3}, {30, 9}};
+    static const struct power_sample given[] = {{10, 1}, {20, 2}, {10, 1},
+                                                {20, 2}, {30, 3}, {30, 9}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         series_add_power(&series, given[i]);
     assert_int_equal(series.power_count, 3);

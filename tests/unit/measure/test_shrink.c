@@ -93,7 +93,8 @@ static void memory_and_what_can_be_written_stay(void **state)
     (void)state;
     int fd = pattern_file();
     unsigned char *written = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    unsigned char *plain = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *plain =
+        mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(written != MAP_FAILED && plain != MAP_FAILED);
     memset(written, 252, SIZE);
     memset(plain, 252, SIZE);

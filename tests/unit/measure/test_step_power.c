@@ -81,10 +81,12 @@ static void sample(struct training *training, double every_s, double length_s, d
                                                     .averaging_ns = llround(length_s * NS_PER_S),
                                                     .delay_ns = llround(delay_s * NS_PER_S),
                                                     .looked_share = 1};
-    training->sensor = (struct step_sensor){.behaviour = &training->behaviour, .calibrated = true, .mark_s = 1e-4};
+    training->sensor =
+        (struct step_sensor){.behaviour = &training->behaviour, .calibrated = true, .mark_s = 1e-4};
     for (double t = 1 + length_s + delay_s; t < last; t += every_s) {
         double end = t - delay_s;
-        double mean = (energy_until(training, end) - energy_until(training, end - length_s)) / length_s;
+        double mean =
+            (energy_until(training, end) - energy_until(training, end - length_s)) / length_s;
         series_add_power(&training->series, (struct power_sample){llround(t * NS_PER_S), mean});
     }
 }
@@ -297,8 +299,8 @@ static void phases_without_end_take_no_time_without_end(void **state)
     training.behaviour.averaging_ns = NS_PER_S;
     training.sensor.mark_s = 4e-3;
     for (int i = 0; i < 10000; i++)
-        series_add_power(&training.series,
-                         (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS, 300 + i * 7919 % 101});
+        series_add_power(&training.series, (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS,
+                                                                 300 + i * 7919 % 101});
     clock_t begin = clock(); /* of the processor: others may be at work beside */
     estimate(&training, &power);
     assert_true(clock() - begin < 30 * CLOCKS_PER_SEC);

@@ -44,8 +44,10 @@ static void only_a_played_driver_or_none_permits_it(void **state)
     assert_true(time_scale_permitted(1, &nvml_backend, FAKE_NVML_AS_REAL, &err));
     assert_true(time_scale_permitted(0, &nvml_backend, FAKE_NVML_AS_REAL, &err));
     assert_false(time_scale_permitted(0.5, &nvml_backend, FAKE_NVML_AS_REAL, &err));
-    assert_string_equal(err.text, "TARE_TIME_SCALE=0.5 is for tests with a driver that is played: here is a real one, "
-                                  "whose GPUs take their time; unset it");
+    assert_string_equal(
+        err.text,
+        "TARE_TIME_SCALE=0.5 is for tests with a driver that is played: here is a real one, "
+        "whose GPUs take their time; unset it");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Windows worked out by hand. Where a half-width is expected, its derivation stands beside it (formulae:
- * docs/explanation/uncertainty.md). */
+/* Windows worked out by hand. Where a half-width is expected, its derivation stands beside it
+ * (formulae: docs/explanation/uncertainty.md). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,8 @@ static void trace(struct series *series, double from_s, double to_s, double powe
 
 static void count(struct series *series, double t_s, double energy_j)
 {
-    series_add_counter(series, (struct counter_reading){at(t_s), at(t_s), (uint64_t)llround(energy_j * 1000)});
+    series_add_counter(
+        series, (struct counter_reading){at(t_s), at(t_s), (uint64_t)llround(energy_j * 1000)});
 }
 
 static struct window_energy ask(struct series *series, double from_s, double to_s)
@@ -74,7 +75,8 @@ static void constant_power_without_a_counter_is_power_times_time(void **state)
     trace(&series, 0, 10, 100);
     struct window_energy energy = ask(&series, 1, 3);
     near_reading(energy.energy_j, 200, 1e-9);
-    /* 40 steps, each (0.1 % of 100 W times 50 ms)² = 0.000025 J²; times 2^0.3 where no counter has shown better */
+    /* 40 steps, each (0.1 % of 100 W times 50 ms)² = 0.000025 J²; times 2^0.3 where no counter has
+     * shown better */
     near_reading(energy.half_width_j, 1.96 * sqrt(0.001 * exp2(0.3)), 1e-9);
     near_reading(energy.power_mean_w, 100, 1e-9);
     near_reading(energy.power_max_w, 100, 0);
@@ -110,8 +112,8 @@ static void a_step_between_two_samples_leaves_its_place_open(void **state)
     trace(&series, 1.05, 2, 500);
     struct window_energy energy = ask(&series, 0.5, 1.5);
     near_reading(energy.energy_j, 50 + 15 + 225, 1e-6);
-    /* (400 W · 50 ms)²/12 for the step; 10 steps at 100 W, the one at 300 W in the mean, 9 at 500 W with 0.1 % of p·50
-     * ms each */
+    /* (400 W · 50 ms)²/12 for the step; 10 steps at 100 W, the one at 300 W in the mean, 9 at 500 W
+     * with 0.1 % of p·50 ms each */
     double flat = 10 * 0.005 * 0.005 + 0.015 * 0.015 + 9 * 0.025 * 0.025;
     near_reading(energy.half_width_j, 1.96 * sqrt(exp2(0.3) * (400.0 / 12 + flat)), 1e-6);
     series_fini(&series);
@@ -144,7 +146,8 @@ static void an_exact_counter_is_believed_to_the_millijoule(void **state)
     assert_false(energy.integral_j.valid);
     assert_int_equal(energy.longest_gap_ns, NS_PER_S);
     assert_int_equal(energy.flags, 0);
-    energy = ask(&series, 2.5, 5); /* constant so far as one can see: half a second is half the energy, but who knows */
+    /* constant so far as one can see: half a second is half the energy, but who knows */
+    energy = ask(&series, 2.5, 5);
     near_reading(energy.energy_j, 2.5 * 123.456, 1e-3);
     assert_true(energy.half_width_j.value > 1);
     series_fini(&series);
@@ -157,7 +160,8 @@ static void between_two_readings_the_trace_gives_the_shape(void **state)
     trace(&series, 0, 1.95, 100);
     trace(&series, 2, 4, 300);
     for (int i = 0; i <= 4;
-         i++) /* up to 2 s 100 W; then 300 W; the step's own trapezoid (1.95..2 s) holds 5 J too many */
+         /* up to 2 s 100 W; then 300 W; the step's own trapezoid (1.95..2 s) holds 5 J too many */
+         i++)
         count(&series, i, i <= 2 ? 100 * i : 200 + 300 * (i - 2));
     struct window_energy energy = ask(&series, 0.5, 3.5);
     near_reading(energy.energy_j, 150 + 450, 0.05);
@@ -200,7 +204,8 @@ static void a_counter_that_goes_backwards_leaves_that_stretch_to_the_trace(void 
 {
     (void)state;
     struct series series = {0};
-    two_gains(&series, (const double[]){1000, 1100, 1200, 1300, 1400, 5, 105, 205, 305, 405, 505}, 11);
+    two_gains(&series, (const double[]){1000, 1100, 1200, 1300, 1400, 5, 105, 205, 305, 405, 505},
+              11);
     struct window_energy energy = ask(&series, 2, 8);
     near_reading(energy.energy_j, 200 + 110 + 300, 1e-3); /* 4 to 5 s from the trace */
     assert_int_equal(energy.flags, WINDOW_BACKWARDS);
@@ -218,7 +223,10 @@ static void a_counter_that_jumps_is_not_believed(void **state)
 {
     (void)state;
     struct series series = {0};
-    two_gains(&series, (const double[]){0, 100, 200, 300, 400, 1e9, 1e9 + 100, 1e9 + 200, 1e9 + 300, 1e9 + 400}, 10);
+    two_gains(
+        &series,
+        (const double[]){0, 100, 200, 300, 400, 1e9, 1e9 + 100, 1e9 + 200, 1e9 + 300, 1e9 + 400},
+        10);
     struct window_energy energy = ask(&series, 2, 8);
     near_reading(energy.energy_j, 200 + 110 + 300, 1e-3);
     assert_int_equal(energy.flags, WINDOW_JUMPED);
@@ -247,7 +255,8 @@ static void a_counter_that_stands_still_under_power_is_not_believed(void **state
     energy = ask(&series, 7.5, 9);
     assert_int_equal(energy.flags, 0);
     series_fini(&series);
-    two_gains(&series, (const double[]){0, 100, 200, 300, 400, 400, 400, 400, 400, 400, 400}, 11); /* to the end */
+    /* to the end */
+    two_gains(&series, (const double[]){0, 100, 200, 300, 400, 400, 400, 400, 400, 400, 400}, 11);
     energy = ask(&series, 2, 9);
     near_reading(energy.energy_j, 200 + 550, 1e-3);
     assert_int_equal(energy.flags, WINDOW_STOOD);
@@ -295,8 +304,10 @@ static void a_gap_without_a_counter_is_bridged_and_said(void **state)
 
 static void nothing(const struct window_energy *energy, unsigned flags)
 {
-    assert_false(energy->energy_j.valid || energy->half_width_j.valid || energy->power_mean_w.valid);
-    assert_false(energy->power_max_w.valid || energy->power_cv_within.valid || energy->integral_j.valid);
+    assert_false(energy->energy_j.valid || energy->half_width_j.valid ||
+                 energy->power_mean_w.valid);
+    assert_false(energy->power_max_w.valid || energy->power_cv_within.valid ||
+                 energy->integral_j.valid);
     assert_string_equal(energy->source, "none");
     assert_int_equal(energy->flags, flags);
     assert_true(energy->covered_share == 0);
@@ -355,7 +366,8 @@ static void windows_outside_of_the_data_are_absent(void **state)
     assert_true(energy.covered_share == 0);
     energy = ask(&series, -30, -20);
     assert_false(energy.energy_j.valid);
-    energy = ask(&series, 4, 11); /* a tail of which nothing is known: held, said, and in the uncertainty */
+    /* a tail of which nothing is known: held, said, and in the uncertainty */
+    energy = ask(&series, 4, 11);
     near_reading(energy.energy_j, 700, 1e-2);
     assert_true(energy.flags & WINDOW_UNCOVERED);
     near(energy.covered_share, 6.075 / 7, 1e-9);
@@ -394,13 +406,16 @@ static void an_update_instant_is_a_trapezoid(void **state)
 {
     (void)state;
     double mean, variance;
-    knot_moments(&(struct knot){.lo_a = 0, .lo_b = 1, .hi_a = 1, .hi_b = 2}, &mean, &variance); /* triangle */
+    /* triangle */
+    knot_moments(&(struct knot){.lo_a = 0, .lo_b = 1, .hi_a = 1, .hi_b = 2}, &mean, &variance);
     near(mean, 1, 1e-12);
     near(variance, 1.0 / 6, 1e-12);
-    knot_moments(&(struct knot){.lo_a = 5, .lo_b = 5, .hi_a = 6, .hi_b = 6}, &mean, &variance); /* even */
+    /* even */
+    knot_moments(&(struct knot){.lo_a = 5, .lo_b = 5, .hi_a = 6, .hi_b = 6}, &mean, &variance);
     near(mean, 5.5, 1e-12);
     near(variance, 1.0 / 12, 1e-12);
-    knot_moments(&(struct knot){.lo_a = 0, .lo_b = 0, .hi_a = 0, .hi_b = 3}, &mean, &variance); /* falling */
+    /* falling */
+    knot_moments(&(struct knot){.lo_a = 0, .lo_b = 0, .hi_a = 0, .hi_b = 3}, &mean, &variance);
     near(mean, 1, 1e-12);
     near(variance, 9.0 / 18, 1e-12);
     knot_moments(&(struct knot){.lo_a = 0, .lo_b = 1, .hi_a = 3, .hi_b = 4}, &mean,
@@ -415,11 +430,12 @@ static void an_update_instant_is_a_trapezoid(void **state)
 static void readings_bound_the_update_between_them(void **state)
 {
     (void)state;
-    static const struct counter_reading readings[] = {{(0 * NS_PER_MS), (4 * NS_PER_MS), 1000},
-                                                      {(1000 * NS_PER_MS), (1004 * NS_PER_MS), 51000},
-                                                      {(1004 * NS_PER_MS), (1008 * NS_PER_MS), 51000},
-                                                      {(1008 * NS_PER_MS), (1012 * NS_PER_MS), 56000},
-                                                      {(2000 * NS_PER_MS), (2004 * NS_PER_MS), 106000}};
+    static const struct counter_reading readings[] = {
+        {(0 * NS_PER_MS), (4 * NS_PER_MS), 1000},
+        {(1000 * NS_PER_MS), (1004 * NS_PER_MS), 51000},
+        {(1004 * NS_PER_MS), (1008 * NS_PER_MS), 51000},
+        {(1008 * NS_PER_MS), (1012 * NS_PER_MS), 56000},
+        {(2000 * NS_PER_MS), (2004 * NS_PER_MS), 106000}};
     struct window_sensor sensor = window_sensor_gpu;
     struct series series = {0};
     sensor.power_limit_w = 700;
@@ -430,13 +446,14 @@ static void readings_bound_the_update_between_them(void **state)
     knots_read(&knots, &series, &sensor, 0);
     assert_int_equal(knots.count, 4);
     assert_int_equal(knots.segment_count, 1);
-    /* a single reading: the update came in the 100 ms before it, so far as its own place in the call is known */
+    /* a single reading: the update came in the 100 ms before it, so far as its own place in the
+     * call is known */
     near(knots.items[0].lo_a, -0.1, 1e-12);
     near(knots.items[0].lo_b, -0.096, 1e-12);
     near(knots.items[0].hi_a, 0, 1e-12);
     near(knots.items[0].hi_b, 0.004, 1e-12);
-    /* the second value is first seen at 1000 ms, but the next update is known to come about 1008: it came 100 ms before
-     * that */
+    /* the second value is first seen at 1000 ms, but the next update is known to come about 1008:
+     * it came 100 ms before that */
     assert_true(knots.items[1].inferred);
     near(knots.items[1].lo_a, 0.904, 1e-12);
     near(knots.items[1].hi_b, 0.912, 1e-12);
@@ -450,8 +467,8 @@ static void readings_bound_the_update_between_them(void **state)
     series_fini(&series);
 }
 
-/* 100 W; the counter is read densely at 1 s and 3 s: in the instants remains ±4 ms, a triangle, so 100 W · 4 ms/√6 a
- * window's edge. */
+/* 100 W; the counter is read densely at 1 s and 3 s: in the instants remains ±4 ms, a triangle, so
+ * 100 W · 4 ms/√6 a window's edge. */
 static void the_half_width_of_a_dense_window_is_that_of_its_two_instants(void **state)
 {
     (void)state;
@@ -459,18 +476,23 @@ static void the_half_width_of_a_dense_window_is_that_of_its_two_instants(void **
     struct series series = {0};
     sensor.power_limit_w = 700;
     sensor.span_max_ns = 0;
-    series_add_counter(&series, (struct counter_reading){(1000 * NS_PER_MS), (1004 * NS_PER_MS), 90600});
     series_add_counter(&series,
-                       (struct counter_reading){(1004 * NS_PER_MS), (1008 * NS_PER_MS), 100600}); /* at 1006 ms */
-    series_add_counter(&series, (struct counter_reading){(3000 * NS_PER_MS), (3004 * NS_PER_MS), 290200});
+                       (struct counter_reading){(1000 * NS_PER_MS), (1004 * NS_PER_MS), 90600});
     series_add_counter(&series,
-                       (struct counter_reading){(3004 * NS_PER_MS), (3008 * NS_PER_MS), 300200}); /* at 3002 ms */
+                       /* at 1006 ms */
+                       (struct counter_reading){(1004 * NS_PER_MS), (1008 * NS_PER_MS), 100600});
+    series_add_counter(&series,
+                       (struct counter_reading){(3000 * NS_PER_MS), (3004 * NS_PER_MS), 290200});
+    series_add_counter(&series,
+                       /* at 3002 ms */
+                       (struct counter_reading){(3004 * NS_PER_MS), (3008 * NS_PER_MS), 300200});
     trace(&series, 0, 4, 100);
     struct window_energy energy;
     window_energy(&series, at(1), at(3), &sensor, &energy);
     near_reading(energy.energy_j, 200, 0.6); /* by up to 2 · 100 W · 4 ms */
     double two_instants = 1.96 * sqrt(2) * 100 * 0.004 / sqrt(6);
-    assert_true(energy.half_width_j.value < 1.05 * two_instants && energy.half_width_j.value > 0.4 * two_instants);
+    assert_true(energy.half_width_j.value < 1.05 * two_instants &&
+                energy.half_width_j.value > 0.4 * two_instants);
     assert_string_equal(energy.source, "gpu-counter");
     series_fini(&series);
 }

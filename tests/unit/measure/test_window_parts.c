@@ -12,8 +12,10 @@
 
 #include <math.h>
 
-static const struct window_sensor instants = {
-    .counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = 150 * NS_PER_MS};
+static const struct window_sensor instants = {.counter_source = "counter",
+                                              .power_source = "trace",
+                                              .power_limit_w = 1000,
+                                              .gap_ns = 150 * NS_PER_MS};
 
 static void near(double value, double expected, double tolerance)
 {
@@ -38,7 +40,8 @@ static void pieces_are_cut_at_the_marks(void **state)
     struct series series = {0};
     constant_100_w(&series);
     struct window_index *index = window_index_new(&series, &instants);
-    const struct window_mark marks[] = {{at_ms(2000), 0}, {at_ms(4500), at_ms(10)}, {at_ms(8000), at_ms(20)}};
+    const struct window_mark marks[] = {
+        {at_ms(2000), 0}, {at_ms(4500), at_ms(10)}, {at_ms(8000), at_ms(20)}};
     struct window_piece pieces[4];
     assert_int_equal(window_cut(index, at_ms(1000), at_ms(9000), marks, 3, pieces), 800000);
     static const int64_t expected_mj[] = {100000, 250000, 350000, 100000};
@@ -49,11 +52,14 @@ static void pieces_are_cut_at_the_marks(void **state)
     assert_int_equal(pieces[0].window.start_ns, at_ms(1000));
     assert_int_equal(pieces[0].window.end_ns, at_ms(2000));
     assert_int_equal(pieces[3].window.end_ns, at_ms(9000));
-    struct window_energy bare; /* marks known to 10 and 20 ms: 1 J and 2 J that may belong to the neighbour */
+    /* marks known to 10 and 20 ms: 1 J and 2 J that may belong to the neighbour */
+    struct window_energy bare;
     window_index_energy(index, at_ms(4500), at_ms(8000), &bare);
-    near(pieces[2].window.half_width_j.value, sqrt(bare.half_width_j.value * bare.half_width_j.value + 1 + 4), 1e-6);
+    near(pieces[2].window.half_width_j.value,
+         sqrt(bare.half_width_j.value * bare.half_width_j.value + 1 + 4), 1e-6);
     window_index_energy(index, at_ms(2000), at_ms(4500), &bare);
-    near(pieces[1].window.half_width_j.value, sqrt(bare.half_width_j.value * bare.half_width_j.value + 1), 1e-6);
+    near(pieces[1].window.half_width_j.value,
+         sqrt(bare.half_width_j.value * bare.half_width_j.value + 1), 1e-6);
     window_index_free(index);
     series_fini(&series);
 }
@@ -77,7 +83,8 @@ static void marks_out_of_order_or_outside_make_empty_pieces(void **state)
     struct series series = {0};
     constant_100_w(&series);
     struct window_index *index = window_index_new(&series, &instants);
-    const struct window_mark marks[] = {{at_ms(500), 0}, {at_ms(5000), 0}, {at_ms(4000), 0}, {at_ms(99000), 0}};
+    const struct window_mark marks[] = {
+        {at_ms(500), 0}, {at_ms(5000), 0}, {at_ms(4000), 0}, {at_ms(99000), 0}};
     struct window_piece pieces[5];
     assert_int_equal(window_cut(index, at_ms(1000), at_ms(9000), marks, 4, pieces), 800000);
     static const int64_t expected_mj[] = {0, 400000, 0, 400000, 0};
@@ -124,7 +131,8 @@ static void epochs_add_up_to_the_attempt_exactly(void **state)
         t += 0.02 + 0.48 * rng_unit(&rng);
         marks[i] = (struct window_mark){simulated_ns(t), at_ms(2)};
     }
-    int64_t total = window_cut(index, simulated_ns(2.5), simulated_ns(57.5), marks, MARKS, pieces), sum = 0;
+    int64_t total = window_cut(index, simulated_ns(2.5), simulated_ns(57.5), marks, MARKS, pieces),
+            sum = 0;
     double truth_j = load_energy(&load, 57.5) - load_energy(&load, 2.5);
     near((double)total / 1000, truth_j, 0.005 * truth_j);
     struct window_energy attempt;
@@ -153,7 +161,8 @@ static void a_kilowatt_hour_is_3_6_megajoules(void **state)
 
 enum { UPDATES = 600 };
 
-static struct window_energy energy_of(const struct series *series, const struct window_sensor *sensor, int64_t start_ms,
+static struct window_energy energy_of(const struct series *series,
+                                      const struct window_sensor *sensor, int64_t start_ms,
                                       int64_t end_ms)
 {
     struct window_energy energy;
@@ -183,7 +192,8 @@ static double half_width_of_levels(bool slowly)
     struct series series = {0};
     for (int i = 0; i < UPDATES; i++) {
         double place = i % 60 / 60.0, slope = place < 0.5 ? 2 * place : 2 - 2 * place;
-        series_add_power(&series, (struct power_sample){at_ms(100 * i), 200 + 100 * (slowly ? slope : place < 0.5)});
+        series_add_power(&series, (struct power_sample){
+                                      at_ms(100 * i), 200 + 100 * (slowly ? slope : place < 0.5)});
     }
     struct window_energy energy = energy_of(&series, &part_of_the_time, 10000, 13000);
     series_fini(&series);
@@ -242,9 +252,9 @@ static void a_counter_that_adds_up_the_readings_is_as_uncertain_as_they_are(void
             energy_j += 0.1 * (own ? 0.5 * (shown_w + other_w) : shown_w);
             series_add_power(&series, (struct power_sample){at_ms(100 * i), shown_w});
             for (int k = 0; k < 10; k++)
-                series_add_counter(&series,
-                                   (struct counter_reading){at_ms(100 * i + 10 * k), at_ms(100 * i + 10 * k + 1),
-                                                            (uint64_t)(energy_j * 1000)});
+                series_add_counter(&series, (struct counter_reading){at_ms(100 * i + 10 * k),
+                                                                     at_ms(100 * i + 10 * k + 1),
+                                                                     (uint64_t)(energy_j * 1000)});
         }
         half_widths_j[own] = energy_of(&series, &sensor, 20000, 40000).half_width_j.value;
         series_fini(&series);
@@ -254,7 +264,8 @@ static void a_counter_that_adds_up_the_readings_is_as_uncertain_as_they_are(void
 }
 
 /* What may hide in 60 s of samples of so many watts, with the steps of a job, if there are any. */
-static struct reading hidden_j(const struct window_sensor *sensor, double watts, const int64_t *steps, size_t count)
+static struct reading hidden_j(const struct window_sensor *sensor, double watts,
+                               const int64_t *steps, size_t count)
 {
     struct series series = {0};
     struct window_energy energy;
@@ -269,7 +280,8 @@ static struct reading hidden_j(const struct window_sensor *sensor, double watts,
     return energy.aliasing_bound_j;
 }
 
-/* Of the unseen share of the time nothing is known but that the device draws between nothing and its limit. */
+/* Of the unseen share of the time nothing is known but that the device draws between nothing and
+ * its limit. */
 static void a_load_in_step_hides_where_the_sensor_does_not_look(void **state)
 {
     (void)state;
@@ -284,7 +296,8 @@ static void a_load_in_step_hides_where_the_sensor_does_not_look(void **state)
                                    .unseen_share = 0.75};
     near(hidden_j(&sensor, 300, NULL, 0).value, 0.75 * 700 * 60, 1e-6);
     near(hidden_j(&sensor, 800, NULL, 0).value, 0.75 * 800 * 60, 1e-6);
-    /* Half of each period is in two means, the other half in one: of both together each half should be in 1.5. */
+    /* Half of each period is in two means, the other half in one: of both together each half should
+     * be in 1.5. */
     sensor.averaging_ns = at_ms(150);
     sensor.unseen_share = 0;
     near(hidden_j(&sensor, 300, NULL, 0).value, 1000 * (2 / 1.5 - 1) / 2 * 60, 1e-6);
@@ -323,12 +336,15 @@ static void steps_that_the_sensor_sees_evenly_hide_nothing(void **state)
     (void)state;
     near(hidden_beside_steps_j(100, 0), 700 * 60, 1); /* always at the same part of a step */
     near(hidden_beside_steps_j(50, 0), 700 * 60, 1);  /* in every second one */
-    near(hidden_beside_steps_j(400, 0), 700 * 60, 1); /* at four parts: what repeats four times in a step would hide */
+    /* at four parts: what repeats four times in a step would hide */
+    near(hidden_beside_steps_j(400, 0), 700 * 60, 1);
     assert_true(hidden_beside_steps_j(61.8034, 0) < 0.01 * 700 * 60);
     assert_true(hidden_beside_steps_j(99, 0) <
                 0.1 * 700 * 60); /* at 99 parts, of what repeats nine times in a step at eleven */
-    near(hidden_beside_steps_j(61.8034, 20), 700 * 60, 1);         /* marks that nobody can rely on */
-    assert_true(hidden_beside_steps_j(25000, 0) > 0.1 * 700 * 60); /* 10 s are after the last step that is whole */
+    /* marks that nobody can rely on */
+    near(hidden_beside_steps_j(61.8034, 20), 700 * 60, 1);
+    /* 10 s are after the last step that is whole */
+    assert_true(hidden_beside_steps_j(25000, 0) > 0.1 * 700 * 60);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* Other sensors than the best one: samples that are means, no trace, no counter, RAPL. Intervals may be too wide there,
- * not too narrow. */
+/* Other sensors than the best one: samples that are means, no trace, no counter, RAPL. Intervals
+ * may be too wide there, not too narrow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,8 @@ static void without_a_counter_the_trace_is_integrated(void **state)
     truth_hold(&truth);
 }
 
-/* As on an H200, whose samples showed 5 % too much of a square wave of 20 ms: they outweigh a counter that is read once a second. */
+/* As on an H200, whose samples showed 5 % too much of a square wave of 20 ms: they outweigh a
+ * counter that is read once a second. */
 static void samples_that_beat_with_the_load_do_not_outvote_the_counter(void **state)
 {
     (void)state;
@@ -105,8 +106,8 @@ static void rapl_needs_no_trace(void **state)
     truth_hold(&truth);
 }
 
-/* Readings that keep step with the counter all err to the same side. This is why the meter spreads them
- * (docs/explanation/uncertainty.md). */
+/* Readings that keep step with the counter all err to the same side. This is why the meter spreads
+ * them (docs/explanation/uncertainty.md). */
 static void reading_in_step_with_the_counter_costs_coverage(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* The promise of the meter, against a device whose energy is known exactly: the stated 95 % interval holds the truth in
- * 93 to 98 of 100 windows, for every kind of load on its own, and it is narrow. */
+/* The promise of the meter, against a device whose energy is known exactly: the stated 95 %
+ * interval holds the truth in 93 to 98 of 100 windows, for every kind of load on its own, and it is
+ * narrow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ static void windows_whose_edges_were_read_densely_hold_the_truth_within_narrow_b
     truth_hold(&truth);
 }
 
-/* Epochs: the counter is read once a second around their edges, and its update instants are known to 100 ms. */
+/* Epochs: the counter is read once a second around their edges, and its update instants are known
+ * to 100 ms. */
 static void windows_within_an_attempt_hold_the_truth(void **state)
 {
     (void)state;

@@ -25,7 +25,8 @@ static int by_value(const void *a, const void *b)
 
 enum { BEAT_S = 20 };
 
-/* A load that repeats in step with the samples: they err all the same way for as long as it lasts. */
+/* A load that repeats in step with the samples: they err all the same way for as long as it
+ * lasts. */
 static void beat(const struct truth *setup, bool up, struct series *series)
 {
     for (size_t i = 0; i < series->power_count; i++) {
@@ -39,7 +40,8 @@ static void beat(const struct truth *setup, bool up, struct series *series)
 static void draw_windows(const struct truth *setup, struct rng *rng, double (*windows)[2])
 {
     for (int i = 0; i < setup->windows_in_series; i++) {
-        double length = setup->shortest_s * exp(rng_unit(rng) * log(setup->longest_s / setup->shortest_s));
+        double length =
+            setup->shortest_s * exp(rng_unit(rng) * log(setup->longest_s / setup->shortest_s));
         double around_s = setup->beat_share > 0 ? BEAT_S : setup->length_s - 6;
         windows[i][0] = (setup->length_s - around_s) / 2 + rng_unit(rng) * (around_s - length);
         windows[i][1] = windows[i][0] + length;
@@ -58,7 +60,8 @@ static void judge(const struct window_energy *energy, const struct load *load, c
         score->shares[score->long_windows++] = energy->half_width_j.value / truth;
 }
 
-static void run_series(const struct truth *setup, enum load_kind kind, uint64_t seed, struct score *score)
+static void run_series(const struct truth *setup, enum load_kind kind, uint64_t seed,
+                       struct score *score)
 {
     struct rng rng;
     struct load load;
@@ -77,7 +80,8 @@ static void run_series(const struct truth *setup, enum load_kind kind, uint64_t 
     for (size_t i = 0; i < 2 * count; i++)
         edges[i] = windows[i / 2][i % 2];
     qsort(edges, 2 * count, sizeof *edges, by_value);
-    simulate(&simulation, &load, setup->dense ? edges : attempt, setup->dense ? 2 * count : 2, &rng, &series);
+    simulate(&simulation, &load, setup->dense ? edges : attempt, setup->dense ? 2 * count : 2, &rng,
+             &series);
     if (setup->beat_share > 0)
         beat(setup, seed / LOAD_KINDS % 2, &series);
     if (setup->blind)
@@ -85,7 +89,8 @@ static void run_series(const struct truth *setup, enum load_kind kind, uint64_t 
     struct window_index *index = window_index_new(&series, &setup->sensor);
     for (size_t i = 0; i < count; i++) {
         struct window_energy energy;
-        window_index_energy(index, simulated_ns(windows[i][0]), simulated_ns(windows[i][1]), &energy);
+        window_index_energy(index, simulated_ns(windows[i][0]), simulated_ns(windows[i][1]),
+                            &energy);
         judge(&energy, &load, windows[i], score);
     }
     window_index_free(index);
@@ -97,21 +102,23 @@ static void run_series(const struct truth *setup, enum load_kind kind, uint64_t 
 
 static void run_kind(const struct truth *setup, enum load_kind kind)
 {
-    struct score score = {.shares = calloc((size_t)(setup->windows + setup->windows_in_series), sizeof(double))};
+    struct score score = {
+        .shares = calloc((size_t)(setup->windows + setup->windows_in_series), sizeof(double))};
     assert_non_null(score.shares);
     for (uint64_t seed = 1; score.windows < setup->windows; seed++)
         run_series(setup, kind, seed * LOAD_KINDS + kind, &score);
     qsort(score.shares, (size_t)score.long_windows, sizeof *score.shares, by_value);
     double held = (double)score.held / score.windows, median = score.shares[score.long_windows / 2];
-    print_message("# %s, %s: held %.2f %%, half-width of windows from 1 s: median %.3f %%, 95th of 100 %.3f %%\n",
+    print_message("# %s, %s: held %.2f %%, half-width of windows from 1 s: median %.3f %%, 95th of "
+                  "100 %.3f %%\n",
                   setup->name, kind_names[kind], 100 * held, 100 * median,
                   100 * score.shares[score.long_windows * 95 / 100]);
     free(score.shares);
     assert_true(held >= setup->least);
     assert_true(held <= setup->most);
     assert_true(median <= setup->widest);
-    assert_true(setup->beat_share > 0 ||
-                score.disagreeing <= setup->windows / 1000); /* one sensor, one truth: evidence would be false */
+    /* one sensor, one truth: evidence would be false */
+    assert_true(setup->beat_share > 0 || score.disagreeing <= setup->windows / 1000);
 }
 
 void truth_hold(const struct truth *setup)

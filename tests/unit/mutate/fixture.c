@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen,
-                 struct rng *rng, struct value *values, struct err *err)
+bool mutate_draw(const struct param *const *params, size_t count, const char *context,
+                 struct seen *seen, struct rng *rng, struct value *values, struct err *err)
 {
     AUTO_FREE bool *mutated = mem_array(count, sizeof *mutated);
     memset(mutated, true, count);

@@ -35,7 +35,8 @@ static struct param float_param(double low, double high, double standard)
 
 static struct param choice_param(const char *const *texts, size_t count, const char *standard)
 {
-    struct param param = {.name = mem_strdup("c"), .type = PARAM_CHOICE, .default_value = value_text(standard)};
+    struct param param = {
+        .name = mem_strdup("c"), .type = PARAM_CHOICE, .default_value = value_text(standard)};
     param.choices = mem_array(count, sizeof *param.choices);
     for (; param.choice_count < count; param.choice_count++)
         param.choices[param.choice_count] = value_text(texts[param.choice_count]);
@@ -110,7 +111,8 @@ static void size_is_0_without_a_range(void **state)
 }
 
 /* Draws one value; the caller frees it. */
-static bool draw_one(const struct param *param, struct seen *seen, struct rng *rng, struct value *out, struct err *err)
+static bool draw_one(const struct param *param, struct seen *seen, struct rng *rng,
+                     struct value *out, struct err *err)
 {
     return mutate_draw(&param, 1, "repo/model", seen, rng, out, err);
 }
@@ -151,7 +153,8 @@ static void combinations_are_drawn_to_the_last(void **state)
 {
     (void)state;
     static const char *const colours[] = {"red", "green", "blue"};
-    struct param a = int_param(1, 4, 1), b = choice_param(colours, 3, "none"), c = float_param(0.5, 0.50001, 0.5);
+    struct param a = int_param(1, 4, 1), b = choice_param(colours, 3, "none"),
+                 c = float_param(0.5, 0.50001, 0.5);
     c.zero_probability = 0.01;
     /* a: 2 3 4; b: 3; c: 0.500001 .. 0.50001 and 0: 11. 3 * 3 * 11 = 99 */
     const struct param *params[] = {&a, &b, &c};

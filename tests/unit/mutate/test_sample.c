@@ -1,6 +1,7 @@
-/* The distributions. Shares are compared with probabilities worked out by hand; the seeds are fixed and the bounds
- * six standard deviations wide, so a test that passes once passes always. The expected sequences come from an
- * independent program (xoshiro256** and the formulas of plan/mutate/mutate.h in Python). */
+/* The distributions. Shares are compared with probabilities worked out by hand; the seeds are fixed
+ * and the bounds six standard deviations wide, so a test that passes once passes always. The
+ * expected sequences come from an independent program (xoshiro256** and the formulas of
+ * plan/mutate/mutate.h in Python). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ static void assert_share(int count, double expected)
         fail_msg("share %g, expected %g within %g", share, expected, bound);
 }
 
-static struct param number(enum param_type type, enum distribution distribution, double low, double high)
+static struct param number(enum param_type type, enum distribution distribution, double low,
+                           double high)
 {
     return (struct param){.type = type,
                           .distribution = distribution,
@@ -120,7 +122,8 @@ static void integer_normal_stays_in_the_range(void **state)
         assert_in_range(value.integer, 3, 7);
         counts[value.integer]++;
     }
-    /* P(n) = (Phi(n + 1/2 - 5) - Phi(n - 1/2 - 5)) / (Phi(2.5) - Phi(-2.5)), Phi the normal distribution */
+    /* P(n) = (Phi(n + 1/2 - 5) - Phi(n - 1/2 - 5)) / (Phi(2.5) - Phi(-2.5)), Phi the normal
+     * distribution */
     assert_share(counts[5], 0.38774040);
     assert_share(counts[4], 0.24477022);
     assert_share(counts[6], 0.24477022);
@@ -223,8 +226,10 @@ static void choices_have_equal_shares(void **state)
 {
     (void)state;
     struct value choices[] = {value_bool(true), value_bool(false), value_int(3), value_float(0.5)};
-    struct param param = {
-        .type = PARAM_CHOICE, .choices = choices, .choice_count = 4, .default_value = value_bool(false)};
+    struct param param = {.type = PARAM_CHOICE,
+                          .choices = choices,
+                          .choice_count = 4,
+                          .default_value = value_bool(false)};
     struct rng rng;
     rng_seed(&rng, 22);
     int counts[5] = {0};
@@ -277,7 +282,8 @@ static void draws_are_those_of_the_independent_program(void **state)
 {
     (void)state;
     static const double uniform[] = {0.172119, 0.0851038, 0.243753, 0.268102, 0.243611, 0.236635};
-    static const double log_uniform[] = {0.000140431, 3.69283e-05, 0.000421715, 0.000612843, 0.000420795, 0.000378065};
+    static const double log_uniform[] = {0.000140431, 3.69283e-05, 0.000421715,
+                                         0.000612843, 0.000420795, 0.000378065};
     static const double normal[] = {0.557091, 0.559105, 0.536311, 0.554637, 0.504988, 0.561383};
     static const int64_t integers[] = {178, 101, 23, 103, 39, 245, 73, 156};
     static const int64_t log_integers[] = {5577, 2339, 11405, 14545, 11389, 10623, 12153, 11979};

@@ -25,7 +25,8 @@ static double noise(struct rng *rng)
 static void slope_is_the_median_of_all_pairs(void **state)
 {
     (void)state;
-    /* Over 1: 1, 4, 2, 7; over 2: 2.5, 3, 4.5; over 3: 7/3, 13/3; over 4: 3.5. Sorted, the fifth and sixth are 3 and 3.5. */
+    /* Over 1: 1, 4, 2, 7; over 2: 2.5, 3, 4.5; over 3: 7/3, 13/3; over 4: 3.5. Sorted, the fifth
+     * and sixth are 3 and 3.5. */
     static const double values[] = {0, 1, 5, 7, 14};
     assert_float_equal(growth_slope(values, 5), 3.25, 1e-12);
     /* One wild value does not matter. */
@@ -34,7 +35,8 @@ static void slope_is_the_median_of_all_pairs(void **state)
     assert_float_equal(growth_slope(values, 1), 0, 0);
 }
 
-/* 3 GiB at first and 1.5 GiB with each epoch: 40 GiB are passed in the 26th (3 + 1.5 * 25 = 40.5). */
+/* 3 GiB at first and 1.5 GiB with each epoch: 40 GiB are passed in the 26th (3 + 1.5 * 25 =
+ * 40.5). */
 static void a_leak_is_known_after_three_epochs_with_the_epoch_in_which_it_ends(void **state)
 {
     (void)state;
@@ -52,7 +54,8 @@ static void a_leak_is_known_after_three_epochs_with_the_epoch_in_which_it_ends(v
     assert_int_equal(growth_epochs_left(&early, 40 * GIB), 0);
 }
 
-/* The study's case: epochs 1 to 4 are fine, the 5th fails: known when the third has ended, two before. */
+/* The study's case: epochs 1 to 4 are fine, the 5th fails: known when the third has ended, two
+ * before. */
 static void a_training_that_fails_in_its_fifth_epoch_is_known_after_the_third(void **state)
 {
     (void)state;
@@ -104,7 +107,8 @@ static void warming_up_is_no_growth(void **state)
     for (size_t seen = 3; seen <= EPOCHS; seen++) {
         struct growth growth = growth_of(settling, seen, 24 * GIB);
         size_t left = growth_epochs_left(&growth, 24 * GIB);
-        /* It never gets there; if it looks so while the steps are still large, then not as something near. */
+        /* It never gets there; if it looks so while the steps are still large, then not as
+         * something near. */
         if (growth.grows && left <= 5)
             fail_msg("%zu epochs seen, %zu left", seen, left);
     }
@@ -127,7 +131,8 @@ static void memory_that_is_passed_already_runs_out_next(void **state)
     struct growth growth = growth_of(peaks, 4, 37 * GIB);
     assert_int_equal(growth_epochs_left(&growth, 37 * GIB), 1);
     assert_int_equal(growth_epochs_left(&growth, 38 * GIB), 1);
-    assert_int_equal(growth_epochs_left(&growth, 48 * GIB), 2); /* the next one reaches it exactly */
+    /* the next one reaches it exactly */
+    assert_int_equal(growth_epochs_left(&growth, 48 * GIB), 2);
     assert_int_equal(growth_epochs_left(&growth, 0), 0);
 }
 

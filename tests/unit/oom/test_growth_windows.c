@@ -11,8 +11,10 @@
 
 #define GIB 1073741824.0
 
-/* A reading a second, windows of 10 s. Gives the second in which growth was first told; -1: never. */
-static int told_after(double (*memory_gib)(int second), int seconds, double limit_gib, double *left_s)
+/* A reading a second, windows of 10 s. Gives the second in which growth was first told; -1:
+ * never. */
+static int told_after(double (*memory_gib)(int second), int seconds, double limit_gib,
+                      double *left_s)
 {
     struct growth_windows windows;
     growth_windows_begin(&windows, 10);
@@ -33,8 +35,8 @@ static double leaking(int t)
     return 8 + 0.02 * t;
 }
 
-/* Twelve windows have ended when the thirteenth begins, at 120 s. The last of them ended with 8 + 0.02 * 119 = 10.38 GiB:
- * to 40 GiB it is 29.62 GiB, at 0.02 a second 1481 s. */
+/* Twelve windows have ended when the thirteenth begins, at 120 s. The last of them ended with 8 +
+ * 0.02 * 119 = 10.38 GiB: to 40 GiB it is 29.62 GiB, at 0.02 a second 1481 s. */
 static void a_leak_is_told_after_twelve_windows_with_the_time_that_is_left(void **state)
 {
     (void)state;
@@ -70,7 +72,8 @@ static void what_settles_or_swings_is_no_leak(void **state)
     assert_true(isinf(left_s));
 }
 
-/* Of 64 windows of 10 s come 32 of 20 s, and then of 40 s and of 80 s: 3,000 s are 37 of 80 s and a rest. */
+/* Of 64 windows of 10 s come 32 of 20 s, and then of 40 s and of 80 s: 3,000 s are 37 of 80 s and a
+ * rest. */
 static void windows_double_and_keep_the_slope(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Which lines of a log show that a GPU's memory ran out. The lines are those that the frameworks print. */
+/* Which lines of a log show that a GPU's memory ran out. The lines are those that the frameworks
+ * print. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,31 +24,46 @@ static void each_framework_is_known_by_its_own_words(void **state)
         const char *line;
         enum oom_framework framework;
     } rows[] = {
-        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 682.00 MiB. GPU 0 has a total capacity of",
+        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 682.00 MiB. GPU 0 has a "
+         "total capacity of",
          OOM_PYTORCH},
-        {"RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity;",
+        {"RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total "
+         "capacity;",
          OOM_PYTORCH},
-        {"RuntimeError: HIP out of memory. Tried to allocate 2.00 GiB (GPU 1; 15.98 GiB total capacity;", OOM_PYTORCH},
+        {"RuntimeError: HIP out of memory. Tried to allocate 2.00 GiB (GPU 1; 15.98 GiB total "
+         "capacity;",
+         OOM_PYTORCH},
         {"OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB')", OOM_PYTORCH},
-        {"| WARNING | ran out of memory in validation step with exception: CUDA out of memory. Tried to", OOM_PYTORCH},
-        {"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)", OOM_PYTORCH},
+        {"| WARNING | ran out of memory in validation step with exception: CUDA out of memory. "
+         "Tried to",
+         OOM_PYTORCH},
+        {"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of "
+         "memory)",
+         OOM_PYTORCH},
         {"ResourceExhaustedError: OOM when allocating tensor with shape[64,512] and type float on "
          "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Conv2D]",
          OOM_TENSORFLOW},
-        {"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 "
+        {"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
+         "allocate 17179869184 "
          "bytes.",
          OOM_XLA},
-        {"Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.11GiB (rounded to 2264924160)requested by op",
+        {"Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.11GiB (rounded to "
+         "2264924160)requested by op",
          OOM_XLA},
-        {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,000 bytes (allocated so far: 512 "
+        {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,000 bytes "
+         "(allocated so far: 512 "
          "bytes).",
          OOM_CUPY},
         {"RuntimeError: CUDA error: out of memory", OOM_CUDA},
-        {"RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/generic/THCStorage.cu:58",
+        {"RuntimeError: cuda runtime error (2) : out of memory at "
+         "/pytorch/aten/src/THC/generic/THCStorage.cu:58",
          OOM_CUDA},
-        {"failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", OOM_CUDA},
+        {"failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out "
+         "of memory",
+         OOM_CUDA},
         {"GPUassert: cudaErrorMemoryAllocation main.cu 12", OOM_CUDA},
-        {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", OOM_CUDA},
+        {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+         OOM_CUDA},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (of(rows[i].line) != rows[i].framework)
@@ -64,11 +80,15 @@ static void lines_that_only_speak_of_memory_are_none(void **state)
         "GPU memory: 3.2 GiB of 44.5 GiB",
         "    if \"CUDA out of memory\" in str(e):",
         "    except RuntimeError as e: assert 'CUDA out of memory' in str(e)",
-        "MemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000000,) and data type float64",
-        ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with freed_by_count=0. The caller "
-         "indicates that this is not a failure, but this may mean that there could be performance gains if more memory "
+        "MemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000000,) and data "
+        "type float64",
+        ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with "
+         "freed_by_count=0. The caller "
+         "indicates that this is not a failure, but this may mean that there could be performance "
+         "gains if more memory "
          "were available."),
-        ("OOM when allocating tensor with shape[9,9] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by "
+        ("OOM when allocating tensor with shape[9,9] and type float on "
+         "/job:localhost/replica:0/task:0/device:CPU:0 by "
          "allocator cpu"),
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -79,7 +99,9 @@ static void lines_that_only_speak_of_memory_are_none(void **state)
 static void a_quotation_does_not_hide_the_message_behind_it(void **state)
 {
     (void)state;
-    assert_int_equal(of("\"CUDA out of memory\": RuntimeError: CUDA out of memory. Tried to allocate"), OOM_PYTORCH);
+    assert_int_equal(
+        of("\"CUDA out of memory\": RuntimeError: CUDA out of memory. Tried to allocate"),
+        OOM_PYTORCH);
 }
 
 static void any_bytes_are_read_to_their_end_only(void **state)

@@ -133,7 +133,8 @@ static void check_accepts_what_new_accepts(void **state)
 static void exponential_patterns_end_at_their_limit(void **state)
 {
     (void)state;
-    static const char *const sources[] = {"(a+)+[bc]", "(?:a|aa)+[bc]", "a*a*a*a*a*a*[bc]", "(?:a{1,30}){1,30}[bc]"};
+    static const char *const sources[] = {"(a+)+[bc]", "(?:a|aa)+[bc]", "a*a*a*a*a*a*[bc]",
+                                          "(?:a{1,30}){1,30}[bc]"};
     static const size_t lengths[] = {60, 2000, 65536};
     AUTO_FREE char *line = mem_alloc(65536);
     memset(line, 'a', 65536);
@@ -143,7 +144,8 @@ static void exponential_patterns_end_at_their_limit(void **state)
             struct pattern_match match = find(sources[i], line, lengths[k]);
             assert_false(match.matched);
             assert_true(match.limited);
-            assert_true(clock_monotonic_ns() - began_ns < 60 * NS_PER_S); /* unlimited it would be years */
+            /* unlimited it would be years */
+            assert_true(clock_monotonic_ns() - began_ns < 60 * NS_PER_S);
         }
 }
 
@@ -159,7 +161,8 @@ static void a_limited_line_does_not_spoil_the_next(void **state)
 {
     (void)state;
     struct pattern *pattern = made("(a+)+[bc]");
-    static const char bad[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    static const char bad[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     assert_true(pattern_find(pattern, bad, sizeof bad - 1).limited);
     struct pattern_match match = pattern_find(pattern, "xaab", 4);
     assert_true(match.matched);
@@ -188,7 +191,8 @@ static void a_pattern_over_its_time_budget_is_held_short_until_it_is_back(void *
     memcpy(line, "loss=1", 6);
     struct pattern *pattern = made("loss=([0-9]+)");
     assert_true(pattern_find(pattern, line, 4000).matched);
-    pattern_account(pattern, 0, 2 * PATTERN_BUDGET_NS); /* 1 s in debt, but for one call's allowance */
+    /* 1 s in debt, but for one call's allowance */
+    pattern_account(pattern, 0, 2 * PATTERN_BUDGET_NS);
     struct pattern_match match = pattern_find(pattern, line, 4000);
     assert_false(match.matched);
     assert_true(match.limited);

@@ -19,12 +19,17 @@
 #include <unistd.h>
 
 const char toy_registry[] =
-    "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net', 'big net'], 'model_flag': '-n',"
+    "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net', 'big "
+    "net'], 'model_flag': '-n',"
     " 'supported_hyperparams': {"
-    "  'epochs': {'flag': '-e', 'type': 'int', 'default': 10, 'range': [1, 20], 'distribution': 'uniform'},"
-    "  'lr': {'flag': '--lr', 'type': 'float', 'default': 0.01, 'range': [0.001, 0.1], 'distribution': 'log_uniform'},"
-    "  'seed': {'flag': '--seed', 'type': 'int', 'default': 1, 'range': [0, 9999], 'distribution': 'uniform'},"
-    "  'optimizer': {'flag': '--opt', 'type': 'choice', 'default': 'adam', 'choices': ['adam', 'sgd', 'lion']}},"
+    "  'epochs': {'flag': '-e', 'type': 'int', 'default': 10, 'range': [1, 20], 'distribution': "
+    "'uniform'},"
+    "  'lr': {'flag': '--lr', 'type': 'float', 'default': 0.01, 'range': [0.001, 0.1], "
+    "'distribution': 'log_uniform'},"
+    "  'seed': {'flag': '--seed', 'type': 'int', 'default': 1, 'range': [0, 9999], 'distribution': "
+    "'uniform'},"
+    "  'optimizer': {'flag': '--opt', 'type': 'choice', 'default': 'adam', 'choices': ['adam', "
+    "'sgd', 'lion']}},"
     " 'performance_metrics': {'log_patterns': {'accuracy': 'Accuracy: ([0-9.]+)'}},"
     " 'marks': {'epoch': {'end': '^Epoch ([0-9]+):'}}}}}";
 
@@ -40,7 +45,8 @@ static char *double_quoted(const char *text)
 void fixture_init(struct fixture *fixture)
 {
     const char *base = getenv("TMPDIR");
-    *fixture = (struct fixture){.folder = mem_printf("%s/tare-plan-XXXXXX", base && *base ? base : P_tmpdir)};
+    *fixture = (struct fixture){
+        .folder = mem_printf("%s/tare-plan-XXXXXX", base && *base ? base : P_tmpdir)};
     assert_non_null(mkdtemp(fixture->folder));
     fixture->options = (struct plan_options){.has_seed = true, .seed = 1, .cwd = fixture->folder};
     fixture_write(fixture, "toy/train.sh", "#!/bin/sh\n", true);
@@ -76,7 +82,8 @@ int fixture_tear_down(void **state)
     return 0;
 }
 
-void fixture_write(const struct fixture *fixture, const char *name, const char *text, bool executable)
+void fixture_write(const struct fixture *fixture, const char *name, const char *text,
+                   bool executable)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", fixture->folder, name);
     AUTO_FREE char *folder = fs_dirname(path);
@@ -104,11 +111,13 @@ void fixture_plan(struct fixture *fixture, const char *registry, const char *set
     AUTO_FREE char *settings_text = double_quoted(settings);
     AUTO_FREE char *registry_file = mem_printf("%s/registry.json", fixture->folder);
     AUTO_FREE char *settings_file = mem_printf("%s/settings.json", fixture->folder);
-    registry_parse(registry_file, registry_text, strlen(registry_text), &fixture->registry, &fixture->problems);
-    settings_parse(settings_file, settings_text, strlen(settings_text), &fixture->settings, &fixture->problems);
+    registry_parse(registry_file, registry_text, strlen(registry_text), &fixture->registry,
+                   &fixture->problems);
+    settings_parse(settings_file, settings_text, strlen(settings_text), &fixture->settings,
+                   &fixture->problems);
     assert_readable(&fixture->problems);
-    fixture->ok =
-        plan_make(&fixture->settings, &fixture->registry, &fixture->options, &fixture->plan, &fixture->problems);
+    fixture->ok = plan_make(&fixture->settings, &fixture->registry, &fixture->options,
+                            &fixture->plan, &fixture->problems);
 }
 
 void fixture_plan_toy(struct fixture *fixture, const char *settings)

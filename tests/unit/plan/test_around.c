@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRY(epochs, runs)                                                                                            \
-    "{'repo': 'toy', 'model': 'net', 'mode': 'default', 'runs_per_config': " #runs                                     \
+#define ENTRY(epochs, runs)                                                        \
+    "{'repo': 'toy', 'model': 'net', 'mode': 'default', 'runs_per_config': " #runs \
     ", 'hyperparameters': {'epochs': " #epochs "}}"
 
 /* The entries of the experiments, a digit each. The caller frees it. */
@@ -42,12 +42,14 @@ static void what_warms_up_comes_first_in_blocks_of_its_own(void **state)
     bool differs = false;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         fixture->options.seed = seed;
-        fixture_plan_toy(fixture, "{'tare': {'order': 'blocks', 'warmup_entries': 2}, 'experiments': [" ENTRY(
-                                      1, 2) "," ENTRY(2, 1) "," ENTRY(3, 4) "," ENTRY(4, 4) "]}");
+        fixture_plan_toy(
+            fixture, "{'tare': {'order': 'blocks', 'warmup_entries': 2}, 'experiments': [" ENTRY(
+                         1, 2) "," ENTRY(2, 1) "," ENTRY(3, 4) "," ENTRY(4, 4) "]}");
         assert_true(fixture->ok);
         AUTO_FREE char *entries = entries_of(&fixture->plan);
         assert_int_equal(strlen(entries), 11);
-        /* The first block of the warm-up holds one of each, the second what is left; then four blocks of the others. */
+        /* The first block of the warm-up holds one of each, the second what is left; then four
+         * blocks of the others. */
         assert_int_equal(count_of(entries, '0', 0, 2), 1);
         assert_int_equal(count_of(entries, '1', 0, 2), 1);
         assert_int_equal(entries[2], '0');
@@ -65,7 +67,8 @@ static void without_warm_up_entries_the_blocks_are_as_before(void **state)
     struct fixture *fixture = *state;
     static const char entries[] = "'experiments': [" ENTRY(1, 3) "," ENTRY(2, 3) "]}";
     AUTO_FREE char *plain = mem_printf("{'tare': {'order': 'blocks'}, %s", entries);
-    AUTO_FREE char *none = mem_printf("{'tare': {'order': 'blocks', 'warmup_entries': 0}, %s", entries);
+    AUTO_FREE char *none =
+        mem_printf("{'tare': {'order': 'blocks', 'warmup_entries': 0}, %s", entries);
     fixture_plan_toy(fixture, plain);
     AUTO_FREE char *first = fixture_print(fixture);
     fixture_plan_toy(fixture, none);
@@ -78,7 +81,8 @@ static void a_preparation_stands_before_each_of_its_experiments_alone(void **sta
     struct fixture *fixture = *state;
     struct err err = {0};
     static const size_t before[] = {2, PLAN_AROUND_NONE}, after[] = {3, 3};
-    fixture_plan_toy(fixture, "{'experiments': [" ENTRY(1, 2) "," ENTRY(2, 1) "," ENTRY(3, 1) "," ENTRY(4, 1) "]}");
+    fixture_plan_toy(fixture, "{'experiments': [" ENTRY(1, 2) "," ENTRY(2, 1) "," ENTRY(
+                                  3, 1) "," ENTRY(4, 1) "]}");
     assert_true(fixture->ok);
     assert_true(plan_surround(&fixture->plan, before, after, 2, &err));
     AUTO_FREE char *entries = entries_of(&fixture->plan);

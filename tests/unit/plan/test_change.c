@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* train --batch 64 --opt sgd; accumulation by the environment; a flag whose value is null stands nowhere. */
+/* train --batch 64 --opt sgd; accumulation by the environment; a flag whose value is null stands
+ * nowhere. */
 static void make(struct plan_experiment *experiment)
 {
     static const char *const words[] = {"/bin/train", "--batch", "64", "--opt", "sgd"};
-    *experiment = (struct plan_experiment){.id = mem_strdup("r_m_001"), .number = 1, .governor = NULL};
+    *experiment =
+        (struct plan_experiment){.id = mem_strdup("r_m_001"), .number = 1, .governor = NULL};
     struct plan_job *job = &experiment->foreground;
     job->repo = mem_strdup("r");
     job->model = mem_strdup("m");
@@ -26,10 +28,14 @@ static void make(struct plan_experiment *experiment)
     strv_env_set(&job->env, "TARE_PARAM_ACCUMULATION", "1");
     job->params = mem_array(4, sizeof *job->params);
     job->param_count = 4;
-    job->params[0] = (struct plan_param){
-        .name = mem_strdup("batch"), .value = value_int(64), .flag = mem_strdup("--batch"), .place = 2};
-    job->params[1] = (struct plan_param){
-        .name = mem_strdup("opt"), .value = value_text("sgd"), .flag = mem_strdup("--opt"), .place = 4};
+    job->params[0] = (struct plan_param){.name = mem_strdup("batch"),
+                                         .value = value_int(64),
+                                         .flag = mem_strdup("--batch"),
+                                         .place = 2};
+    job->params[1] = (struct plan_param){.name = mem_strdup("opt"),
+                                         .value = value_text("sgd"),
+                                         .flag = mem_strdup("--opt"),
+                                         .place = 4};
     job->params[2] = (struct plan_param){.name = mem_strdup("accumulation"), .value = value_int(1)};
     job->params[3] = (struct plan_param){.name = mem_strdup("clip"), .flag = mem_strdup("--clip")};
 }
@@ -84,7 +90,8 @@ static void a_step_scales_sets_and_adds_at_once(void **state)
     assert_string_equal(strv_env_get(&job->env, "A"), "b");
     assert_changed(changed, "batch 64 -> 32; accumulation 1 -> 2; opt sgd -> adam; --amp; A=b");
     char *first = json_dumps(json_array_get(changed, 0), JSON_COMPACT);
-    assert_string_equal(first, "{\"kind\":\"hyperparameter\",\"name\":\"batch\",\"from\":64,\"to\":32}");
+    assert_string_equal(first,
+                        "{\"kind\":\"hyperparameter\",\"name\":\"batch\",\"from\":64,\"to\":32}");
     free(first);
     json_decref(changed);
     plan_experiment_fini(&experiment);
@@ -163,12 +170,14 @@ static void joined_words_are_changed_and_removed_as_one(void **state)
         strv_add(&job->argv, words[i]);
     job->params = mem_array(3, sizeof *job->params);
     job->param_count = 3;
-    job->params[0] = (struct plan_param){
-        .name = mem_strdup("lr"), .value = value_float(0.5), .flag = mem_strdup("--lr="), .place = 1};
-    job->params[1] =
-        (struct plan_param){.name = mem_strdup("n"), .value = value_int(1), .flag = mem_strdup("--n"), .place = 3};
-    job->params[2] =
-        (struct plan_param){.name = mem_strdup("batch"), .value = value_int(32), .flag = mem_strdup(""), .place = 4};
+    job->params[0] = (struct plan_param){.name = mem_strdup("lr"),
+                                         .value = value_float(0.5),
+                                         .flag = mem_strdup("--lr="),
+                                         .place = 1};
+    job->params[1] = (struct plan_param){
+        .name = mem_strdup("n"), .value = value_int(1), .flag = mem_strdup("--n"), .place = 3};
+    job->params[2] = (struct plan_param){
+        .name = mem_strdup("batch"), .value = value_int(32), .flag = mem_strdup(""), .place = 4};
     struct registry_oom_step *step = add_step(job);
     step->changes[step->change_count++] = scale("lr", 0.5, 0.2, 1);
     step->changes[step->change_count++] = scale("batch", 0.5, 8, 512);

@@ -14,17 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Plans one experiment of repository "r" in folder toy, with more keys of the registry's entry and of the settings. */
+/* Plans one experiment of repository "r" in folder toy, with more keys of the registry's entry and
+ * of the settings. */
 static void plan_with(struct fixture *fixture, const char *repo_keys, const char *settings_keys)
 {
-    AUTO_FREE char *registry =
-        mem_printf("{'models': {'r': {'path': 'toy', 'models': ['m'], 'supported_hyperparams': {"
-                   "'a': {'flag': '-a', 'type': 'int', 'default': 1, 'range': [0, 9]},"
-                   "'b-c': {'type': 'float', 'default': 0.5, 'range': [0, 1]},"
-                   "'d': {'flag': '--d', 'type': 'choice', 'default': true, 'choices': [true, false]}}, %s}}}",
-                   repo_keys);
-    AUTO_FREE char *settings = mem_printf(
-        "{%s 'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}", settings_keys);
+    AUTO_FREE char *registry = mem_printf(
+        "{'models': {'r': {'path': 'toy', 'models': ['m'], 'supported_hyperparams': {"
+        "'a': {'flag': '-a', 'type': 'int', 'default': 1, 'range': [0, 9]},"
+        "'b-c': {'type': 'float', 'default': 0.5, 'range': [0, 1]},"
+        "'d': {'flag': '--d', 'type': 'choice', 'default': true, 'choices': [true, false]}}, %s}}}",
+        repo_keys);
+    AUTO_FREE char *settings = mem_printf("{%s 'experiments': [{'repo': 'r', 'model': 'm', 'mode': "
+                                          "'default', 'runs_per_config': 2}]}",
+                                          settings_keys);
     fixture_plan(fixture, registry, settings);
 }
 
@@ -42,7 +44,8 @@ static char *shown(const struct fixture *fixture, const struct strv *words)
     return text_take(&out);
 }
 
-static void assert_words(const struct fixture *fixture, const struct strv *words, const char *expected)
+static void assert_words(const struct fixture *fixture, const struct strv *words,
+                         const char *expected)
 {
     AUTO_FREE char *joined = shown(fixture, words);
     assert_string_equal(joined, expected);
@@ -58,9 +61,10 @@ static const struct plan_job *job_of(const struct fixture *fixture)
 static void a_script_is_started_with_its_flags_in_the_registrys_order(void **state)
 {
     struct fixture *fixture = *state;
-    plan_with(
-        fixture,
-        "'train_script': './train.sh', 'model_flag': '-n', 'required_args': {'x': '-d  d2a', 'y': ['--z', 'a b']}", "");
+    plan_with(fixture,
+              "'train_script': './train.sh', 'model_flag': '-n', 'required_args': {'x': '-d  d2a', "
+              "'y': ['--z', 'a b']}",
+              "");
     const struct plan_job *job = job_of(fixture);
     assert_int_equal(fixture->problems.count, 0);
     assert_words(fixture, &job->argv, "F/toy/train.sh|-n|m|-d|d2a|--z|a b|-a|1|--d|True");
@@ -73,35 +77,40 @@ static void a_script_is_started_with_its_flags_in_the_registrys_order(void **sta
 static void flags_that_end_with_an_equals_sign_are_joined_with_their_values(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan(fixture,
-                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
-                 "'supported_hyperparams': {"
-                 "'lr': {'flag': '--learning_rate=', 'type': 'float', 'default': 0.5, 'range': [0, 1]},"
-                 "'wd': {'flag': 'optimizer.wd=', 'type': 'int', 'default': 3, 'range': [0, 9]}}}}}",
-                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    fixture_plan(
+        fixture,
+        "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+        "'supported_hyperparams': {"
+        "'lr': {'flag': '--learning_rate=', 'type': 'float', 'default': 0.5, 'range': [0, 1]},"
+        "'wd': {'flag': 'optimizer.wd=', 'type': 'int', 'default': 3, 'range': [0, 9]}}}}}",
+        "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
     const struct plan_job *job = job_of(fixture);
     assert_words(fixture, &job->argv, "F/toy/train.sh|--learning_rate=0.5|optimizer.wd=3");
     assert_int_equal(job->params[1].place, 2);
     assert_int_equal(fixture->problems.count, 0);
 }
 
-/* The values of hyperparameters without a flag go where the words name them; all other braces stay. */
+/* The values of hyperparameters without a flag go where the words name them; all other braces
+ * stay. */
 static void values_go_to_their_places_in_the_required_words(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan(fixture,
-                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
-                 "'required_args': {'script': ['fit', '--lr', '{lr}', '{amp}', '--n={n}', '{gone}', '{x}', '{a: 1}', "
-                 "'--f', '{f}']},"
-                 "'supported_hyperparams': {"
-                 "'lr': {'type': 'text', 'default': '1e-3'},"
-                 "'n': {'type': 'int', 'default': 7, 'range': null},"
-                 "'gone': {'type': 'text', 'default': null},"
-                 "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null},"
-                 "'amp': {'flag': '--amp', 'off_flag': '--no-amp', 'type': 'bool', 'default': false}}}}}",
-                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    fixture_plan(
+        fixture,
+        "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+        "'required_args': {'script': ['fit', '--lr', '{lr}', '{amp}', '--n={n}', '{gone}', '{x}', "
+        "'{a: 1}', "
+        "'--f', '{f}']},"
+        "'supported_hyperparams': {"
+        "'lr': {'type': 'text', 'default': '1e-3'},"
+        "'n': {'type': 'int', 'default': 7, 'range': null},"
+        "'gone': {'type': 'text', 'default': null},"
+        "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null},"
+        "'amp': {'flag': '--amp', 'off_flag': '--no-amp', 'type': 'bool', 'default': false}}}}}",
+        "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
     const struct plan_job *job = job_of(fixture);
-    assert_words(fixture, &job->argv, "F/toy/train.sh|fit|--lr|1e-3|--no-amp|--n=7|{x}|{a: 1}|--f|{f}|-f|2");
+    assert_words(fixture, &job->argv,
+                 "F/toy/train.sh|fit|--lr|1e-3|--no-amp|--n=7|{x}|{a: 1}|--f|{f}|-f|2");
     assert_int_equal(job->env.count, 0);
     assert_int_equal(job->params[0].place, 3);
     assert_int_equal(job->params[1].place, 5);
@@ -111,15 +120,17 @@ static void values_go_to_their_places_in_the_required_words(void **state)
 static void options_precede_a_bare_double_dash_of_the_script(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan(fixture,
-                 "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
-                 "'required_args': {'launcher': ['run', '--', 'train'], 'script': ['{lr}', '--', 'x={n}', '--']},"
-                 "'supported_hyperparams': {"
-                 "'lr': {'type': 'text', 'default': '1e-3'},"
-                 "'amp': {'flag': '--amp', 'type': 'bool', 'default': true},"
-                 "'n': {'type': 'int', 'default': 7, 'range': null},"
-                 "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null}}}}}",
-                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
+    fixture_plan(
+        fixture,
+        "{'models': {'r': {'path': 'toy', 'train_script': './train.sh', 'models': ['m'],"
+        "'required_args': {'launcher': ['run', '--', 'train'], 'script': ['{lr}', '--', 'x={n}', "
+        "'--']},"
+        "'supported_hyperparams': {"
+        "'lr': {'type': 'text', 'default': '1e-3'},"
+        "'amp': {'flag': '--amp', 'type': 'bool', 'default': true},"
+        "'n': {'type': 'int', 'default': 7, 'range': null},"
+        "'f': {'flag': '-f', 'type': 'int', 'default': 2, 'range': null}}}}}",
+        "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 2}]}");
     const struct plan_job *job = job_of(fixture);
     assert_words(fixture, &job->argv, "F/toy/train.sh|run|--|train|1e-3|--amp|-f|2|--|x=7|--");
     assert_int_equal(job->params[2].place, 9);
@@ -165,7 +176,8 @@ static void a_venv_gives_its_python_and_is_activated(void **state)
     struct fixture *fixture = *state;
     fixture_write(fixture, "toy/train.py", "", false);
     fixture_write(fixture, "toy/.venv/bin/python", "#!/bin/sh\n", true);
-    plan_with(fixture, "'train_script': 'train.py', 'venv': '.venv', 'path_prepend': ['/opt/tools']", "");
+    plan_with(fixture,
+              "'train_script': 'train.py', 'venv': '.venv', 'path_prepend': ['/opt/tools']", "");
     const struct plan_job *job = job_of(fixture);
     assert_int_equal(fixture->problems.count, 0);
     assert_words(fixture, &job->argv, "F/toy/.venv/bin/python|F/toy/train.py|-a|1|--d|True");
@@ -177,7 +189,8 @@ static void a_conda_environment_is_found_by_folder_or_name(void **state)
 {
     struct fixture *fixture = *state;
     fixture_write(fixture, "toy/train.py", "", false);
-    static const char *const places[] = {"prefix/envs/e0", "miniconda3/envs/e1", "anaconda3/envs/e2", ".conda/envs/e3"};
+    static const char *const places[] = {"prefix/envs/e0", "miniconda3/envs/e1",
+                                         "anaconda3/envs/e2", ".conda/envs/e3"};
     AUTO_FREE char *prefix = mem_printf("%s/prefix", fixture->folder);
     fixture->options.conda_prefix = prefix;
     fixture->options.home = fixture->folder;
@@ -186,11 +199,13 @@ static void a_conda_environment_is_found_by_folder_or_name(void **state)
         fixture_write(fixture, file, "#!/bin/sh\n", true);
         AUTO_FREE char *keys = mem_printf("'train_script': 'train.py', 'conda_env': 'e%d'", i);
         plan_with(fixture, keys, "");
-        AUTO_FREE char *expected = mem_printf("F/%s/bin/python|F/toy/train.py|-a|1|--d|True", places[i]);
+        AUTO_FREE char *expected =
+            mem_printf("F/%s/bin/python|F/toy/train.py|-a|1|--d|True", places[i]);
         assert_words(fixture, &job_of(fixture)->argv, expected);
     }
     plan_with(fixture, "'train_script': 'train.py', 'conda_env': '../anaconda3/envs/e2'", "");
-    assert_words(fixture, &job_of(fixture)->argv, "F/anaconda3/envs/e2/bin/python|F/toy/train.py|-a|1|--d|True");
+    assert_words(fixture, &job_of(fixture)->argv,
+                 "F/anaconda3/envs/e2/bin/python|F/toy/train.py|-a|1|--d|True");
     assert_int_equal(fixture->problems.count, 0);
     plan_with(fixture, "'train_script': 'train.py', 'conda_env': 'e9'", "");
     assert_int_equal(fixture->problems.count, 1);
@@ -222,7 +237,8 @@ static void the_settings_environment_is_over_the_registrys(void **state)
 }
 
 /* The same mistake: a warning for looking, an error for running; told once for two runs. */
-static void assert_missing(struct fixture *fixture, const char *keys, const char *path, const char *text)
+static void assert_missing(struct fixture *fixture, const char *keys, const char *path,
+                           const char *text)
 {
     for (int running = 0; running <= 1; running++) {
         fixture->options.for_running = running;
@@ -230,7 +246,8 @@ static void assert_missing(struct fixture *fixture, const char *keys, const char
         if (fixture->problems.count != 1)
             fail_msg("%zu problems with %s", fixture->problems.count, keys);
         assert_int_equal(fixture->ok, !running);
-        assert_int_equal(fixture->problems.items[0].severity, running ? SEVERITY_ERROR : SEVERITY_WARNING);
+        assert_int_equal(fixture->problems.items[0].severity,
+                         running ? SEVERITY_ERROR : SEVERITY_WARNING);
         assert_string_equal(fixture->problems.items[0].path, path);
         assert_non_null(strstr(fixture->problems.items[0].text, text));
     }
@@ -240,11 +257,14 @@ static void what_is_missing_is_told_once(void **state)
 {
     struct fixture *fixture = *state;
     fixture_write(fixture, "toy/train.py", "", false);
-    assert_missing(fixture, "'train_script': './run.sh'", "$.models.r.train_script", "toy/run.sh is not there");
-    assert_missing(fixture, "'train_script': 'run'", "$.models.r.train_script", "no program 'run' is on PATH");
-    assert_missing(fixture, "'train_script': './train.py'", "$.models.r.train_script", "is not executable");
-    assert_missing(fixture, "'train_script': './train.py', 'python': 'python99'", "$.models.r.python",
-                   "no program 'python99' is on PATH");
+    assert_missing(fixture, "'train_script': './run.sh'", "$.models.r.train_script",
+                   "toy/run.sh is not there");
+    assert_missing(fixture, "'train_script': 'run'", "$.models.r.train_script",
+                   "no program 'run' is on PATH");
+    assert_missing(fixture, "'train_script': './train.py'", "$.models.r.train_script",
+                   "is not executable");
+    assert_missing(fixture, "'train_script': './train.py', 'python': 'python99'",
+                   "$.models.r.python", "no program 'python99' is on PATH");
     assert_missing(fixture, "'train_script': './train.py', 'venv': '.venv'", "$.models.r.venv",
                    "toy/.venv/bin/python is not there or cannot be executed");
 }
@@ -270,8 +290,10 @@ static void a_repository_that_nothing_runs_in_is_not_checked(void **state)
 {
     struct fixture *fixture = *state;
     fixture->options.for_running = true;
-    fixture_plan(fixture, "{'models': {'r': {'path': 'elsewhere', 'train_script': './train.sh', 'models': ['m']}}}",
-                 "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 0}]}");
+    fixture_plan(
+        fixture,
+        "{'models': {'r': {'path': 'elsewhere', 'train_script': './train.sh', 'models': ['m']}}}",
+        "{'experiments': [{'repo': 'r', 'model': 'm', 'mode': 'default', 'runs_per_config': 0}]}");
     assert_true(fixture->ok);
     assert_int_equal(fixture->problems.count, 0);
 }

@@ -43,10 +43,12 @@ static void metrics_and_notes_are_told_but_not_journaled(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < EVENT_TYPES; i++)
-        assert_int_equal(event_is_journaled((enum event_type)i), i != EVENT_METRIC && i != EVENT_NOTE);
+        assert_int_equal(event_is_journaled((enum event_type)i),
+                         i != EVENT_METRIC && i != EVENT_NOTE);
 }
 
-static enum experiment_state walk(enum experiment_state from, const enum event_type *events, size_t count)
+static enum experiment_state walk(enum experiment_state from, const enum event_type *events,
+                                  size_t count)
 {
     enum experiment_state at = from;
     for (size_t i = 0; i < count; i++)
@@ -55,8 +57,8 @@ static enum experiment_state walk(enum experiment_state from, const enum event_t
     return at;
 }
 
-#define WALK(from, ...)                                                                                                \
-    walk(from, (const enum event_type[]){__VA_ARGS__},                                                                 \
+#define WALK(from, ...)                                \
+    walk(from, (const enum event_type[]){__VA_ARGS__}, \
          sizeof((const enum event_type[]){__VA_ARGS__}) / sizeof(enum event_type))
 
 static void an_experiment_goes_its_way_step_by_step(void **state)
@@ -87,21 +89,24 @@ static void other_ways_lead_to_done_too(void **state)
 {
     (void)state;
     /* no process could be started */
-    assert_int_equal(WALK(STATE_PLANNED, EVENT_EXPERIMENT_STARTED, EVENT_ATTEMPT_PREPARED, EVENT_ATTEMPT_ENDED,
-                          EVENT_EXPERIMENT_ENDED),
+    assert_int_equal(WALK(STATE_PLANNED, EVENT_EXPERIMENT_STARTED, EVENT_ATTEMPT_PREPARED,
+                          EVENT_ATTEMPT_ENDED, EVENT_EXPERIMENT_ENDED),
                      STATE_DONE);
     /* two jobs of a parallel experiment */
     assert_int_equal(WALK(STATE_PREPARING, EVENT_JOB_BORN, EVENT_JOB_BORN, EVENT_ATTEMPT_STARTED,
-                          EVENT_ATTEMPT_STOPPING, EVENT_JOB_EXITED, EVENT_JOB_PROVEN, EVENT_JOB_EXITED,
-                          EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED, EVENT_EXPERIMENT_ENDED),
+                          EVENT_ATTEMPT_STOPPING, EVENT_JOB_EXITED, EVENT_JOB_PROVEN,
+                          EVENT_JOB_EXITED, EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED,
+                          EVENT_EXPERIMENT_ENDED),
                      STATE_DONE);
     /* interrupted during the grace of a timeout */
-    assert_int_equal(WALK(STATE_RUNNING, EVENT_ATTEMPT_STOPPING, EVENT_ATTEMPT_STOPPING, EVENT_JOB_EXITED,
-                          EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED, EVENT_EXPERIMENT_ENDED),
+    assert_int_equal(WALK(STATE_RUNNING, EVENT_ATTEMPT_STOPPING, EVENT_ATTEMPT_STOPPING,
+                          EVENT_JOB_EXITED, EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED,
+                          EVENT_EXPERIMENT_ENDED),
                      STATE_DONE);
     /* a dead session's job is ended by the next, which tries again */
-    assert_int_equal(WALK(STATE_RUNNING, EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED, EVENT_EXPERIMENT_STARTED),
-                     STATE_PREPARING);
+    assert_int_equal(
+        WALK(STATE_RUNNING, EVENT_JOB_PROVEN, EVENT_ATTEMPT_ENDED, EVENT_EXPERIMENT_STARTED),
+        STATE_PREPARING);
     assert_int_equal(WALK(STATE_DONE, EVENT_EXPERIMENT_STARTED), STATE_PREPARING);
 }
 
@@ -143,8 +148,8 @@ static void marks_belong_to_an_attempt_that_runs_or_is_stopped(void **state)
 static void pauses_evidence_and_notes_leave_every_state(void **state)
 {
     (void)state;
-    static const enum event_type still[] = {EVENT_PAUSE, EVENT_EVIDENCE, EVENT_NOTE, EVENT_SESSION_STARTED,
-                                            EVENT_SESSION_ENDED};
+    static const enum event_type still[] = {EVENT_PAUSE, EVENT_EVIDENCE, EVENT_NOTE,
+                                            EVENT_SESSION_STARTED, EVENT_SESSION_ENDED};
     for (unsigned from = 0; from < STATE_COUNT; from++) {
         for (size_t i = 0; i < sizeof still / sizeof *still; i++) {
             enum experiment_state after;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS                                                                                                        \
-    "experiment_id,timestamp,repository,model,training_success,hyperparam_epochs,hyperparam_lr,"                       \
+#define COLUMNS                                                                                  \
+    "experiment_id,timestamp,repository,model,training_success,hyperparam_epochs,hyperparam_lr," \
     "hyperparam_optimizer,hyperparam_other,hyperparam_seed,perf_accuracy\n"
 
 /* Asks for 19 values of epochs (1..20 without the default 10), everything else at its default. */
@@ -22,10 +22,13 @@ static void plan_epochs(struct fixture *fixture, const char *mode)
 {
     AUTO_FREE char *settings = mem_printf(
         strcmp(mode, "parallel") == 0
-            ? "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': [{'mode': '%s',"
-              " 'runs_per_config': 19, 'foreground': {'repo': 'toy', 'model': 'net', 'mutate': ['epochs']},"
+            ? "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': "
+              "[{'mode': '%s',"
+              " 'runs_per_config': 19, 'foreground': {'repo': 'toy', 'model': 'net', 'mutate': "
+              "['epochs']},"
               " 'background': {'repo': 'toy', 'model': 'net'}}]}"
-            : "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': [{'mode': '%s',"
+            : "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': "
+              "[{'mode': '%s',"
               " 'runs_per_config': 19, 'repo': 'toy', 'model': 'net', 'mutate': ['epochs']}]}",
         mode);
     fixture_plan_toy(fixture, settings);
@@ -46,16 +49,17 @@ static unsigned planned_epochs(const struct fixture *fixture)
 
 #define ALL_BUT(taken) (0x1ffffeu & ~(1u << 10) & ~(unsigned)(taken))
 
-static const char history[] = COLUMNS
-    "toy_net_001,t,toy,net,True,3,0.01,adam,,1,90\n"             /* 3 */
-    "toy_net_002,t,toy,net,False,5.0,0.0100000004,adam,7,1,\n"   /* 5: equal at six digits, whatever became of it */
-    "toy_net_003,t,toy,net,True,7,,,,,\n"                        /* 7: empty cells are defaults */
-    "toy_net_004,t,toy,net,True,8,0.02,adam,,1,90\n"             /* another learning rate */
-    "toy_net_005,t,toy,net,True,9,0.01,adam,,2,90\n"             /* another seed */
-    "toy_net_006_parallel,t,toy,net,True,11,0.01,adam,,1,90\n"   /* another mode */
-    "toy_big net_007,t,toy,big net,True,12,0.01,adam,,1,90\n"    /* another model */
-    "tox_net_008,t,tox,net,True,13,0.01,adam,,1,90\n"            /* another repository */
-    "toy_net_009,t,\"toy\",\"net\",True,14,1e-2,adam,,1,90\r\n"; /* 14 */
+/* 5: equal at six digits, whatever became of it */
+static const char history[] =
+    COLUMNS "toy_net_001,t,toy,net,True,3,0.01,adam,,1,90\n" /* 3 */
+            "toy_net_002,t,toy,net,False,5.0,0.0100000004,adam,7,1,\n"
+            "toy_net_003,t,toy,net,True,7,,,,,\n"            /* 7: empty cells are defaults */
+            "toy_net_004,t,toy,net,True,8,0.02,adam,,1,90\n" /* another learning rate */
+            "toy_net_005,t,toy,net,True,9,0.01,adam,,2,90\n" /* another seed */
+            "toy_net_006_parallel,t,toy,net,True,11,0.01,adam,,1,90\n"   /* another mode */
+            "toy_big net_007,t,toy,big net,True,12,0.01,adam,,1,90\n"    /* another model */
+            "tox_net_008,t,tox,net,True,13,0.01,adam,,1,90\n"            /* another repository */
+            "toy_net_009,t,\"toy\",\"net\",True,14,1e-2,adam,,1,90\r\n"; /* 14 */
 
 static void rows_of_the_same_repository_model_and_mode_are_avoided(void **state)
 {
@@ -64,26 +68,30 @@ static void rows_of_the_same_repository_model_and_mode_are_avoided(void **state)
     plan_epochs(fixture, "mutation");
     assert_int_equal(planned_epochs(fixture), ALL_BUT(1 << 3 | 1 << 5 | 1 << 7 | 1 << 14));
     assert_int_equal(fixture->plan.count, 15);
-    assert_non_null(fixture_problem(fixture, "19 experiments are asked for, but only 15 can be drawn"));
+    assert_non_null(
+        fixture_problem(fixture, "19 experiments are asked for, but only 15 can be drawn"));
     plan_epochs(fixture, "parallel");
     assert_int_equal(planned_epochs(fixture), ALL_BUT(1 << 11));
 }
 
-/* Of the 20 seeds from 20240101 on, one is the default and two have run: 17 are left, and these are they. */
+/* Of the 20 seeds from 20240101 on, one is the default and two have run: 17 are left, and these are
+ * they. */
 static void integers_are_avoided_exactly_and_drawn_to_the_last(void **state)
 {
     struct fixture *fixture = *state;
-    static const char registry[] =
-        "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net'], 'supported_hyperparams': "
-        "{'seed':"
-        " {'type': 'int', 'range': [20240101, 20240120], 'default': 20240101, 'flag': '--seed'}}}}}";
+    static const char registry[] = "{'models': {'toy': {'path': 'toy', 'train_script': "
+                                   "'./train.sh', 'models': ['net'], 'supported_hyperparams': "
+                                   "{'seed':"
+                                   " {'type': 'int', 'range': [20240101, 20240120], 'default': "
+                                   "20240101, 'flag': '--seed'}}}}}";
     fixture_write(fixture, "old/summary.csv",
                   "experiment_id,repository,model,hyperparam_seed\n"
                   "toy_net_001,toy,net,20240102\n"
                   "toy_net_002,toy,net,20240105.0\n",
                   false);
     fixture_plan(fixture, registry,
-                 "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': [{'repo': 'toy',"
+                 "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], "
+                 "'experiments': [{'repo': 'toy',"
                  " 'model': 'net', 'mutate': ['seed'], 'runs_per_config': 20}]}");
     assert_true(fixture->ok);
     unsigned seeds = 0;
@@ -113,8 +121,10 @@ static void without_use_deduplication_the_history_is_not_read(void **state)
 {
     struct fixture *fixture = *state;
     fixture_write(fixture, "old/summary.csv", history, false);
-    fixture_plan_toy(fixture, "{'use_deduplication': false, 'historical_csvs': ['old/summary.csv'], 'experiments': ["
-                              "{'runs_per_config': 19, 'repo': 'toy', 'model': 'net', 'mutate': ['epochs']}]}");
+    fixture_plan_toy(
+        fixture,
+        "{'use_deduplication': false, 'historical_csvs': ['old/summary.csv'], 'experiments': ["
+        "{'runs_per_config': 19, 'repo': 'toy', 'model': 'net', 'mutate': ['epochs']}]}");
     assert_int_equal(planned_epochs(fixture), ALL_BUT(0));
 }
 
@@ -137,7 +147,8 @@ static void a_missing_history_is_a_warning(void **state)
     plan_epochs(fixture, "mutation");
     assert_int_equal(planned_epochs(fixture), ALL_BUT(0));
     assert_int_equal(fixture->problems.count, 1);
-    const struct problem *problem = fixture_problem(fixture, "the history 'old/summary.csv' is not there");
+    const struct problem *problem =
+        fixture_problem(fixture, "the history 'old/summary.csv' is not there");
     assert_non_null(problem);
     assert_int_equal(problem->severity, SEVERITY_WARNING);
     assert_string_equal(problem->path, "$.historical_csvs[0]");
@@ -190,8 +201,8 @@ static const char longest_first[] =
     " 'background': {'repo': 'toy', 'model': 'net'}},"
     "{'repo': 'toy', 'model': 'net', 'mode': 'default', 'runs_per_config': 2%s}]}";
 
-/* 6 s x 5 = 30 s, 6 s x 20 = 120 s, 10 s x 4 = 40 s, nothing is known of a parallel one, twice 35 s as the settings
- * say: what is unknown counts as their mean, 52 s. */
+/* 6 s x 5 = 30 s, 6 s x 20 = 120 s, 10 s x 4 = 40 s, nothing is known of a parallel one, twice 35 s
+ * as the settings say: what is unknown counts as their mean, 52 s. */
 static void the_longest_come_first_by_what_earlier_runs_and_the_settings_say(void **state)
 {
     static const struct {
@@ -199,8 +210,8 @@ static void the_longest_come_first_by_what_earlier_runs_and_the_settings_say(voi
         double expected_s;
     } rows[] = {{1, 120}, {3, 0}, {2, 40}, {4, 35}, {4, 35}, {0, 30}};
     struct fixture *fixture = *state;
-    AUTO_FREE char *settings =
-        mem_printf(longest_first, "'historical_csvs': ['old/summary.csv'],", ", 'expected_duration': '35s'");
+    AUTO_FREE char *settings = mem_printf(longest_first, "'historical_csvs': ['old/summary.csv'],",
+                                          ", 'expected_duration': '35s'");
     fixture_write(fixture, "old/summary.csv", timed, false);
     fixture_plan_toy(fixture, settings);
     assert_true(fixture->ok);
@@ -220,7 +231,8 @@ static void the_longest_come_first_by_what_earlier_runs_and_the_settings_say(voi
     json_t *json = plan_experiment_to_json(&fixture->plan.experiments[2]),
            *head_json = plan_head_to_json(&fixture->plan);
     assert_true(plan_experiment_from_json(json, &read, &err));
-    assert_true(read.expected_s.valid && read.expected_s.value > 39.9 && read.expected_s.value < 40.1);
+    assert_true(read.expected_s.valid && read.expected_s.value > 39.9 &&
+                read.expected_s.value < 40.1);
     assert_string_equal(json_string_value(json_object_get(head_json, "order")), "longest-first");
     assert_true(plan_head_from_json(head_json, &head, &err));
     assert_int_equal(head.order, ORDER_LONGEST);

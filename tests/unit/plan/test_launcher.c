@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-/* "script WORD", "module WORD", with the variables and the word of its Python; or the error. Fresh. */
+/* "script WORD", "module WORD", with the variables and the word of its Python; or the error.
+ * Fresh. */
 static char *found(const char *command)
 {
     AUTO_STRV struct strv words = {0};
@@ -23,9 +24,10 @@ static char *found(const char *command)
         strv_add(&words, word);
     if (!launcher_read(words.items, words.count, &launcher, &err))
         return mem_strdup(err.text);
-    return mem_printf("%s %s%s%s, %zu", launcher.module ? "module" : "script", words.items[launcher.script],
-                      launcher.python < launcher.script ? " by " : "",
-                      launcher.python < launcher.script ? words.items[launcher.python] : "", launcher.variables);
+    return mem_printf("%s %s%s%s, %zu", launcher.module ? "module" : "script",
+                      words.items[launcher.script], launcher.python < launcher.script ? " by " : "",
+                      launcher.python < launcher.script ? words.items[launcher.python] : "",
+                      launcher.variables);
 }
 
 static void assert_found(const char *command, const char *expected)
@@ -43,10 +45,12 @@ static void the_script_is_found_after_its_launchers(void **state)
                  "script train.py by /opt/py/bin/python3.11, 0");
     assert_found("python -um pkg.train x.py", "module pkg.train by python, 0");
     assert_found("A=1 B_2= python3 -m pkg.train", "module pkg.train by python3, 2");
-    assert_found("python3 -m torch.distributed.launch --nproc_per_node 2 train.py x.py", "script train.py, 0");
+    assert_found("python3 -m torch.distributed.launch --nproc_per_node 2 train.py x.py",
+                 "script train.py, 0");
     assert_found("torchrun --nproc_per_node 2 train.py", "script train.py, 0");
     assert_found("torchrun --nproc_per_node 2 -m pkg.train", "module pkg.train, 0");
-    assert_found("accelerate launch --config_file a.yaml --module pkg.train", "module pkg.train, 0");
+    assert_found("accelerate launch --config_file a.yaml --module pkg.train",
+                 "module pkg.train, 0");
     assert_found("deepspeed --include host:0,1 train.py --deepspeed", "script train.py, 0");
     assert_found("uv run --with rich python3 -m pkg.train", "module pkg.train by python3, 0");
     assert_found("uv run -m pkg.train", "module pkg.train, 0");
@@ -65,7 +69,8 @@ static void a_launcher_without_a_script_is_a_mistake(void **state)
     assert_found("python3", "python3: which script? No script comes after it");
     assert_found("python3 -u -W", "python3: which script? No script comes after it");
     assert_found("python3 -m", "python3: which script? No script comes after it");
-    assert_found("python3 -m torch.distributed.run", "python3: which script? No script comes after it");
+    assert_found("python3 -m torch.distributed.run",
+                 "python3: which script? No script comes after it");
     assert_found("accelerate launch", "accelerate: which script? No script comes after it");
     assert_found("A=1", "there are variables only: which script? As in A=1 python3 train.py");
 }

@@ -1,4 +1,5 @@
-/* {dir}, {id} and names of hyperparameters in words of a command, and the warnings about outputs. */
+/* {dir}, {id} and names of hyperparameters in words of a command, and the warnings about
+ * outputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +54,10 @@ static void words_are_replaced_for_each_experiment(void **state)
 {
     struct fixture *fixture = *state;
     plan_with(fixture, "['--out', '{dir}/x', '--tag={id}', 'lr{lr}b{batch_size}']", "");
-    assert_words(fixture, 1, "|--out|/runs/a/x|--tag=r_m_001|lr0.1b64|--lr|0.1|-b|64|--run-name|try-r_m_001");
-    assert_words(fixture, 2, "|--out|/runs/a/x|--tag=r_m_002|lr0.01b64|--lr|0.01|-b|64|--run-name|try-r_m_002");
+    assert_words(fixture, 1,
+                 "|--out|/runs/a/x|--tag=r_m_001|lr0.1b64|--lr|0.1|-b|64|--run-name|try-r_m_001");
+    assert_words(fixture, 2,
+                 "|--out|/runs/a/x|--tag=r_m_002|lr0.01b64|--lr|0.01|-b|64|--run-name|try-r_m_002");
 }
 
 static void a_hyperparameter_keeps_the_words_that_were_written(void **state)

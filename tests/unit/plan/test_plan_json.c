@@ -15,7 +15,8 @@
 
 static struct plan_job sample_job(void)
 {
-    static const char *const names[] = {"lr", "epochs", "decay", "width", "nesterov", "optimizer", "schedule", "seed"};
+    static const char *const names[] = {"lr",       "epochs",    "decay",    "width",
+                                        "nesterov", "optimizer", "schedule", "seed"};
     const struct value values[] = {value_float(1e-7),
                                    value_float(30.0),
                                    value_float(0.1),
@@ -30,9 +31,10 @@ static struct plan_job sample_job(void)
                            .cwd = mem_strdup("/srv/toy")};
     job.params = mem_array(8, sizeof *job.params);
     for (; job.param_count < 8; job.param_count++)
-        job.params[job.param_count] = (struct plan_param){.name = mem_strdup(names[job.param_count]),
-                                                          .value = values[job.param_count],
-                                                          .mutated = job.param_count % 2 == 0};
+        job.params[job.param_count] =
+            (struct plan_param){.name = mem_strdup(names[job.param_count]),
+                                .value = values[job.param_count],
+                                .mutated = job.param_count % 2 == 0};
     strv_add(&job.argv, "/srv/toy/train.sh");
     strv_add(&job.argv, "");
     strv_add(&job.argv, "two words");
@@ -42,9 +44,12 @@ static struct plan_job sample_job(void)
     job.metrics[job.metric_count++] =
         (struct registry_metric){mem_strdup("loss"), mem_strdup("loss: (\\d+)"), GOAL_MAXIMIZE};
     job.marks = mem_array(3, sizeof *job.marks);
-    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("epoch"), mem_strdup("^E (\\d+)"), NULL};
-    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("fold"), NULL, mem_strdup("^fold")};
-    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("val"), mem_strdup("<"), mem_strdup(">")};
+    job.marks[job.mark_count++] =
+        (struct registry_mark){mem_strdup("epoch"), mem_strdup("^E (\\d+)"), NULL};
+    job.marks[job.mark_count++] =
+        (struct registry_mark){mem_strdup("fold"), NULL, mem_strdup("^fold")};
+    job.marks[job.mark_count++] =
+        (struct registry_mark){mem_strdup("val"), mem_strdup("<"), mem_strdup(">")};
     strv_add(&job.success, "^done$");
     strv_add(&job.errors, "^Traceback");
     job.exit_code_required = true;
@@ -174,16 +179,19 @@ static void floats_stand_in_json_in_their_shortest_form(void **state)
     json_print(json, &text);
     json_decref(json);
     assert_non_null(strstr(text_get(&text), "{\"name\":\"lr\",\"value\":1e-7,\"mutated\":true}"));
-    assert_non_null(strstr(text_get(&text), "{\"name\":\"epochs\",\"value\":30.0,\"mutated\":false}"));
+    assert_non_null(
+        strstr(text_get(&text), "{\"name\":\"epochs\",\"value\":30.0,\"mutated\":false}"));
     assert_non_null(strstr(text_get(&text), "{\"name\":\"decay\",\"value\":0.1,\"mutated\":true}"));
-    assert_non_null(strstr(text_get(&text), "{\"name\":\"schedule\",\"value\":null,\"mutated\":true}"));
+    assert_non_null(
+        strstr(text_get(&text), "{\"name\":\"schedule\",\"value\":null,\"mutated\":true}"));
     plan_experiment_fini(&experiment);
 }
 
 static void an_experiment_that_lacks_something_is_refused_by_name(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"id", "number", "entry", "foreground", "max_retries", "timeout_s"};
+    static const char *const keys[] = {"id",         "number",      "entry",
+                                       "foreground", "max_retries", "timeout_s"};
     struct plan_experiment experiment = sample(false);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *json = plan_experiment_to_json(&experiment);
@@ -191,19 +199,20 @@ static void an_experiment_that_lacks_something_is_refused_by_name(void **state)
         struct plan_experiment back;
         struct err err = {0};
         assert_false(plan_experiment_from_json(json, &back, &err));
-        assert_non_null(strstr(err.text, strcmp(keys[i], "foreground") == 0 ? "foreground" : keys[i]));
+        assert_non_null(
+            strstr(err.text, strcmp(keys[i], "foreground") == 0 ? "foreground" : keys[i]));
         json_decref(json);
     }
     plan_experiment_fini(&experiment);
 }
 
-/* As the documents say: <repository>_<model>_<nnn>[_parallel]. Everything else, what leads elsewhere and the run's
- * own files above all, is another program's. */
+/* As the documents say: <repository>_<model>_<nnn>[_parallel]. Everything else, what leads
+ * elsewhere and the run's own files above all, is another program's. */
 static void only_an_id_that_tare_gives_is_read(void **state)
 {
     (void)state;
-    static const char *const good[] = {"a_b_001",  "a_b_1234",  "a_b_001_parallel", "\xE8\xAE\xAD_x_010",
-                                       "-x_y_001", "_a_b.c_002"};
+    static const char *const good[] = {
+        "a_b_001", "a_b_1234", "a_b_001_parallel", "\xE8\xAE\xAD_x_010", "-x_y_001", "_a_b.c_002"};
     static const char *const bad[] = {"",
                                       ".",
                                       "..",
@@ -253,7 +262,8 @@ static void every_id_that_tare_gives_can_be_read_and_name_a_folder(void **state)
     for (size_t i = 0; i < 1000; i++)
         words[i] = "\xE8\xAE\xAD"[i % 3];
     words[999] = '\0';
-    const char *const names[] = {"r", "", "..", "../../.ssh", ".hidden", "a\nb", "a\x7F", "a\xC2\x9B", "a b", words};
+    const char *const names[] = {"r",    "",      "..",        "../../.ssh", ".hidden",
+                                 "a\nb", "a\x7F", "a\xC2\x9B", "a b",        words};
     struct plan_experiment experiment = sample(false), back;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         free(experiment.id);
@@ -271,9 +281,10 @@ static void every_id_that_tare_gives_can_be_read_and_name_a_folder(void **state)
 static void a_job_that_lacks_something_is_refused_by_name(void **state)
 {
     (void)state;
-    static const char *const keys[] = {
-        "repository", "model",   "mode",   "hyperparameters",    "cwd",  "argv", "env", "path_prepend",
-        "metrics",    "success", "errors", "exit_code_required", "marks"};
+    static const char *const keys[] = {"repository", "model",   "mode",   "hyperparameters",
+                                       "cwd",        "argv",    "env",    "path_prepend",
+                                       "metrics",    "success", "errors", "exit_code_required",
+                                       "marks"};
     struct plan_experiment experiment = sample(true);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *json = plan_experiment_to_json(&experiment);
@@ -374,9 +385,10 @@ static void a_head_from_before_parallel_experiments_has_their_defaults(void **st
 static void a_head_that_lacks_something_is_refused_by_name(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"seed",           "order",        "between_runs_s", "between_configurations_s",
-                                       "before_retry_s", "stop_grace_s", "cpu_time_s",     "memory_bytes",
-                                       "log_bytes"};
+    static const char *const keys[] = {
+        "seed",           "order",        "between_runs_s", "between_configurations_s",
+        "before_retry_s", "stop_grace_s", "cpu_time_s",     "memory_bytes",
+        "log_bytes"};
     const struct plan plan = {0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *json = plan_head_to_json(&plan);
@@ -397,8 +409,9 @@ static void a_command_can_be_pasted_into_a_shell(void **state)
     strv_add(&job.argv, "it's");
     strv_add(&job.argv, "--lr=1e-7");
     AUTO_FREE char *shell = plan_job_shell(&job, NULL);
-    assert_string_equal(shell, "A=1 NOTE='it'\\''s here' PATH=/srv/bin:\"$PATH\" /srv/toy/train.sh '' 'two words' "
-                               "'it'\\''s' --lr=1e-7");
+    assert_string_equal(
+        shell, "A=1 NOTE='it'\\''s here' PATH=/srv/bin:\"$PATH\" /srv/toy/train.sh '' 'two words' "
+               "'it'\\''s' --lr=1e-7");
     plan_job_fini(&job);
 }
 

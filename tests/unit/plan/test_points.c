@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRY(rest) "{'experiments': [{'repo': 'toy', 'model': 'net', " rest "}], 'tare': {'order': 'file'}}"
-#define GRID(rest)  ENTRY("'mode': 'grid', " rest)
-#define LIST(rest)  ENTRY("'mode': 'list', " rest)
+#define ENTRY(rest) \
+    "{'experiments': [{'repo': 'toy', 'model': 'net', " rest "}], 'tare': {'order': 'file'}}"
+#define GRID(rest) ENTRY("'mode': 'grid', " rest)
+#define LIST(rest) ENTRY("'mode': 'list', " rest)
 
 /* "epochs lr seed optimizer" of each experiment, by commas, in the plan's order. */
 static char *values_of(const struct plan *plan)
@@ -42,7 +43,8 @@ static void assert_planned(struct fixture *fixture, const char *settings, const 
     assert_string_equal(values, expected);
 }
 
-static void assert_refused(struct fixture *fixture, const char *settings, const char *text, const char *path)
+static void assert_refused(struct fixture *fixture, const char *settings, const char *text,
+                           const char *path)
 {
     fixture_plan_toy(fixture, settings);
     assert_false(fixture->ok);
@@ -56,13 +58,16 @@ static void assert_refused(struct fixture *fixture, const char *settings, const 
 static void a_grid_is_the_cross_product_in_the_files_order_the_last_axis_fastest(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(fixture,
-                   GRID("'hyperparameters': {'optimizer': ['sgd', 'adam'], 'epochs': 3, 'lr': [0.1, 0.01, 1]}"),
-                   "3 0.1 1 sgd, 3 0.01 1 sgd, 3 1.0 1 sgd, 3 0.1 1 adam, 3 0.01 1 adam, 3 1.0 1 adam");
+    assert_planned(
+        fixture,
+        GRID(
+            "'hyperparameters': {'optimizer': ['sgd', 'adam'], 'epochs': 3, 'lr': [0.1, 0.01, 1]}"),
+        "3 0.1 1 sgd, 3 0.01 1 sgd, 3 1.0 1 sgd, 3 0.1 1 adam, 3 0.01 1 adam, 3 1.0 1 adam");
     assert_int_equal(fixture->problems.count, 0);
     const struct plan_job *job = &fixture->plan.experiments[5].foreground;
     assert_int_equal(job->mode, MODE_GRID);
-    assert_true(!job->params[0].mutated && job->params[1].mutated && !job->params[2].mutated && job->params[3].mutated);
+    assert_true(!job->params[0].mutated && job->params[1].mutated && !job->params[2].mutated &&
+                job->params[3].mutated);
     for (size_t i = 0; i < 6; i++) {
         assert_int_equal(fixture->plan.experiments[i].entry, 0);
         assert_int_equal(fixture->plan.experiments[i].configuration, i);
@@ -81,11 +86,12 @@ static void runs_repeat_each_point_within_its_configuration(void **state)
 static void entries_behind_a_grid_have_configurations_of_their_own(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(
-        fixture,
-        "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {'epochs': [4, 5]}},"
-        "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}], 'tare': {'order': 'file'}}",
-        "4 0.01 1 adam, 5 0.01 1 adam, 10 0.01 1 adam");
+    assert_planned(fixture,
+                   "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', "
+                   "'hyperparameters': {'epochs': [4, 5]}},"
+                   "{'note': 'nothing'}, {'repo': 'toy', 'model': 'net', 'mode': 'default'}], "
+                   "'tare': {'order': 'file'}}",
+                   "4 0.01 1 adam, 5 0.01 1 adam, 10 0.01 1 adam");
     assert_int_equal(fixture->plan.experiments[2].entry, 2);
     assert_int_equal(fixture->plan.experiments[2].configuration, 3);
 }
@@ -93,7 +99,8 @@ static void entries_behind_a_grid_have_configurations_of_their_own(void **state)
 static void a_list_gives_its_points_and_what_one_leaves_out_keeps_its_default(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(fixture, LIST("'hyperparameters': [{'epochs': 2, 'lr': 0.5}, {'optimizer': 'lion'}, {}]"),
+    assert_planned(fixture,
+                   LIST("'hyperparameters': [{'epochs': 2, 'lr': 0.5}, {'optimizer': 'lion'}, {}]"),
                    "2 0.5 1 adam, 10 0.01 1 lion, 10 0.01 1 adam");
     assert_int_equal(fixture->plan.experiments[1].foreground.mode, MODE_LIST);
     assert_int_equal(fixture->plan.experiments[2].configuration, 2);
@@ -106,14 +113,16 @@ static void seeds_replicate_each_point(void **state)
                    "4 0.01 1 adam, 4 0.01 2 adam, 5 0.01 1 adam, 5 0.01 2 adam");
     assert_int_equal(fixture->plan.experiments[1].configuration, 0);
     assert_true(fixture->plan.experiments[1].foreground.params[2].mutated);
-    assert_planned(fixture, LIST("'hyperparameters': [{'epochs': 2}, {'epochs': 3}], 'seeds': [7, -1]"),
+    assert_planned(fixture,
+                   LIST("'hyperparameters': [{'epochs': 2}, {'epochs': 3}], 'seeds': [7, -1]"),
                    "2 0.01 7 adam, 2 0.01 -1 adam, 3 0.01 7 adam, 3 0.01 -1 adam");
     assert_planned(fixture, ENTRY("'mode': 'default', 'seeds': [9, 8], 'runs_per_config': 2"),
                    "10 0.01 9 adam, 10 0.01 9 adam, 10 0.01 8 adam, 10 0.01 8 adam");
-    assert_planned(fixture,
-                   "{'seeds': 2, 'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'default'},"
-                   "{'repo': 'toy', 'model': 'big net', 'mode': 'default', 'seeds': [5]}]}",
-                   "10 0.01 1 adam, 10 0.01 2 adam, 10 0.01 5 adam");
+    assert_planned(
+        fixture,
+        "{'seeds': 2, 'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'default'},"
+        "{'repo': 'toy', 'model': 'big net', 'mode': 'default', 'seeds': [5]}]}",
+        "10 0.01 1 adam, 10 0.01 2 adam, 10 0.01 5 adam");
 }
 
 static void each_drawn_combination_is_run_with_each_seed(void **state)
@@ -135,8 +144,10 @@ static void each_drawn_combination_is_run_with_each_seed(void **state)
 static void nothing_that_is_drawn_repeats_a_point(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan_toy(fixture, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters':"
-                              "{'optimizer': ['sgd']}}, {'repo': 'toy', 'model': 'net', 'mutate': 'optimizer'}]}");
+    fixture_plan_toy(
+        fixture,
+        "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters':"
+        "{'optimizer': ['sgd']}}, {'repo': 'toy', 'model': 'net', 'mutate': 'optimizer'}]}");
     assert_true(fixture->ok);
     assert_string_equal(fixture->plan.experiments[1].foreground.params[3].value.text, "lion");
 }
@@ -144,30 +155,37 @@ static void nothing_that_is_drawn_repeats_a_point(void **state)
 static void duplicates_are_left_out_with_a_warning(void **state)
 {
     struct fixture *fixture = *state;
-    assert_planned(fixture, GRID("'hyperparameters': {'epochs': [4, 4.0, 5]}"), "4 0.01 1 adam, 5 0.01 1 adam");
+    assert_planned(fixture, GRID("'hyperparameters': {'epochs': [4, 4.0, 5]}"),
+                   "4 0.01 1 adam, 5 0.01 1 adam");
     assert_string_equal(fixture_problem(fixture, "duplicate value 4 is left out")->path,
                         "$.experiments[0].hyperparameters.epochs[1]");
     /* Six digits are the same, but the values are not. */
     assert_planned(fixture, GRID("'hyperparameters': {'lr': [0.1, 0.10000001]}"),
                    "10 0.1 1 adam, 10 0.10000001 1 adam");
     assert_int_equal(fixture->problems.count, 0);
-    assert_planned(fixture, LIST("'hyperparameters': [{'epochs': 2}, {'lr': 0.01, 'epochs': 2}]"), "2 0.01 1 adam");
-    assert_string_equal(fixture_problem(fixture, "duplicate point")->path, "$.experiments[0].hyperparameters[1]");
+    assert_planned(fixture, LIST("'hyperparameters': [{'epochs': 2}, {'lr': 0.01, 'epochs': 2}]"),
+                   "2 0.01 1 adam");
+    assert_string_equal(fixture_problem(fixture, "duplicate point")->path,
+                        "$.experiments[0].hyperparameters[1]");
     assert_planned(fixture, ENTRY("'mode': 'default', 'seeds': [3, 3]"), "10 0.01 3 adam");
-    assert_string_equal(fixture_problem(fixture, "duplicate value 3")->path, "$.experiments[0].seeds[1]");
+    assert_string_equal(fixture_problem(fixture, "duplicate value 3")->path,
+                        "$.experiments[0].seeds[1]");
 }
 
 static void blocks_hold_each_point_once(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_plan_toy(fixture, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'runs_per_config': 2,"
-                              "'hyperparameters': {'epochs': [1, 2, 3, 4]}}], 'tare': {'order': 'blocks'}}");
+    fixture_plan_toy(
+        fixture,
+        "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'runs_per_config': 2,"
+        "'hyperparameters': {'epochs': [1, 2, 3, 4]}}], 'tare': {'order': 'blocks'}}");
     assert_true(fixture->ok);
     assert_int_equal(fixture->plan.count, 8);
     for (size_t block = 0; block < 2; block++) {
         unsigned seen = 0;
         for (size_t i = 0; i < 4; i++)
-            seen |= 1u << fixture->plan.experiments[4 * block + i].foreground.params[0].value.integer;
+            seen |=
+                1u << fixture->plan.experiments[4 * block + i].foreground.params[0].value.integer;
         assert_int_equal(seen, 0x1e);
     }
 }
@@ -176,8 +194,10 @@ static void a_parallel_entry_may_have_a_grid_in_front_and_seeds(void **state)
 {
     struct fixture *fixture = *state;
     assert_planned(fixture,
-                   "{'experiments': [{'mode': 'parallel', 'seeds': 2, 'foreground': {'repo': 'toy', 'model': 'net',"
-                   " 'mode': 'grid', 'hyperparameters': {'epochs': [1, 2]}}, 'background': {'repo': 'toy', 'model':"
+                   "{'experiments': [{'mode': 'parallel', 'seeds': 2, 'foreground': {'repo': "
+                   "'toy', 'model': 'net',"
+                   " 'mode': 'grid', 'hyperparameters': {'epochs': [1, 2]}}, 'background': "
+                   "{'repo': 'toy', 'model':"
                    " 'big net'}}], 'tare': {'order': 'file'}}",
                    "1 0.01 1 adam, 1 0.01 2 adam, 2 0.01 1 adam, 2 0.01 2 adam");
     assert_int_equal(fixture->plan.experiments[3].background->params[2].value.integer, 1);
@@ -186,14 +206,15 @@ static void a_parallel_entry_may_have_a_grid_in_front_and_seeds(void **state)
 static void what_cannot_be_planned_is_refused(void **state)
 {
     struct fixture *fixture = *state;
-    assert_refused(fixture, GRID("'hyperparameters': {'epochs': [1, 'x']}"), "'epochs': expected an integer",
-                   "$.experiments[0].hyperparameters.epochs[1]");
+    assert_refused(fixture, GRID("'hyperparameters': {'epochs': [1, 'x']}"),
+                   "'epochs': expected an integer", "$.experiments[0].hyperparameters.epochs[1]");
     assert_refused(fixture, GRID("'hyperparameters': {'seed': [1, 2]}, 'seeds': 3"),
                    "'seeds' and 'hyperparameters' both set 'seed'", "$.experiments[0].seeds");
     assert_refused(fixture, ENTRY("'mutate': ['seed'], 'seeds': 3"), "'seed' is set by 'seeds'",
                    "$.experiments[0].mutate[0]");
     assert_refused(fixture, ENTRY("'mode': 'default', 'runs_per_config': 2, 'seeds': 500001"),
-                   "more than 1000000 experiments are asked for: this entry has 1 combinations, each with 500001 seeds "
+                   "more than 1000000 experiments are asked for: this entry has 1 combinations, "
+                   "each with 500001 seeds "
                    "and 2 runs",
                    "$.experiments[0]");
 }
@@ -204,8 +225,8 @@ static void an_axis_that_the_model_does_not_have_is_left_out_and_refused_when_st
     static const char settings[] = GRID("'hyperparameters': {'epoch': [1, 2], 'lr': [0.1, 1]}");
     assert_planned(fixture, settings, "10 0.1 1 adam, 10 1.0 1 adam");
     assert_int_equal(fixture->problems.count, 1);
-    assert_non_null(
-        fixture_problem(fixture, "'toy' has no hyperparameter 'epoch': it is left out; did you mean 'epochs'?"));
+    assert_non_null(fixture_problem(
+        fixture, "'toy' has no hyperparameter 'epoch': it is left out; did you mean 'epochs'?"));
     fixture->options.strict = true;
     assert_refused(fixture, settings, "'toy' has no hyperparameter 'epoch'; did you mean 'epochs'?",
                    "$.experiments[0].hyperparameters.epoch");
@@ -215,7 +236,9 @@ static void a_grid_that_is_too_large_is_refused_before_it_is_made(void **state)
 {
     struct fixture *fixture = *state;
     AUTO_TEXT struct text text = {0};
-    text_add(&text, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {");
+    text_add(
+        &text,
+        "{'experiments': [{'repo': 'toy', 'model': 'net', 'mode': 'grid', 'hyperparameters': {");
     static const char *const names[] = {"epochs", "lr", "seed"};
     for (size_t axis = 0; axis < 3; axis++) {
         text_addf(&text, "%s'%s': [", axis ? ", " : "", names[axis]);
@@ -224,23 +247,25 @@ static void a_grid_that_is_too_large_is_refused_before_it_is_made(void **state)
         text_add(&text, "]");
     }
     text_add(&text, "}}]}");
-    assert_refused(
-        fixture, text_get(&text),
-        "more than 1000000 experiments are asked for: this entry has 1030301 combinations, each with 1 seeds and "
-        "1 runs",
-        "$.experiments[0]");
+    assert_refused(fixture, text_get(&text),
+                   "more than 1000000 experiments are asked for: this entry has 1030301 "
+                   "combinations, each with 1 seeds and "
+                   "1 runs",
+                   "$.experiments[0]");
 }
 
 static void a_model_without_a_seed_has_no_replicates(void **state)
 {
     struct fixture *fixture = *state;
     static const char registry[] =
-        "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net'], 'supported_hyperparams': {"
+        "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net'], "
+        "'supported_hyperparams': {"
         "'lr': {'flag': '--lr', 'type': 'float', 'default': 0.01, 'range': [0.001, 0.1]}}}}}";
     fixture_plan(fixture, registry, ENTRY("'mode': 'default', 'seeds': 3"));
     assert_false(fixture->ok);
     const struct problem *problem = fixture_problem(
-        fixture, "'seeds': 'toy' has no seed: no hyperparameter is named seed, random_seed or manual_seed");
+        fixture,
+        "'seeds': 'toy' has no seed: no hyperparameter is named seed, random_seed or manual_seed");
     assert_non_null(problem);
     assert_string_equal(problem->path, "$.experiments[0].seeds");
 }
@@ -248,12 +273,13 @@ static void a_model_without_a_seed_has_no_replicates(void **state)
 static void deduplication_says_that_points_run_all_the_same(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_write(fixture, "h.csv", "experiment_id,repository,model,hyperparam_epochs\nx_1,toy,net,4\n", false);
-    assert_planned(
-        fixture,
-        "{'use_deduplication': true, 'historical_csvs': 'h.csv', 'experiments': [{'repo': 'toy', 'model': 'net',"
-        "'mode': 'grid', 'hyperparameters': {'epochs': [4]}}]}",
-        "4 0.01 1 adam");
+    fixture_write(fixture, "h.csv",
+                  "experiment_id,repository,model,hyperparam_epochs\nx_1,toy,net,4\n", false);
+    assert_planned(fixture,
+                   "{'use_deduplication': true, 'historical_csvs': 'h.csv', 'experiments': "
+                   "[{'repo': 'toy', 'model': 'net',"
+                   "'mode': 'grid', 'hyperparameters': {'epochs': [4]}}]}",
+                   "4 0.01 1 adam");
     const struct problem *problem = fixture_problem(fixture, "the points of a grid run also where");
     assert_non_null(problem);
     assert_int_equal(problem->severity, SEVERITY_WARNING);
@@ -270,7 +296,8 @@ static size_t allocated(void)
 
 static size_t bytes_of_plan(struct fixture *fixture, int runs)
 {
-    AUTO_FREE char *settings = mem_printf(ENTRY("'mode': 'mutation', 'mutate': ['lr'], 'runs_per_config': %d"), runs);
+    AUTO_FREE char *settings =
+        mem_printf(ENTRY("'mode': 'mutation', 'mutate': ['lr'], 'runs_per_config': %d"), runs);
     fixture_plan_toy(fixture, settings);
     assert_int_equal(fixture->plan.count, runs);
     size_t with = allocated();
@@ -297,7 +324,8 @@ static void experiments_of_one_entry_share_all_but_their_own_values(void **state
         struct err err = {0};
         json[i] = plan_experiment_to_json(&fixture->plan.experiments[i]);
         if (i == 2) /* its registry was another */
-            json_object_set_new(json_object_get(json[i], "foreground"), "cwd", json_string("/elsewhere"));
+            json_object_set_new(json_object_get(json[i], "foreground"), "cwd",
+                                json_string("/elsewhere"));
         assert_true(plan_experiment_from_json(json[i], &back[i], &err));
         if (i > 0)
             plan_experiment_share(&back[i], json[i], &back[i - 1], json[i - 1]);

@@ -1,4 +1,5 @@
-/* What is read of the help texts of argparse, click, Typer and absl, as their versions of 2023 to 2026 write them. */
+/* What is read of the help texts of argparse, click, Typer and absl, as their versions of 2023 to
+ * 2026 write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line an option: "name flag[ off] type default", "!" where it is needed, "+" where it takes several, and its choices. */
+/* A line an option: "name flag[ off] type default", "!" where it is needed, "+" where it takes
+ * several, and its choices. */
 static char *read_of(const char *help_text)
 {
     static const char *const types[] = {"unknown", "int", "float", "text", "choice", "switch"};
@@ -23,9 +25,10 @@ static char *read_of(const char *help_text)
     for (size_t i = 0; i < help.count; i++) {
         const struct script_option *option = &help.options[i];
         AUTO_FREE char *choices = strv_join(&option->choices, "|");
-        text_addf(&out, "%s %s%s%s %s %s%s%s%s%s\n", option->name, option->flag, option->off ? " " : "",
-                  option->off ? option->off : "", types[option->type], option->initial ? option->initial : "-",
-                  option->needed ? " !" : "", option->many ? " +" : "", *choices ? " " : "", choices);
+        text_addf(&out, "%s %s%s%s %s %s%s%s%s%s\n", option->name, option->flag,
+                  option->off ? " " : "", option->off ? option->off : "", types[option->type],
+                  option->initial ? option->initial : "-", option->needed ? " !" : "",
+                  option->many ? " +" : "", *choices ? " " : "", choices);
     }
     script_help_fini(&help);
     return text_take(&out);
@@ -81,10 +84,11 @@ static void argparse_with_wrapped_usage_and_help(void **state)
 static void argparse_of_python_3_13(void **state)
 {
     (void)state;
-    assert_read(
-        "usage: t.py [-h] [-b N]\n\noptions:\n  -h, --help          show this help message and exit\n"
-        "  -b, --batch-size N  how many (default: 8)\n  -1, --one           no option: it begins with a digit\n",
-        "batch_size --batch-size int 8\n");
+    assert_read("usage: t.py [-h] [-b N]\n\noptions:\n  -h, --help          show this help message "
+                "and exit\n"
+                "  -b, --batch-size N  how many (default: 8)\n  -1, --one           no option: it "
+                "begins with a digit\n",
+                "batch_size --batch-size int 8\n");
 }
 
 static void click_with_ranges_switches_and_what_is_needed(void **state)
@@ -98,15 +102,16 @@ static void click_with_ranges_switches_and_what_is_needed(void **state)
                 "  --data PATH               Data  [required]\n"
                 "  --quiet\n"
                 "  --help                    Show this message and exit.\n",
-                "lr --lr float 0.1\nseed --seed int 0\nopt --opt choice sgd sgd|adam\namp --amp --no-amp switch False\n"
+                "lr --lr float 0.1\nseed --seed int 0\nopt --opt choice sgd sgd|adam\namp --amp "
+                "--no-amp switch False\n"
                 "data --data text - !\nquiet --quiet switch -\n");
 }
 
 static void typer_in_a_box_of_rich_or_of_ascii(void **state)
 {
     (void)state;
-    static const char expected[] =
-        "data --data text - !\nlr --lr float 0.1\nopt --opt choice sgd sgd|adam\namp --amp --no-amp switch False\n";
+    static const char expected[] = "data --data text - !\nlr --lr float 0.1\nopt --opt choice sgd "
+                                   "sgd|adam\namp --amp --no-amp switch False\n";
     assert_read("\n Usage: train.py [OPTIONS]\n\n"
                 "╭─ Options ───────────────────────────────────────────────────────╮\n"
                 "│ *  --data   -d            TEXT        Where the  │\n"
@@ -132,16 +137,18 @@ static void typer_in_a_box_of_rich_or_of_ascii(void **state)
 static void absl_without_the_flags_of_libraries(void **state)
 {
     (void)state;
-    static const char text[] = "Trains.\nflags:\n\ntrain.py:\n"
-                               "  --[no]amp: Use mixed precision.\n    (default: 'false')\n"
-                               "  -b,--batch_size: Batch size.\n    (default: '64')\n    (an integer)\n"
-                               "  --opt: <sgd|adam>: Optimizer.\n    (default: 'sgd')\n"
-                               "  --layers: Sizes.\n    (default: '64,64')\n    (a comma separated list)\n"
-                               "\nabsl.logging:\n  --verbosity: Logging.\n    (default: '-1')\n    (an integer)\n"
-                               "\nown.module:\n  --depth: Depth.\n    (default: '3')\n    (an integer)\n"
-                               "\nTry --helpfull to get a list of all flags.\n";
+    static const char text[] =
+        "Trains.\nflags:\n\ntrain.py:\n"
+        "  --[no]amp: Use mixed precision.\n    (default: 'false')\n"
+        "  -b,--batch_size: Batch size.\n    (default: '64')\n    (an integer)\n"
+        "  --opt: <sgd|adam>: Optimizer.\n    (default: 'sgd')\n"
+        "  --layers: Sizes.\n    (default: '64,64')\n    (a comma separated list)\n"
+        "\nabsl.logging:\n  --verbosity: Logging.\n    (default: '-1')\n    (an integer)\n"
+        "\nown.module:\n  --depth: Depth.\n    (default: '3')\n    (an integer)\n"
+        "\nTry --helpfull to get a list of all flags.\n";
     struct script_help help;
-    assert_read(text, "amp --amp --noamp switch False\nbatch_size --batch_size int 64\nopt --opt choice sgd sgd|adam\n"
+    assert_read(text, "amp --amp --noamp switch False\nbatch_size --batch_size int 64\nopt --opt "
+                      "choice sgd sgd|adam\n"
                       "layers --layers text 64,64\ndepth --depth int 3\n");
     script_help_parse(text, sizeof text - 1, &help);
     assert_true(help.more);
@@ -152,7 +159,8 @@ static void what_is_no_help_has_no_options(void **state)
 {
     (void)state;
     assert_read("", "");
-    assert_read("epoch 1 loss 0.5\nepoch 2 loss - 0.25\nTraceback (most recent call last):\n  File \"a\", line 1\n",
+    assert_read("epoch 1 loss 0.5\nepoch 2 loss - 0.25\nTraceback (most recent call last):\n  File "
+                "\"a\", line 1\n",
                 "");
 }
 
@@ -161,7 +169,8 @@ static char *parsed(const char *const *args, bool with_help)
 {
     static const char help_text[] =
         "options:\n  --lr LR  (default: 0.1)\n  -e N, --epochs N  (default: 3)\n  --amp, --no-amp\n"
-        "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n  --pair X X\n";
+        "  --opt {a,b}\n  --tag TAG\n  --list L  (default: 'a,b')\n  --many X [X ...]\n  --pair X "
+        "X\n";
     static const char *const types[] = {"unknown", "int", "float", "text", "choice", "switch"};
     struct script_help help;
     struct starter_args given;
@@ -171,14 +180,16 @@ static char *parsed(const char *const *args, bool with_help)
     script_help_parse(help_text, sizeof help_text - 1, &help);
     while (args[count])
         count++;
-    bool good = starter_args_parse((char *const *)(uintptr_t)args, count, with_help ? &help : NULL, &given, &err);
+    bool good = starter_args_parse((char *const *)(uintptr_t)args, count, with_help ? &help : NULL,
+                                   &given, &err);
     for (size_t i = 0; good && i < given.count; i++) {
         AUTO_FREE char *words = strv_join(&given.values[i].words, "|");
         text_addf(&out, "%s=%s %s; ", given.values[i].name, words, types[given.values[i].type]);
     }
     AUTO_FREE char *words = strv_join(&given.words, " ");
     AUTO_FREE char *warnings = strv_join(&given.warnings, "! ");
-    text_addf(&out, "%s%s%s", good ? words : err.text, good && *warnings ? "! " : "", good ? warnings : "");
+    text_addf(&out, "%s%s%s", good ? words : err.text, good && *warnings ? "! " : "",
+              good ? warnings : "");
     starter_args_fini(&given);
     script_help_fini(&help);
     return text_take(&out);
@@ -201,7 +212,8 @@ static void values_stay_as_they_are_written(void **state)
     assert_parsed(ARGS("-e=1,1.5"), true, "epochs=1|1.5 text; -e={epochs}");
     assert_parsed(ARGS("--lr", "0.5,0.25"), true, "lr=0.5|0.25 float; --lr {lr}");
     assert_parsed(ARGS("--epochs", "-3..-1"), true, "epochs=-3|-2|-1 int; --epochs {epochs}");
-    assert_parsed(ARGS("--no-amp", "--tag", "1.10,007"), true, "tag=1.10|007 text; --no-amp --tag {tag}");
+    assert_parsed(ARGS("--no-amp", "--tag", "1.10,007"), true,
+                  "tag=1.10|007 text; --no-amp --tag {tag}");
     assert_parsed(ARGS("--tag=a\\,b,c", "in", "--many", "1", "2", "--amp", "--lr", "1e3"), true,
                   "tag=a,b|c text; lr=1e3 text; --tag={tag} in --many 1 2 --amp --lr {lr}");
     assert_parsed(ARGS("--pair", "1", "2", "--lr"), true, "--pair 1 2 --lr");
@@ -211,10 +223,13 @@ static void values_stay_as_they_are_written(void **state)
 static void commas_within_brackets_and_quotes_part_no_values(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("--l", "[64,64],[128,128]", "--m={'a':[1,2]}", "n=(1,2),'x,y',it's,don't"), false,
-                  "l=[64,64]|[128,128] text; m={'a':[1,2]} text; n=(1,2)|'x,y'|it's|don't text; --l {l} --m={m} n={n}");
+    assert_parsed(ARGS("--l", "[64,64],[128,128]", "--m={'a':[1,2]}", "n=(1,2),'x,y',it's,don't"),
+                  false,
+                  "l=[64,64]|[128,128] text; m={'a':[1,2]} text; n=(1,2)|'x,y'|it's|don't text; "
+                  "--l {l} --m={m} n={n}");
     assert_parsed(ARGS("--x", "[1,2", "p,q"), false, "x=[1|2 text; --x {x} p,q");
-    assert_parsed(ARGS("--x", "[[1,2],(3,4)],[(5,6]"), false, "x=[[1,2],(3,4)]|[(5,6] text; --x {x}");
+    assert_parsed(ARGS("--x", "[[1,2],(3,4)],[(5,6]"), false,
+                  "x=[[1,2],(3,4)]|[(5,6] text; --x {x}");
 }
 
 /* Trying each bracket for itself doubles the time with each one: 60 would take years. */
@@ -233,9 +248,11 @@ static void open_brackets_take_no_time_that_doubles_with_each(void **state)
 static void words_with_a_key_are_axes_wherever_they_are(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("model.lr=0.1,0.2", "+db@x=a,b", "--multirun", "seed=1..2", "http://x/?a=1,2"), false,
-                  "model.lr=0.1|0.2 float; db@x=a|b text; seed=1|2 int; model.lr={model.lr} +db@x={db@x} --multirun "
-                  "seed={seed} http://x/?a=1,2");
+    assert_parsed(
+        ARGS("model.lr=0.1,0.2", "+db@x=a,b", "--multirun", "seed=1..2", "http://x/?a=1,2"), false,
+        "model.lr=0.1|0.2 float; db@x=a|b text; seed=1|2 int; model.lr={model.lr} +db@x={db@x} "
+        "--multirun "
+        "seed={seed} http://x/?a=1,2");
     assert_parsed(ARGS("--opts", "lr=1,2", "lr=3,4", "--", "--lr", "5,6"), false,
                   "lr=1|2 int; lr_2=3|4 int; --opts lr={lr} lr={lr_2} -- --lr 5,6");
 }
@@ -254,37 +271,46 @@ static void a_key_in_each_value_belongs_to_the_value(void **state)
 static void names_with_a_meaning_of_their_own_are_changed(void **state)
 {
     (void)state;
-    assert_parsed(
-        ARGS("--all", "1,2", "--dir", "a,b", "--id", "1,2", "--a{b", "1,2"), false,
-        "all_=1|2 int; dir_=a|b text; id_=1|2 int; a_b=1|2 int; --all {all_} --dir {dir_} --id {id_} --a{b {a_b}");
+    assert_parsed(ARGS("--all", "1,2", "--dir", "a,b", "--id", "1,2", "--a{b", "1,2"), false,
+                  "all_=1|2 int; dir_=a|b text; id_=1|2 int; a_b=1|2 int; --all {all_} --dir "
+                  "{dir_} --id {id_} --a{b {a_b}");
 }
 
 static void hints_hide_no_word(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("--lrr", "1", "--epo", "3", "-e5", "--zzz", "--opt=c"), true,
-                  "opt=c text; --lrr 1 --epo 3 -e5 --zzz --opt={opt}! --opt: the script's help lists a, b, not 'c'! "
-                  "the script's help does not list --lrr (did you mean '--lr'?), --zzz: passed as given");
+    assert_parsed(
+        ARGS("--lrr", "1", "--epo", "3", "-e5", "--zzz", "--opt=c"), true,
+        "opt=c text; --lrr 1 --epo 3 -e5 --zzz --opt={opt}! --opt: the script's help lists a, b, "
+        "not 'c'! "
+        "the script's help does not list --lrr (did you mean '--lr'?), --zzz: passed as given");
     assert_parsed(ARGS("--list", "x,y", "--tag", "1-3"), true,
-                  "list=x|y text; tag=1-3 text; --list {list} --tag {tag}! --list is an axis, though its default (a,b) "
-                  "has a comma: \\, is a comma within a value! --tag: 1-3 is passed as one value; a range is 1..3");
+                  "list=x|y text; tag=1-3 text; --list {list} --tag {tag}! --list is an axis, "
+                  "though its default (a,b) "
+                  "has a comma: \\, is a comma within a value! --tag: 1-3 is passed as one value; "
+                  "a range is 1..3");
 }
 
 static void what_cannot_be_meant_is_refused(void **state)
 {
     (void)state;
-    assert_parsed(ARGS("--lr", "\xff"), true, "argument 2 of the script is not UTF-8, which settings are written in");
+    assert_parsed(ARGS("--lr", "\xff"), true,
+                  "argument 2 of the script is not UTF-8, which settings are written in");
     assert_parsed(ARGS("--epochs", "9..99999999999999999999"), true,
-                  "--epochs: 9..99999999999999999999: a range is made of integers, as 1..3; write other values with "
+                  "--epochs: 9..99999999999999999999: a range is made of integers, as 1..3; write "
+                  "other values with "
                   "commas between");
-    assert_parsed(ARGS("--epochs", "1-3"), true, "--epochs takes an integer, and 1-3 is none; did you mean 1..3?");
-    assert_parsed(ARGS("--seed", "1-3"), false, "--seed takes an integer, and 1-3 is none; did you mean 1..3?");
+    assert_parsed(ARGS("--epochs", "1-3"), true,
+                  "--epochs takes an integer, and 1-3 is none; did you mean 1..3?");
+    assert_parsed(ARGS("--seed", "1-3"), false,
+                  "--seed takes an integer, and 1-3 is none; did you mean 1..3?");
     assert_parsed(ARGS("--seed", "3..1"), false, "--seed: the range 3..1 begins above its end");
     assert_parsed(ARGS("x=1,,2"), false,
                   "x: '1,,2' has an empty value between its commas; \\, is a comma within a value");
 }
 
-/* Of an option that is not known, the next word may be anything: it is recorded where its name says that it takes one. */
+/* Of an option that is not known, the next word may be anything: it is recorded where its name says
+ * that it takes one. */
 static void without_a_help_only_axes_and_well_known_names_are_recorded(void **state)
 {
     (void)state;

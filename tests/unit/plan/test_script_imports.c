@@ -31,7 +31,8 @@ static void every_form_of_an_import_is_read(void **state)
         {"import a, b as c, d.e\n", "a b d.e"},
         {"from . import x\n", ". .x"},
         {"from .pkg.mod import y\n", ".pkg.mod .pkg.mod.y"},
-        {"from ..up import (one,\n    two as zwei,  # why\n    three,\n)\n", "..up ..up.one ..up.two ..up.three"},
+        {"from ..up import (one,\n    two as zwei,  # why\n    three,\n)\n",
+         "..up ..up.one ..up.two ..up.three"},
         {"from a import *\n", "a"},
         {"from a import \\\n    b, c\n", "a a.b a.c"},
         {"import a; import b\n", "a b"},
@@ -84,7 +85,8 @@ struct source {
     const char *path, *text;
 };
 
-static bool read_source(void *context, const char *root, const char *path, struct text *out, bool *cut)
+static bool read_source(void *context, const char *root, const char *path, struct text *out,
+                        bool *cut)
 {
     (void)cut;
     AUTO_FREE char *whole = mem_printf("%s/%s", root, path);
@@ -132,8 +134,10 @@ static void local_modules_are_followed_and_packages_of_others_are_not(void **sta
         {0},
     };
     AUTO_FREE char *found = paths(sources, "train.py");
-    assert_string_equal(found, "/r/train.py /r/util.py /r/pkg/__init__.py /r/pkg/sub/__init__.py /r/pkg/sub/model.py "
-                               "/lib/shared.py /r/pkg/sub/data.py /r/pkg/base.py");
+    assert_string_equal(
+        found,
+        "/r/train.py /r/util.py /r/pkg/__init__.py /r/pkg/sub/__init__.py /r/pkg/sub/model.py "
+        "/lib/shared.py /r/pkg/sub/data.py /r/pkg/base.py");
     AUTO_FREE char *none = paths(sources, "missing.py");
     assert_string_equal(none, "");
 }
@@ -149,7 +153,8 @@ static void a_script_in_a_package_imports_from_its_own_folder(void **state)
         {0},
     };
     AUTO_FREE char *found = paths(sources, "pkg/train.py");
-    assert_string_equal(found, "/r/pkg/train.py /r/pkg/__init__.py /r/pkg/model.py /r/pkg/data/__init__.py");
+    assert_string_equal(
+        found, "/r/pkg/train.py /r/pkg/__init__.py /r/pkg/model.py /r/pkg/data/__init__.py");
 }
 
 /* ---- Parsers. */
@@ -161,34 +166,45 @@ static void a_parser_counts_only_where_it_is_used(void **state)
         const char *train, *helper, *name;
         bool answers_help;
     } cases[] = {
-        {"import argparse\np = argparse.ArgumentParser()\na = p.parse_args()\n", "", "argparse", true},
+        {"import argparse\np = argparse.ArgumentParser()\na = p.parse_args()\n", "", "argparse",
+         true},
         {"import argparse\nlr = 0.1\n", "", NULL, false},
         {"# argparse.ArgumentParser().parse_args()\n", "", NULL, false},
         {"'''argparse.ArgumentParser().parse_args()'''\n", "", NULL, false},
         {"import helper\na = helper.parser().parse_args()\n",
-         "import argparse\ndef parser():\n    return argparse.ArgumentParser()\n", "argparse", true},
+         "import argparse\ndef parser():\n    return argparse.ArgumentParser()\n", "argparse",
+         true},
         {"import helper\n",
-         "import argparse\nif __name__ == '__main__':\n    p = argparse.ArgumentParser()\n\n    p.parse_args()\n", NULL,
-         false},
+         "import argparse\nif __name__ == '__main__':\n    p = argparse.ArgumentParser()\n\n    "
+         "p.parse_args()\n",
+         NULL, false},
         {"import helper\ndef main(): train()\nmain()\n",
-         "import argparse\ndef main():\n    p = argparse.ArgumentParser()\n    p.parse_args()\nif __name__ == "
+         "import argparse\ndef main():\n    p = argparse.ArgumentParser()\n    p.parse_args()\nif "
+         "__name__ == "
          "'__main__': main()\n",
          NULL, false},
         {"from helper import main\nmain()\n",
-         "import argparse\ndef main():\n    argparse.ArgumentParser().parse_args()\n", "argparse", true},
-        {"import helper\nhelper.main()\n", "import argparse\ndef main():\n    argparse.ArgumentParser().parse_args()\n",
-         "argparse", true},
+         "import argparse\ndef main():\n    argparse.ArgumentParser().parse_args()\n", "argparse",
+         true},
+        {"import helper\nhelper.main()\n",
+         "import argparse\ndef main():\n    argparse.ArgumentParser().parse_args()\n", "argparse",
+         true},
         {"from helper import *\na = args()\n",
-         "import argparse\ndef args():\n    return argparse.ArgumentParser().parse_args()\n", "argparse", true},
-        {"from helper import Options\n",
-         "class Base:\n    def parse(self):\n        return ArgumentParser().parse_args()\nclass Options(Base): pass\n",
+         "import argparse\ndef args():\n    return argparse.ArgumentParser().parse_args()\n",
          "argparse", true},
-        {"import helper\n", "import click\n@click.option('--lr')\n@click.command()\ndef main(lr):\n    pass\n\nx = 1\n",
+        {"from helper import Options\n",
+         "class Base:\n    def parse(self):\n        return ArgumentParser().parse_args()\nclass "
+         "Options(Base): pass\n",
+         "argparse", true},
+        {"import helper\n",
+         "import click\n@click.option('--lr')\n@click.command()\ndef main(lr):\n    pass\n\nx = "
+         "1\n",
          NULL, false},
         {"import helper\n", "args = ArgumentParser(\n).parse_args(\n)\n", "argparse", true},
         {"import click\n@click.group()\ndef main(): pass\n", "", "click", true},
         {"from jsonargparse import CLI\nCLI(main)\n", "", "jsonargparse", true},
-        {"p = ArgumentParser(add_help=False)\na, rest = p.parse_known_args()\n", "", "argparse", false},
+        {"p = ArgumentParser(add_help=False)\na, rest = p.parse_known_args()\n", "", "argparse",
+         false},
         {"p = ArgumentParser()\na, rest = p.parse_known_args()\n", "", "argparse", true},
         {"import click\n@click.command()\ndef main(): pass\n", "", "click", true},
         {"import click\nclick.echo('x')\nre.match(x).group(1)\n", "", NULL, false},
@@ -206,7 +222,8 @@ static void a_parser_counts_only_where_it_is_used(void **state)
         {"import sys\nsys.exit(0)\n", "", NULL, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct source sources[] = {{"/r/train.py", cases[i].train}, {"/r/helper.py", cases[i].helper}, {0}};
+        const struct source sources[] = {
+            {"/r/train.py", cases[i].train}, {"/r/helper.py", cases[i].helper}, {0}};
         AUTO(script_files_fini) struct script_files files;
         struct script_parser parser;
         assert_true(walk(sources, "train.py", &files));
@@ -235,7 +252,8 @@ static void what_prints_epochs_is_found(void **state)
         {"from sklearn.svm import SVC\nSVC().fit(x)\n", "", NULL, false},
         {"import pytorch_lightning as pl\npl.Trainer().fit(m)\n", "", "Lightning", true},
         {"from lightning.pytorch.cli import LightningCLI\nLightningCLI()\n", "", "Lightning", true},
-        {"from transformers import Trainer\nTrainer(model=m).train()\n", "", "the HF Trainer", false},
+        {"from transformers import Trainer\nTrainer(model=m).train()\n", "", "the HF Trainer",
+         false},
         {"from trl import SFTTrainer\nSFTTrainer(m).train()\n", "", "the HF Trainer", false},
         {"from transformers import AutoModel\nprint(f'Epoch {e}/{n}')\n", "", "the script", true},
         {"print(f'Epoch {e + 1}/{n}')\nprint(f'loss {x}')\n", "", "the script", true},
@@ -244,7 +262,8 @@ static void what_prints_epochs_is_found(void **state)
         {"print('epoch', e, 'loss', x)\n", "", "the script", false},
         {"log.info(f'Epoch {e}: '\n         f'loss {x}')\n", "", "the script", false},
         {"m = ProgressMeter(n, prefix='Epoch: [{}]'.format(e))\n", "", "the script", true},
-        {"print('Train Epoch: {} [{}/{}]\\tLoss: {:.6f}'.format(e, i, n, x))\n", "", "the script", true},
+        {"print('Train Epoch: {} [{}/{}]\\tLoss: {:.6f}'.format(e, i, n, x))\n", "", "the script",
+         true},
         {"for b in tqdm(l, desc=f'Epoch {e}'): pass\n", "", "the script", true},
         {"print(f'Epoch {e} step {i} loss {x}')\n", "", "the script", true},
         {"import helper\n", "print(f'epoch {e} loss {x}')\n", "the script", false},
@@ -254,7 +273,8 @@ static void what_prints_epochs_is_found(void **state)
         {"p.add_argument('--epochs', help='epochs')\n", "", NULL, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct source sources[] = {{"/r/train.py", cases[i].train}, {"/r/helper.py", cases[i].helper}, {0}};
+        const struct source sources[] = {
+            {"/r/train.py", cases[i].train}, {"/r/helper.py", cases[i].helper}, {0}};
         AUTO(script_files_fini) struct script_files files;
         struct script_epochs epochs;
         assert_true(walk(sources, "train.py", &files));
@@ -274,7 +294,8 @@ static void a_mention_of_help_in_a_comment_does_not_count(void **state)
     (void)state;
     struct script_parser parser;
     const struct source comment[] = {{"/r/t.py", "import sys # --help\nsys.argv[1]\n"}, {0}};
-    const struct source string[] = {{"/r/t.py", "import sys\nif '--help' in sys.argv: pass\n"}, {0}};
+    const struct source string[] = {{"/r/t.py", "import sys\nif '--help' in sys.argv: pass\n"},
+                                    {0}};
     AUTO(script_files_fini) struct script_files one, two;
     walk(comment, "t.py", &one);
     walk(string, "t.py", &two);

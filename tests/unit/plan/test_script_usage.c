@@ -21,8 +21,9 @@ static void every_option_of_the_usage_is_read(void **state)
         const char *flag;
         bool is_switch, many;
     } expected[] = {
-        {"--lr", false, false},  {"--optimizer", false, false}, {"--sizes", false, true},  {"--amp", true, false},
-        {"--fast", true, false}, {"--slow", true, false},       {"--level", false, false}, {"-e", false, false},
+        {"--lr", false, false},    {"--optimizer", false, false}, {"--sizes", false, true},
+        {"--amp", true, false},    {"--fast", true, false},       {"--slow", true, false},
+        {"--level", false, false}, {"-e", false, false},
     };
     struct script_help help;
     script_usage_parse(text, strlen(text), &help);

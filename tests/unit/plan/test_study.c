@@ -1,5 +1,5 @@
-/* The study's own settings plan unchanged. How many experiments each file means, and which names its models lack,
- * was counted by another program over the same files. */
+/* The study's own settings plan unchanged. How many experiments each file means, and which names
+ * its models lack, was counted by another program over the same files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,8 @@ static const struct study_file files[] = {
     {"stage_final_all_remaining", 110, 83, NULL},
 };
 
-static const struct plan_options options = {.has_seed = true, .seed = 1, .cwd = "/", .path = "/usr/bin:/bin"};
+static const struct plan_options options = {
+    .has_seed = true, .seed = 1, .cwd = "/", .path = "/usr/bin:/bin"};
 
 struct planned {
     struct registry registry;
@@ -102,7 +103,8 @@ static void what_a_model_lacks_is_left_out_with_one_warning(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct planned planned;
         plan_file(files[i].name, &options, &planned);
-        assert_int_equal(count_text(&planned.problems, "has no hyperparameter"), files[i].lacking ? 1 : 0);
+        assert_int_equal(count_text(&planned.problems, "has no hyperparameter"),
+                         files[i].lacking ? 1 : 0);
         if (files[i].lacking) {
             AUTO_FREE char *said = mem_printf("has no hyperparameter '%s'", files[i].lacking);
             assert_int_equal(count_text(&planned.problems, said), 1);
@@ -152,12 +154,13 @@ static void commands_are_those_of_the_study(void **state)
     const struct plan_experiment *experiments = planned.plan.experiments;
     assert_string_equal(experiments[0].id, "MRT-OAST_default_001");
     assert_string_equal(experiments[3].id, "VulBERTa_mlp_004");
-    assert_job(&experiments[0].foreground, "repos/MRT-OAST/train.sh --epochs 1 --lr 0.0001 --seed 1334 --dropout 0.2 "
-                                           "--weight-decay 0.0");
-    assert_job(&experiments[1].foreground,
-               "repos/bug-localization-by-dnn-and-rvsm/train.sh --max_iter 500 --kfold 10 --alpha 1e-5 --seed 42");
-    assert_job(&experiments[3].foreground,
-               "repos/VulBERTa/train.sh -n mlp -d d2a --epochs 1 --learning_rate 3e-5 --seed 42 --weight_decay 0.0");
+    assert_job(&experiments[0].foreground,
+               "repos/MRT-OAST/train.sh --epochs 1 --lr 0.0001 --seed 1334 --dropout 0.2 "
+               "--weight-decay 0.0");
+    assert_job(&experiments[1].foreground, "repos/bug-localization-by-dnn-and-rvsm/train.sh "
+                                           "--max_iter 500 --kfold 10 --alpha 1e-5 --seed 42");
+    assert_job(&experiments[3].foreground, "repos/VulBERTa/train.sh -n mlp -d d2a --epochs 1 "
+                                           "--learning_rate 3e-5 --seed 42 --weight_decay 0.0");
     let_go(&planned);
 }
 
@@ -188,7 +191,8 @@ static void mutations_never_repeat_and_never_are_the_default(void **state)
 int main(void)
 {
     if (access(FOLDER "/models_config.json", R_OK) != 0) {
-        /* All of the file at once: cmocka calls a single skipped test "not ok", which counts as failed. */
+        /* All of the file at once: cmocka calls a single skipped test "not ok", which counts as
+         * failed. */
         puts("1..0 # SKIP ../shared/data/settings is not there");
         return 0;
     }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under way, read just now, all experiments planned: of repository "repo" and in turn of model_0, model_1, … */
+/* Under way, read just now, all experiments planned: of repository "repo" and in turn of model_0,
+ * model_1, … */
 static inline struct live_run *fixture_run(const char *name, size_t experiments, size_t models)
 {
     struct live_run *run = mem_alloc(sizeof *run);
@@ -33,7 +34,8 @@ static inline struct live_run *fixture_run(const char *name, size_t experiments,
 }
 
 /* It ended after one attempt, which used so much. */
-static inline void fixture_end(struct live_run *run, size_t place, enum outcome outcome, double gpu_j)
+static inline void fixture_end(struct live_run *run, size_t place, enum outcome outcome,
+                               double gpu_j)
 {
     struct live_experiment *experiment = &run->experiments[place];
     experiment->state = STATE_DONE;

@@ -11,8 +11,9 @@
 #include <locale.h>
 #include <string.h>
 
-/* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated, epochs that never
- * were, and the metrics accuracy (0.9 and the number in its last place) and f1, which never matched. */
+/* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated,
+ * epochs that never were, and the metrics accuracy (0.9 and the number in its last place) and f1,
+ * which never matched. */
 static void add_experiment(struct results *results, enum outcome outcome)
 {
     size_t i = results->count++;
@@ -23,22 +24,27 @@ static void add_experiment(struct results *results, enum outcome outcome)
     experiment->id = mem_printf("digits_mlp_%03zu", i + 1);
     experiment->foreground.repo = mem_strdup("digits");
     experiment->foreground.model = mem_strdup("mlp");
-    experiment->foreground.rules.metrics = METRICS_ANY; /* as a registry has it where it says nothing */
+    /* as a registry has it where it says nothing */
+    experiment->foreground.rules.metrics = METRICS_ANY;
     experiment->foreground.params = mem_array(2, sizeof(struct plan_param));
     experiment->foreground.param_count = 2;
     experiment->foreground.params[0] =
         (struct plan_param){.name = mem_strdup("epochs"), .value = value_int(30), .mutated = false};
-    experiment->foreground.params[1] = (struct plan_param){
-        .name = mem_strdup("learning_rate"), .value = value_float((double)(i + 1) / 1000), .mutated = true};
+    experiment->foreground.params[1] =
+        (struct plan_param){.name = mem_strdup("learning_rate"),
+                            .value = value_float((double)(i + 1) / 1000),
+                            .mutated = true};
     result->id = mem_strdup(experiment->id);
     result->outcome = outcome;
     result->state = outcome == OUTCOME_NONE ? STATE_PLANNED : STATE_DONE;
     result->duration_s = outcome == OUTCOME_NONE ? 0 : 3.25;
     result->metric_count = 2;
     result->metrics = mem_array(2, sizeof(struct result_metric));
-    result->metrics[0] = (struct result_metric){
-        .name = mem_strdup("accuracy"), .value = 0.9 + (double)(i + 1) / 100, .valid = outcome == OUTCOME_SUCCEEDED};
-    result->metrics[1] = (struct result_metric){.name = mem_strdup("f1"), .value = 0, .valid = false};
+    result->metrics[0] = (struct result_metric){.name = mem_strdup("accuracy"),
+                                                .value = 0.9 + (double)(i + 1) / 100,
+                                                .valid = outcome == OUTCOME_SUCCEEDED};
+    result->metrics[1] =
+        (struct result_metric){.name = mem_strdup("f1"), .value = 0, .valid = false};
 }
 
 static struct results results_of(size_t capacity)
@@ -51,7 +57,8 @@ static struct results results_of(size_t capacity)
 
 static char *closing_of(const struct results *results, size_t width)
 {
-    struct closing_options options = {.program = "tare", .run_dir = "results/run_20261121_093000", .width = width};
+    struct closing_options options = {
+        .program = "tare", .run_dir = "results/run_20261121_093000", .width = width};
     struct text out = {0};
     closing_text(results, &options, &out);
     return text_take(&out);
@@ -82,17 +89,18 @@ static void what_varied_how_it_ended_and_what_it_gave_stand_in_one_row(void **st
     results.items[1].retries = 2;
     results.items[1].error = mem_strdup("exit code 3");
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy  RETRIES\n"
-                              "digits_mlp_001          0.001  succeeded  3.3 s      0.91\n"
-                              "digits_mlp_002          0.002  failed     3.3 s                  2\n"
-                              "digits_mlp_003          0.003  not run\n"
-                              "\n"
-                              "1 succeeded, 1 failed, 1 not run\n"
-                              "  digits_mlp_002: exit code 3\n"
-                              "never matched in any log: f1\n"
-                              "results: results/run_20261121_093000\n"
-                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
-                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
+    assert_string_equal(
+        text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy  RETRIES\n"
+              "digits_mlp_001          0.001  succeeded  3.3 s      0.91\n"
+              "digits_mlp_002          0.002  failed     3.3 s                  2\n"
+              "digits_mlp_003          0.003  not run\n"
+              "\n"
+              "1 succeeded, 1 failed, 1 not run\n"
+              "  digits_mlp_002: exit code 3\n"
+              "never matched in any log: f1\n"
+              "results: results/run_20261121_093000\n"
+              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
@@ -112,8 +120,8 @@ static void a_whole_run_says_nothing_of_resuming(void **state)
     results_fini(&results);
 }
 
-/* 14 + 2 + 9 + 2 + 5 columns are always there; of the others accuracy (2 + 8) comes first, then learning_rate
- * (2 + 13), then f1 with its 0.0 (2 + 3). */
+/* 14 + 2 + 9 + 2 + 5 columns are always there; of the others accuracy (2 + 8) comes first, then
+ * learning_rate (2 + 13), then f1 with its 0.0 (2 + 3). */
 static void columns_that_do_not_fit_are_named_below(void **state)
 {
     (void)state;
@@ -122,7 +130,8 @@ static void columns_that_do_not_fit_are_named_below(void **state)
     results.items[0].metrics[1].valid = true;
     AUTO_FREE char *narrow = closing_of(&results, 42);
     assert_non_null(strstr(narrow, "EXPERIMENT      OUTCOME     TIME  accuracy\n"));
-    assert_non_null(strstr(narrow, "not shown, for want of room: learning_rate, f1 (all in summary.csv)\n"));
+    assert_non_null(
+        strstr(narrow, "not shown, for want of room: learning_rate, f1 (all in summary.csv)\n"));
     AUTO_FREE char *narrower = closing_of(&results, 41);
     assert_non_null(strstr(narrower, "EXPERIMENT      OUTCOME     TIME   f1\n"));
     AUTO_FREE char *wide = closing_of(&results, 62);
@@ -139,7 +148,8 @@ static void of_a_long_plan_only_what_did_not_succeed_is_listed(void **state)
     AUTO_FREE char *text = closing_of(&results, 0);
     assert_null(strstr(text, "digits_mlp_001"));
     assert_non_null(strstr(text, "digits_mlp_041          0.041  interrupted"));
-    assert_non_null(strstr(text, "100 succeeded, 1 interrupted (those that succeeded are in summary.csv)\n"));
+    assert_non_null(
+        strstr(text, "100 succeeded, 1 interrupted (those that succeeded are in summary.csv)\n"));
     assert_non_null(strstr(text, "to run the 1 left: tare run --resume"));
     results_fini(&results);
 }
@@ -171,7 +181,8 @@ static void processes_left_behind_and_survivors_are_named(void **state)
     results.items[0].leftover_count = 3;
     results.items[1].survivor_count = 1;
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\nprocesses left behind by their jobs, and ended: digits_mlp_001 (3)\n"));
+    assert_non_null(
+        strstr(text, "\nprocesses left behind by their jobs, and ended: digits_mlp_001 (3)\n"));
     assert_non_null(strstr(text, "\nprocesses that could not be ended: digits_mlp_002 (1)\n"));
     results_fini(&results);
 }
@@ -199,7 +210,8 @@ static void the_command_to_resume_can_be_pasted(void **state)
     struct closing_options options = {.program = "tare", .run_dir = "my results/it's"};
     AUTO_TEXT struct text out = {0};
     closing_text(&results, &options, &out);
-    assert_non_null(strstr(text_get(&out), "to run the 1 left: tare run --resume 'my results/it'\\''s'\n"));
+    assert_non_null(
+        strstr(text_get(&out), "to run the 1 left: tare run --resume 'my results/it'\\''s'\n"));
     results_fini(&results);
 }
 
@@ -219,19 +231,24 @@ static void outcomes_are_coloured_when_asked(void **state)
 
 static void add_evidence(struct result *result, const char *kind, const char *text)
 {
-    result->evidence = realloc(result->evidence, (result->evidence_count + 1) * sizeof *result->evidence);
+    result->evidence =
+        realloc(result->evidence, (result->evidence_count + 1) * sizeof *result->evidence);
     result->evidence[result->evidence_count++] =
         (struct result_evidence){mem_strdup(kind), mem_strdup(text), evidence_weight(kind)};
 }
 
-/* Five that ended: clean, contaminated twice, suspect, and clean though it failed; one that was not run. */
+/* Five that ended: clean, contaminated twice, suspect, and clean though it failed; one that was not
+ * run. */
 static struct results judged(void)
 {
     struct results results = results_of(6);
-    static const enum verdict verdicts[] = {VERDICT_CLEAN,   VERDICT_CONTAMINATED, VERDICT_CONTAMINATED,
-                                            VERDICT_SUSPECT, VERDICT_CLEAN,        VERDICT_NONE};
+    static const enum verdict verdicts[] = {VERDICT_CLEAN,        VERDICT_CONTAMINATED,
+                                            VERDICT_CONTAMINATED, VERDICT_SUSPECT,
+                                            VERDICT_CLEAN,        VERDICT_NONE};
     for (size_t i = 0; i < 6; i++) {
-        add_experiment(&results, i == 4 ? OUTCOME_FAILED : i == 5 ? OUTCOME_NONE : OUTCOME_SUCCEEDED);
+        add_experiment(&results, i == 4   ? OUTCOME_FAILED
+                                 : i == 5 ? OUTCOME_NONE
+                                          : OUTCOME_SUCCEEDED);
         results.items[i].verdict = verdicts[i];
         while (results.items[i].metric_count > 0) /* they are of other tests */
             free(results.items[i].metrics[--results.items[i].metric_count].name);
@@ -252,27 +269,28 @@ static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
     (void)state;
     struct results results = judged();
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
-                              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
-                              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
-                              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
-                              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
-                              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
-                              "digits_mlp_006          0.006  not run\n"
-                              "\n"
-                              "4 succeeded, 1 failed, 1 not run\n"
-                              "failed by: 1 out_of_memory\n"
-                              "  digits_mlp_005: exit code 1\n"
-                              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated\n"
-                              "  summary_safe.csv: 2 rows; summary_affected.csv: 3\n"
-                              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
-                              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
-                              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
-                              "results: results/run_20261121_093000\n"
-                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
-                              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
-                              "results/run_20261121_093000\n"
-                              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
+    assert_string_equal(
+        text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
+              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
+              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
+              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
+              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
+              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
+              "digits_mlp_006          0.006  not run\n"
+              "\n"
+              "4 succeeded, 1 failed, 1 not run\n"
+              "failed by: 1 out_of_memory\n"
+              "  digits_mlp_005: exit code 1\n"
+              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated\n"
+              "  summary_safe.csv: 2 rows; summary_affected.csv: 3\n"
+              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
+              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
+              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
+              "results: results/run_20261121_093000\n"
+              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
+              "results/run_20261121_093000\n"
+              "to repeat the 1 that failed: tare run --rerun failed results/run_20261121_093000\n");
     results_fini(&results);
 }
 
@@ -282,8 +300,10 @@ static void what_is_planned_again_is_left_to_do_and_not_to_be_planned(void **sta
     struct results results = judged();
     results.items[1].again = results.items[2].again = true;
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\nto run the 3 left: tare run --resume results/run_20261121_093000\n"));
-    assert_non_null(strstr(text, "\nto repeat the 1 that is not clean: tare run --rerun-contaminated "));
+    assert_non_null(
+        strstr(text, "\nto run the 3 left: tare run --resume results/run_20261121_093000\n"));
+    assert_non_null(
+        strstr(text, "\nto repeat the 1 that is not clean: tare run --rerun-contaminated "));
     results_fini(&results);
 }
 
@@ -293,12 +313,13 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     struct results results = results_of(4);
     for (size_t i = 0; i < 4; i++) {
         add_experiment(&results, OUTCOME_SUCCEEDED);
-        results.items[i].metrics[1] =
-            (struct result_metric){.name = results.items[i].metrics[1].name, .value = 0.25, .valid = true};
+        results.items[i].metrics[1] = (struct result_metric){
+            .name = results.items[i].metrics[1].name, .value = 0.25, .valid = true};
     }
     /* One of four has a metric of its own, and a hyperparameter. */
     results.items[3].metrics = realloc(results.items[3].metrics, 3 * sizeof(struct result_metric));
-    results.items[3].metrics[2] = (struct result_metric){.name = mem_strdup("rank1"), .value = 0.7, .valid = true};
+    results.items[3].metrics[2] =
+        (struct result_metric){.name = mem_strdup("rank1"), .value = 0.7, .valid = true};
     results.items[3].metric_count = 3;
     free(results.plan.experiments[3].foreground.params[0].name);
     results.plan.experiments[3].foreground.params[0].name = mem_strdup("margin");
@@ -306,11 +327,12 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     /* 14 + 2 + 13 + 2 + 9 + 2 + 5 + 2 + 8 columns, and 2 + 4 for f1. */
     AUTO_FREE char *narrow = closing_of(&results, 62);
     assert_non_null(strstr(narrow, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy\n"));
-    assert_non_null(
-        strstr(narrow, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
+    assert_non_null(strstr(narrow, "\nthe same in every row: f1 0.25; empty in most rows: margin, "
+                                   "rank1 (all in summary.csv)\n"));
     assert_null(strstr(narrow, "not shown"));
     AUTO_FREE char *wide = closing_of(&results, 63);
-    assert_non_null(strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
+    assert_non_null(
+        strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
     assert_non_null(strstr(wide, "\nempty in most rows: margin, rank1 (all in summary.csv)\n"));
     results_fini(&results);
 }
@@ -328,9 +350,11 @@ static void a_hyperparameter_that_is_the_same_everywhere_is_no_column(void **sta
         results.items[i].metrics[1].valid = true;
     }
     AUTO_FREE char *wide = closing_of(&results, 0);
-    assert_non_null(strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
+    assert_non_null(
+        strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
     assert_non_null(strstr(wide, "\nthe same in every row: epochs 30\n"));
-    AUTO_FREE char *narrow = closing_of(&results, 53); /* 47 with learning_rate, 6 for f1, 10 for accuracy */
+    /* 47 with learning_rate, 6 for f1, 10 for accuracy */
+    AUTO_FREE char *narrow = closing_of(&results, 53);
     assert_non_null(strstr(narrow, "EXPERIMENT      learning_rate  OUTCOME     TIME    f1\n"));
     assert_non_null(strstr(narrow, "\nthe same in every row: epochs 30, accuracy 0.5\n"));
     results_fini(&results);
@@ -358,8 +382,9 @@ static void a_run_that_is_clean_says_so_in_one_line(void **state)
     add_experiment(&results, OUTCOME_SUCCEEDED);
     results.items[0].verdict = results.items[1].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean, 0 unverified, 0 "
-                                 "suspect, 0 contaminated\nresults: "));
+    assert_non_null(strstr(
+        text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean, 0 unverified, 0 "
+              "suspect, 0 contaminated\nresults: "));
     assert_null(strstr(text, "VERDICT"));
     assert_null(strstr(text, "--rerun"));
     results_fini(&results);
@@ -377,8 +402,9 @@ static void a_failed_experiment_is_counted_as_failed_and_never_as_clean(void **s
     add_experiment(&two, OUTCOME_FAILED);
     two.items[0].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&two, 0);
-    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged"
-                                 "\n  summary_safe.csv: 2 rows; summary_affected.csv: 0\n"));
+    assert_non_null(strstr(
+        text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged"
+              "\n  summary_safe.csv: 2 rows; summary_affected.csv: 0\n"));
     results_fini(&results);
     results_fini(&two);
 }
@@ -387,21 +413,24 @@ static void unverified_rows_of_the_safe_file_are_counted(void **state)
 {
     (void)state;
     struct results results = results_of(4);
-    static const enum verdict verdicts[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_UNVERIFIED, VERDICT_SUSPECT};
+    static const enum verdict verdicts[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_UNVERIFIED,
+                                            VERDICT_SUSPECT};
     for (size_t i = 0; i < 4; i++) {
         add_experiment(&results, OUTCOME_SUCCEEDED);
         results.items[i].verdict = verdicts[i];
     }
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\n  summary_safe.csv: 3 rows, 2 of them unverified; summary_affected.csv: 1\n"));
+    assert_non_null(strstr(
+        text, "\n  summary_safe.csv: 3 rows, 2 of them unverified; summary_affected.csv: 1\n"));
     results_fini(&results);
 }
 
 static json_t *lane(size_t at)
 {
-    return json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:n}", "node", "gpu07", "name",
-                     json_sprintf("GPU %zu", at), "experiments", 3, "busy_s", 120.0, "overhead_s", 30.0, "waiting_s",
-                     10.0, "nothing_s", 40.0, "utilisation", 0.6, "gpu_energy_j", 2500.0, "clean", 2, "suspect", 1,
+    return json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:n}",
+                     "node", "gpu07", "name", json_sprintf("GPU %zu", at), "experiments", 3,
+                     "busy_s", 120.0, "overhead_s", 30.0, "waiting_s", 10.0, "nothing_s", 40.0,
+                     "utilisation", 0.6, "gpu_energy_j", 2500.0, "clean", 2, "suspect", 1,
                      "contaminated", 0, "unjudged", 0, "lost");
 }
 
@@ -426,9 +455,10 @@ static void lanes_have_a_table_that_loses_columns_to_a_narrow_terminal(void **st
     add_experiment(&results, OUTCOME_SUCCEEDED);
     results.lanes = lanes_of(2);
     AUTO_FREE char *wide = closing_of(&results, 0);
-    assert_true(has_line(wide, "SLOT   DONE    TRAINING  OVERHEAD  WAITING  NO WORK  USED  GPU ENERGY  VERDICTS"));
-    assert_true(
-        has_line(wide, "GPU 1     3  2 min 00 s    30.0 s   10.0 s   40.0 s  60 %      2.5 kJ  2 clean, 1 suspect"));
+    assert_true(has_line(
+        wide, "SLOT   DONE    TRAINING  OVERHEAD  WAITING  NO WORK  USED  GPU ENERGY  VERDICTS"));
+    assert_true(has_line(wide, "GPU 1     3  2 min 00 s    30.0 s   10.0 s   40.0 s  60 %      2.5 "
+                               "kJ  2 clean, 1 suspect"));
     assert_true(has_line(wide, "2 slots, at work 60 % of 3 min 20 s"));
     AUTO_FREE char *narrow = closing_of(&results, 60); /* 88 columns less 9, 12 and 10 are 57 */
     assert_true(has_line(narrow, "SLOT   DONE    TRAINING  WAITING  USED  VERDICTS"));
@@ -462,20 +492,25 @@ static void energies_keep_their_half_width_and_lose_the_cpu_to_a_narrow_terminal
         results.items[i].energy.cpu_half_width_j = (struct reading){0.5, i == 0};
     }
     AUTO_FREE char *wide = closing_of(&results, 0);
-    assert_non_null(strstr(
-        wide, "EXPERIMENT      learning_rate  OUTCOME     TIME        GPU ENERGY          CPU ENERGY  accuracy\n"
-              "digits_mlp_001          0.001  succeeded  3.3 s  5.903 ± 0.003 kJ  1.0000 ± 0.0005 kJ      0.91\n"
-              "digits_mlp_002          0.002  succeeded  3.3 s          6 ± 8 kJ      1 kJ ± unknown      0.92\n"));
+    assert_non_null(strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME        GPU "
+                                 "ENERGY          CPU ENERGY  accuracy\n"
+                                 "digits_mlp_001          0.001  succeeded  3.3 s  5.903 ± 0.003 "
+                                 "kJ  1.0000 ± 0.0005 kJ      0.91\n"
+                                 "digits_mlp_002          0.002  succeeded  3.3 s          6 ± 8 "
+                                 "kJ      1 kJ ± unknown      0.92\n"));
     AUTO_FREE char *narrow = closing_of(&results, 60);
-    assert_non_null(strstr(narrow, "EXPERIMENT      OUTCOME     TIME        GPU ENERGY  accuracy\n"
-                                   "digits_mlp_001  succeeded  3.3 s  5.903 ± 0.003 kJ      0.91\n"));
-    assert_non_null(strstr(narrow, "not shown, for want of room: learning_rate, CPU ENERGY (all in summary.csv)"));
+    assert_non_null(strstr(narrow,
+                           "EXPERIMENT      OUTCOME     TIME        GPU ENERGY  accuracy\n"
+                           "digits_mlp_001  succeeded  3.3 s  5.903 ± 0.003 kJ      0.91\n"));
+    assert_non_null(strstr(
+        narrow, "not shown, for want of room: learning_rate, CPU ENERGY (all in summary.csv)"));
     results_fini(&results);
 }
 
 int main(void)
 {
-    setlocale(LC_CTYPE, "C.UTF-8"); /* as the program does: the table's library escapes "±" in others */
+    /* as the program does: the table's library escapes "±" in others */
+    setlocale(LC_CTYPE, "C.UTF-8");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),

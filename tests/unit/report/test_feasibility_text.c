@@ -17,8 +17,10 @@ static const double GIB = 1073741824;
 static void add_model(struct feasibility *study, const char *name, double gib)
 {
     struct pairs_model *model = &study->models[study->model_count++];
-    *model = (struct pairs_model){.name = mem_strdup(name), .ran = true, .succeeded = true, .margin_bytes = 0.05 * GIB};
-    model->curve = (struct memory_curve){.any = true, .count = 1, .step_s = 1, .peak_bytes = gib * GIB};
+    *model = (struct pairs_model){
+        .name = mem_strdup(name), .ran = true, .succeeded = true, .margin_bytes = 0.05 * GIB};
+    model->curve =
+        (struct memory_curve){.any = true, .count = 1, .step_s = 1, .peak_bytes = gib * GIB};
     model->curve.points[0] = gib * GIB;
     curve_shape(&model->curve, &model->shape);
     model->seconds = (struct reading){75, true};
@@ -63,13 +65,15 @@ static void begin(struct feasibility *study)
         .why = mem_strdup("they never met"),
         .experiments = 3,
         .attribution = {"sm_share", false, {0.52, true}, .low_j = {0, true}, .high_j = {314, true}},
-        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % \\u001b[31m\"}]}]",
+        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % "
+                           "\\u001b[31m\"}]}]",
                            0, NULL)};
-    study->pairs[oom].outcome = (struct pairs_outcome){.ran = true,
-                                                       .result = PAIRS_FAILED,
-                                                       .out_of_memory = true,
-                                                       .cause = mem_strdup("out of memory in c: \x1b[31mred"),
-                                                       .proposal = mem_strdup("a smaller batch of c")};
+    study->pairs[oom].outcome =
+        (struct pairs_outcome){.ran = true,
+                               .result = PAIRS_FAILED,
+                               .out_of_memory = true,
+                               .cause = mem_strdup("out of memory in c: \x1b[31mred"),
+                               .proposal = mem_strdup("a smaller batch of c")};
 }
 
 static size_t widest_table_line(const char *text)
@@ -98,12 +102,15 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
     begin(&study);
     feasibility_text(&study, &options, &text);
     static const char *const words[] = {
-        "a_model_with_quite_a_long_name            bug-localization-by-dnn-and-rvsm/default", "GPU: 8.00 GiB", "stable",
-        "high risk", "1.25 / 1.50", "-20 %", "5.00 GiB  1.25", "1.23 MJ", "1 min 15 s", "out of memory",
-        "  try: a smaller batch of c", "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1", "12.3 s",
+        "a_model_with_quite_a_long_name            bug-localization-by-dnn-and-rvsm/default",
+        "GPU: 8.00 GiB", "stable", "high risk", "1.25 / 1.50", "-20 %", "5.00 GiB  1.25", "1.23 MJ",
+        "1 min 15 s", "out of memory", "  try: a smaller batch of c",
+        "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1", "12.3 s",
         "contaminated", "a_model_with_quite_a_long_name beside c: they never met",
-        "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 experiments: in 7 %",
-        "a_model_with_quite_a_long_name beside c: not separable: 0 to 314 J for the foreground, and 52 % of the energy "
+        "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 "
+        "experiments: in 7 %",
+        "a_model_with_quite_a_long_name beside c: not separable: 0 to 314 J for the foreground, "
+        "and 52 % of the energy "
         "is "
         "nobody's",
         "met      none of them runs out of memory (2 of 2 pairs predicted to fit)",
@@ -113,7 +120,8 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
         "low            2700       -        -      33.75 %       -        -     100 %",
         "high          above  2 of 3     67 %        above  2 of 3     67 %      80 %",
         "not met  nearly all pairs work (2 of 3 pairs, at least 3 are asked for)",
-        "met      every pair leaves room on a GPU of 8 GB (the largest has 5369 MB, less than 7500 MB is asked for)"};
+        "met      every pair leaves room on a GPU of 8 GB (the largest has 5369 MB, less than 7500 "
+        "MB is asked for)"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(text_get(&text), words[i]))
             fail_msg("'%s' is not in\n%s", words[i], text_get(&text));
@@ -152,11 +160,14 @@ static void the_estimate_says_what_is_not_known(void **state)
          "Estimated time with pauses: 12 models alone not known, 12 pairs 1 h 33 min; "
          "'expected_duration', 'historical_csvs' or --alone would say more"},
         {{{2, 2, {60, true}}, {1, 1, {90, true}}, {150, true}},
-         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min 30 s"},
+         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min "
+         "30 s"},
         {{{2, 1, {60, true}}, {1, 1, {90, true}}, {150, true}},
-         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min 30 s; "
+         "Estimated time with pauses: 2 models alone 1 min 00 s, 1 pair 1 min 30 s, in all 2 min "
+         "30 s; "
          "2 of 3 durations are known, the others count as the mean of their kind"},
-        {{{0, 0, {0, true}}, {2, 2, {90, true}}, {90, true}}, "Estimated time with pauses: 2 pairs 1 min 30 s"},
+        {{{0, 0, {0, true}}, {2, 2, {90, true}}, {90, true}},
+         "Estimated time with pauses: 2 pairs 1 min 30 s"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         AUTO_FREE char *text = forecast_text(&cases[i].forecast);

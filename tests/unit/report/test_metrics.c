@@ -80,11 +80,10 @@ static void a_run_is_told_by_outcome_verdict_and_energy(void **state)
     assert_line(text, "# TYPE tare_run_energy_joules_total counter");
     assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 160.75");
     assert_line(text, "tare_run_measured_attempts_total{run=\"run_1\",component=\"gpu\"} 4.0");
-    assert_line(
-        text,
-        "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_0\",component=\"gpu\"} 110.75");
-    assert_line(text,
-                "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\",outcome=\"failed\"} 1.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model="
+                      "\"model_0\",component=\"gpu\"} 110.75");
+    assert_line(text, "tare_model_experiments{run=\"run_1\",repository=\"repo\",model=\"model_1\","
+                      "outcome=\"failed\"} 1.0");
     free(text);
     fixture_free(run);
 }
@@ -113,7 +112,8 @@ static void a_slot_has_its_readings_in_base_units(void **state)
     slot->temperature_c = (struct reading){61, true};
     char *text = text_of(run);
     assert_line(text, "tare_slot_info{run=\"run_1\",slot=\"2\",gpus=\"GPU-1\"} 1.0");
-    assert_line(text, "tare_slot_experiment_info{run=\"run_1\",slot=\"2\",experiment=\"repo_model_2_3\",repository="
+    assert_line(text, "tare_slot_experiment_info{run=\"run_1\",slot=\"2\",experiment=\"repo_model_"
+                      "2_3\",repository="
                       "\"repo\",model=\"model_2\"} 1.0");
     assert_line(text, "tare_slot_phase{run=\"run_1\",slot=\"2\",phase=\"running\"} 1.0");
     assert_line(text, "tare_slot_phase{run=\"run_1\",slot=\"2\",phase=\"pause\"} 0.0");
@@ -157,12 +157,10 @@ static void models_beyond_the_bound_are_summed_as_other(void **state)
     char *text = text_of(run);
     assert_int_equal(lines_with(text, "tare_model_energy_joules_total{"), METRICS_MODELS + 1);
     /* 10,000 = 33 * 300 + 100: models 0 to 99 are there 34 times, and 200 others 33 times. */
-    assert_line(
-        text,
-        "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model=\"model_49\",component=\"gpu\"} 68.0");
-    assert_line(
-        text,
-        "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model=\"other\",component=\"gpu\"} 16600.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"repo\",model="
+                      "\"model_49\",component=\"gpu\"} 68.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model="
+                      "\"other\",component=\"gpu\"} 16600.0");
     assert_line(text, "tare_run_energy_joules_total{run=\"run_1\",component=\"gpu\"} 20000.0");
     free(text);
     fixture_free(run);
@@ -180,9 +178,8 @@ static void a_model_that_is_called_other_makes_no_second_series(void **state)
         run->experiments[i].failure = i == 5 ? mem_strdup("other") : mem_printf("cause_%zu", i);
     char *text = text_of(run);
     assert_int_equal(lines_with(text, "model=\"other\",component=\"gpu\"}"), 1);
-    assert_line(
-        text,
-        "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model=\"other\",component=\"gpu\"} 10.0");
+    assert_line(text, "tare_model_energy_joules_total{run=\"run_1\",repository=\"other\",model="
+                      "\"other\",component=\"gpu\"} 10.0");
     assert_int_equal(lines_with(text, "cause=\"other\"}"), 1);
     assert_int_equal(lines_with(text, "tare_run_failures{"), METRICS_CAUSES + 1);
     free(text);
@@ -197,7 +194,8 @@ static void hostile_names_are_escaped_and_made_utf8(void **state)
     struct live_slot *slot = fixture_slot(run, 1, 1);
     json_array_append_new(slot->gpus, json_integer(7));
     char *text = text_of(run);
-    /* Control characters, bytes that are no UTF-8 and the mark that turns the direction of writing are U+FFFD. */
+    /* Control characters, bytes that are no UTF-8 and the mark that turns the direction of writing
+     * are U+FFFD. */
     assert_non_null(strstr(text, "{run=\"a\\\"b\\\\c\xef\xbf\xbd"
                                  "d\xef\xbf\xbd\xef\xbf\xbd\""));
     assert_int_equal(lines_with(text, "\ntare_run_info{"), 1);

@@ -38,8 +38,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     struct folder *folder = *state;
-    static const char *const names[] = {"energy/gpu.csv", "energy/gpu_power.csv", "energy/gpu_utilization.csv",
-                                        "energy/gpu_temperature.csv"};
+    static const char *const names[] = {"energy/gpu.csv", "energy/gpu_power.csv",
+                                        "energy/gpu_utilization.csv", "energy/gpu_temperature.csv"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlinkat(folder->fd, names[i], 0);
     unlinkat(folder->fd, "training.log", 0);
@@ -50,7 +50,8 @@ static int remove_folder(void **state)
     return 0;
 }
 
-static void write_file(const struct folder *folder, const char *name, const char *bytes, size_t count)
+static void write_file(const struct folder *folder, const char *name, const char *bytes,
+                       size_t count)
 {
     AUTO_CLOSE int fd = openat(folder->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct err err = {0};
@@ -62,15 +63,22 @@ static double number(const json_t *device, const char *list, size_t at)
     return json_number_value(json_array_get(json_object_get(device, list), at));
 }
 
-/* 10,000 rows of 300 W, of which one has 50 W and one 700 W: both must be among the few that are kept. */
+/* 10,000 rows of 300 W, of which one has 50 W and one 700 W: both must be among the few that are
+ * kept. */
 static void thinning_keeps_the_extremes_and_makes_no_row_up(void **state)
 {
     const struct folder *folder = *state;
     AUTO_TEXT struct text csv = {0};
     struct err err = {0};
-    text_add(&csv, "timestamp,seconds,gpu,power_draw_w,temperature_c,utilisation_percent,memory_used_mib\n");
+    text_add(
+        &csv,
+        "timestamp,seconds,gpu,power_draw_w,temperature_c,utilisation_percent,memory_used_mib\n");
     for (int i = 0; i < 10000; i++)
-        text_addf(&csv, "t,%d,GPU 0,%d,%d,,%d\n", i, i == 3333 ? 50 : i == 7777 ? 700 : 300, i % 90, 2 * i);
+        text_addf(&csv, "t,%d,GPU 0,%d,%d,,%d\n", i,
+                  i == 3333   ? 50
+                  : i == 7777 ? 700
+                              : 300,
+                  i % 90, 2 * i);
     write_file(folder, "energy/gpu.csv", text_get(&csv), csv.length);
     json_t *trace = page_trace_read(folder->fd, 100, &err);
     assert_non_null(trace);
@@ -84,7 +92,8 @@ static void thinning_keeps_the_extremes_and_makes_no_row_up(void **state)
         assert_true(i == 0 || second > number(device, "seconds", i - 1));
         assert_true(number(device, "memory_mib", i) == 2 * second);
         assert_true(number(device, "temperature_c", i) == (int)second % 90);
-        assert_true(json_is_null(json_array_get(json_object_get(device, "utilisation_percent"), i)));
+        assert_true(
+            json_is_null(json_array_get(json_object_get(device, "utilisation_percent"), i)));
         low = low || (second == 3333 && power == 50);
         high = high || (second == 7777 && power == 700);
     }
@@ -119,7 +128,8 @@ static void thinning_of_more_rows_than_are_kept_keeps_the_extremes(void **state)
     json_decref(trace);
 }
 
-/* The study's files have time-stamps of their own; they count from the experiment's start, which has a fraction. */
+/* The study's files have time-stamps of their own; they count from the experiment's start, which
+ * has a fraction. */
 static void files_of_the_study_are_traces_of_their_own(void **state)
 {
     const struct folder *folder = *state;
@@ -147,7 +157,8 @@ static void files_of_the_study_are_traces_of_their_own(void **state)
 static void rows_of_two_gpus_are_kept_apart(void **state)
 {
     const struct folder *folder = *state;
-    static const char csv[] = "seconds,gpu,power_draw_w\n0,GPU 0,10\n0,GPU 1,20\n1,GPU 0,11\n1,GPU 1,N/A\n";
+    static const char csv[] =
+        "seconds,gpu,power_draw_w\n0,GPU 0,10\n0,GPU 1,20\n1,GPU 0,11\n1,GPU 1,N/A\n";
     struct err err = {0};
     write_file(folder, "energy/gpu.csv", csv, sizeof csv - 1);
     json_t *trace = page_trace_read(folder->fd, 100, &err);
@@ -189,7 +200,8 @@ static void a_link_in_the_folder_is_not_followed(void **state)
 static void the_end_of_a_log_begins_with_a_whole_line_and_is_utf8(void **state)
 {
     const struct folder *folder = *state;
-    static const char log[] = "a first line that is cut off\nsecond \xff\x1b[31mred\r\n\xc3\xa9nd\n";
+    static const char log[] =
+        "a first line that is cut off\nsecond \xff\x1b[31mred\r\n\xc3\xa9nd\n";
     write_file(folder, "training.log", log, sizeof log - 1);
     json_t *end = page_trace_log_end(folder->fd, 30);
     assert_string_equal(json_string_value(end), "second \xef\xbf\xbd[31mred\n\xc3\xa9nd\n");
@@ -202,16 +214,21 @@ static void the_end_of_a_log_begins_with_a_whole_line_and_is_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(thinning_keeps_the_extremes_and_makes_no_row_up, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(thinning_of_more_rows_than_are_kept_keeps_the_extremes, make_folder,
+        cmocka_unit_test_setup_teardown(thinning_keeps_the_extremes_and_makes_no_row_up,
+                                        make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(thinning_of_more_rows_than_are_kept_keeps_the_extremes,
+                                        make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_of_the_study_are_traces_of_their_own, make_folder,
                                         remove_folder),
-        cmocka_unit_test_setup_teardown(files_of_the_study_are_traces_of_their_own, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rows_of_two_gpus_are_kept_apart, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(no_file_is_an_empty_trace_and_a_broken_one_an_error_with_its_line, make_folder,
+        cmocka_unit_test_setup_teardown(rows_of_two_gpus_are_kept_apart, make_folder,
                                         remove_folder),
-        cmocka_unit_test_setup_teardown(a_link_in_the_folder_is_not_followed, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_end_of_a_log_begins_with_a_whole_line_and_is_utf8, make_folder,
+        cmocka_unit_test_setup_teardown(
+            no_file_is_an_empty_trace_and_a_broken_one_an_error_with_its_line, make_folder,
+            remove_folder),
+        cmocka_unit_test_setup_teardown(a_link_in_the_folder_is_not_followed, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(the_end_of_a_log_begins_with_a_whole_line_and_is_utf8,
+                                        make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,14 @@
 #include <string.h>
 
 static const char source[] =
-    "{\"models\": {\"digits\": {\"path\": \"/nowhere/digits\", \"train_script\": \"train.py\", \"models\": [\"mlp\", "
+    "{\"models\": {\"digits\": {\"path\": \"/nowhere/digits\", \"train_script\": \"train.py\", "
+    "\"models\": [\"mlp\", "
     "\"cnn\"],"
     " \"supported_hyperparams\": {"
     "  \"epochs\": {\"flag\": \"--epochs\", \"type\": \"int\", \"default\": 10, \"range\": [5, 15],"
     "   \"distribution\": \"uniform\"},"
-    "  \"learning_rate\": {\"flag\": \"--lr\", \"type\": \"float\", \"default\": 0.001, \"range\": [0.0001, 0.1],"
+    "  \"learning_rate\": {\"flag\": \"--lr\", \"type\": \"float\", \"default\": 0.001, \"range\": "
+    "[0.0001, 0.1],"
     "   \"distribution\": \"log_uniform\"}},"
     " \"performance_metrics\": {\"log_patterns\": {\"accuracy\": \"acc ([0-9.]+)\"}},"
     " \"marks\": {\"epoch\": \"^e\", \"fold\": {\"end\": \"^f\"}}}}}";
@@ -30,21 +32,23 @@ static struct registry registry_of_source(void)
     return registry;
 }
 
-static void hyperparameters_stand_in_a_table_with_flag_type_range_default_and_distribution(void **state)
+static void hyperparameters_stand_in_a_table_with_flag_type_range_default_and_distribution(
+    void **state)
 {
     (void)state;
     struct registry registry = registry_of_source();
     AUTO_TEXT struct text out = {0};
     registry_text(&registry, NULL, false, &out);
-    assert_string_equal(text_get(&out), "digits\n"
-                                        "models   mlp, cnn\n"
-                                        "path     /nowhere/digits (not there)\n"
-                                        "metrics  accuracy\n"
-                                        "marks    epoch, fold\n"
-                                        "\n"
-                                        "HYPERPARAMETER  FLAG      TYPE   RANGE          DEFAULT  DISTRIBUTION\n"
-                                        "epochs          --epochs  int    5 .. 15        10       uniform\n"
-                                        "learning_rate   --lr      float  0.0001 .. 0.1  0.001    log_uniform\n");
+    assert_string_equal(text_get(&out),
+                        "digits\n"
+                        "models   mlp, cnn\n"
+                        "path     /nowhere/digits (not there)\n"
+                        "metrics  accuracy\n"
+                        "marks    epoch, fold\n"
+                        "\n"
+                        "HYPERPARAMETER  FLAG      TYPE   RANGE          DEFAULT  DISTRIBUTION\n"
+                        "epochs          --epochs  int    5 .. 15        10       uniform\n"
+                        "learning_rate   --lr      float  0.0001 .. 0.1  0.001    log_uniform\n");
     registry_fini(&registry);
 }
 
@@ -56,7 +60,8 @@ static void the_json_keeps_types_and_ranges_as_numbers(void **state)
     const json_t *repo = json_array_get(json_object_get(json, "repositories"), 0);
     assert_string_equal(json_string_value(json_object_get(repo, "name")), "digits");
     assert_true(json_is_false(json_object_get(repo, "path_exists")));
-    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "models"), 1)), "cnn");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "models"), 1)),
+                        "cnn");
     const json_t *params = json_object_get(repo, "hyperparameters");
     const json_t *epochs = json_array_get(params, 0), *rate = json_array_get(params, 1);
     assert_string_equal(json_string_value(json_object_get(epochs, "flag")), "--epochs");
@@ -64,8 +69,10 @@ static void the_json_keeps_types_and_ranges_as_numbers(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(epochs, "range"), 1)), 15);
     assert_true(json_real_value(json_array_get(json_object_get(rate, "range"), 0)) == 0.0001);
     assert_string_equal(json_string_value(json_object_get(rate, "distribution")), "log_uniform");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "metrics"), 0)), "accuracy");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "marks"), 1)), "fold");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "metrics"), 0)),
+                        "accuracy");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "marks"), 1)),
+                        "fold");
     json_decref(json);
     registry_fini(&registry);
 }
@@ -73,7 +80,8 @@ static void the_json_keeps_types_and_ranges_as_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hyperparameters_stand_in_a_table_with_flag_type_range_default_and_distribution),
+        cmocka_unit_test(
+            hyperparameters_stand_in_a_table_with_flag_type_range_default_and_distribution),
         cmocka_unit_test(the_json_keeps_types_and_ranges_as_numbers),
     };
     return cmocka_run_group_tests_name("registry_text", tests, NULL, NULL);

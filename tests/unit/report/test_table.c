@@ -12,7 +12,8 @@
 static struct table *made(void)
 {
     struct table *table = table_of(false, "name", ">count", NULL, "");
-    table_row(table, mem_strdup("a<b"), mem_strdup("1"), mem_strdup("left out"), mem_strdup("<br>"));
+    table_row(table, mem_strdup("a<b"), mem_strdup("1"), mem_strdup("left out"),
+              mem_strdup("<br>"));
     table_tint(table, 1, "good");
     table_row(table, mem_strdup("c\n"), NULL, NULL, mem_strdup("<br>"));
     return table;
@@ -35,12 +36,13 @@ static void a_page_gets_escaped_text(void **state)
     (void)state;
     AUTO_TEXT struct text out = {0};
     table_end_page(made(), &out);
-    assert_string_equal(text_get(&out),
-                        "<div class=\"scroll\"><table>\n"
-                        "<thead><tr><th>name</th><th class=\"number\">count</th><th></th></tr></thead>\n"
-                        "<tr><td>a&lt;b</td><td class=\"number good\">1</td><td>&lt;br&gt;</td></tr>\n"
-                        "<tr><td>c\n</td><td class=\"number\"></td><td>&lt;br&gt;</td></tr>\n"
-                        "</table></div>\n");
+    assert_string_equal(
+        text_get(&out),
+        "<div class=\"scroll\"><table>\n"
+        "<thead><tr><th>name</th><th class=\"number\">count</th><th></th></tr></thead>\n"
+        "<tr><td>a&lt;b</td><td class=\"number good\">1</td><td>&lt;br&gt;</td></tr>\n"
+        "<tr><td>c\n</td><td class=\"number\"></td><td>&lt;br&gt;</td></tr>\n"
+        "</table></div>\n");
 }
 
 static void a_table_without_titles_has_no_title_line_in_a_page(void **state)

@@ -56,7 +56,8 @@ int world_remove(void **state)
     return 0;
 }
 
-static void add_script(struct world *world, struct plan_job *job, const char *name, const char *script)
+static void add_script(struct world *world, struct plan_job *job, const char *name,
+                       const char *script)
 {
     struct err err = {0};
     AUTO_FREE char *path = mem_printf("%s/%s", world->root, name);
@@ -73,7 +74,8 @@ static void add_script(struct world *world, struct plan_job *job, const char *na
     strv_add(&job->argv, world->root);
 }
 
-void world_add_background(struct world *world, struct plan_experiment *experiment, const char *script)
+void world_add_background(struct world *world, struct plan_experiment *experiment,
+                          const char *script)
 {
     AUTO_FREE char *name = mem_printf("%s_background.sh", experiment->id);
     experiment->parallel = true;
@@ -97,7 +99,8 @@ void world_add_metric(struct plan_experiment *experiment, const char *name, cons
 {
     struct plan_job *job = &experiment->foreground;
     job->metrics = mem_resize(job->metrics, job->metric_count + 1, sizeof *job->metrics);
-    job->metrics[job->metric_count++] = (struct registry_metric){mem_strdup(name), mem_strdup(pattern), GOAL_UNKNOWN};
+    job->metrics[job->metric_count++] =
+        (struct registry_metric){mem_strdup(name), mem_strdup(pattern), GOAL_UNKNOWN};
 }
 
 /* What the store adds by itself, and that a check was not made: nothing is measured here. */
@@ -165,7 +168,8 @@ void world_run(struct world *world)
 static bool fits(const json_t *event, const char *type, int64_t experiment)
 {
     return (!type || strcmp(json_string_value(json_object_get(event, "type")), type) == 0) &&
-           (experiment == 0 || json_integer_value(json_object_get(event, "experiment")) == experiment);
+           (experiment == 0 ||
+            json_integer_value(json_object_get(event, "experiment")) == experiment);
 }
 
 size_t world_count(const struct world *world, const char *type, int64_t experiment)
@@ -187,7 +191,8 @@ const json_t *world_last(const struct world *world, const char *type, int64_t ex
     return NULL;
 }
 
-const char *world_text(const struct world *world, const char *type, int64_t experiment, const char *key)
+const char *world_text(const struct world *world, const char *type, int64_t experiment,
+                       const char *key)
 {
     const char *text = json_string_value(json_object_get(world_last(world, type, experiment), key));
     return text ? text : "";
@@ -199,7 +204,8 @@ char *world_way(const struct world *world, int64_t experiment)
     for (size_t i = 0; i < json_array_size(world->events); i++) {
         const json_t *event = json_array_get(world->events, i);
         if (fits(event, NULL, experiment))
-            text_addf(&way, "%s%s", way.length ? " " : "", json_string_value(json_object_get(event, "type")));
+            text_addf(&way, "%s%s", way.length ? " " : "",
+                      json_string_value(json_object_get(event, "type")));
     }
     return text_take(&way);
 }

@@ -1,4 +1,5 @@
-/* What is found beside a job that is over: processes that nobody can end, a log's pipe in foreign hands, a GPU that somebody has open. */
+/* What is found beside a job that is over: processes that nobody can end, a log's pipe in foreign
+ * hands, a GPU that somebody has open. */
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -23,7 +24,8 @@
 
 #include <cmocka.h>
 
-/* The linker puts this in the place of job_prove_step: a process that sleeps uninterruptibly cannot be made at will. */
+/* The linker puts this in the place of job_prove_step: a process that sleeps uninterruptibly cannot
+ * be made at will. */
 bool __real_job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
 bool __wrap_job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
 static size_t stuck_processes;
@@ -46,7 +48,8 @@ static const json_t *evidence(const struct world *world, const char *kind, size_
     const json_t *found = NULL;
     *count = 0;
     for (size_t i = 0; i < json_array_size(world->events); i++) {
-        const json_t *event = json_array_get(world->events, i), *data = json_object_get(event, "data");
+        const json_t *event = json_array_get(world->events, i),
+                     *data = json_object_get(event, "data");
         if (strcmp(json_string_value(json_object_get(event, "type")), "evidence") == 0 &&
             strcmp(json_string_value(json_object_get(data, "kind")), kind) == 0) {
             found = data;
@@ -76,13 +79,16 @@ static void what_cannot_be_killed_breaks_the_run_and_a_resume_goes_on_later(void
     assert_false(world->ok);
     assert_int_equal(world->summary.outcome, RUN_BROKEN);
     assert_int_equal(world->summary.not_run, 1);
-    assert_non_null(strstr(world->err.text,
-                           "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl), "
-                           "4712 python (state D), "));
+    assert_non_null(
+        strstr(world->err.text,
+               "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl), "
+               "4712 python (state D), "));
     const char *text = evidence_text(world, "unkillable");
-    assert_memory_equal(
-        text, "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl), 4712 python (state D),",
-        strlen("still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl), 4712 python (state D),"));
+    assert_memory_equal(text,
+                        "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl), "
+                        "4712 python (state D),",
+                        strlen("still alive 15 s after SIGKILL: 4711 python (state D, in "
+                               "nvidia_ioctl), 4712 python (state D),"));
     /* 32 of the 40 are named, as docs/reference/files.md says of lists of processes. */
     assert_non_null(strstr(text, "4742 python (state D), and 8 more"));
     assert_null(strstr(text, "4743"));
@@ -114,12 +120,14 @@ static void a_loop_that_cannot_be_killed_breaks_the_run_before_the_foreground_be
     world_run(world);
     stuck_processes = 0;
     assert_int_equal(world->summary.outcome, RUN_BROKEN);
-    assert_non_null(
-        strstr(world->err.text, "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl)"));
+    assert_non_null(strstr(
+        world->err.text,
+        "repo_model_001: still alive after SIGKILL: 4711 python (state D, in nvidia_ioctl)"));
     assert_string_equal(evidence_text(world, "unkillable"),
                         "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl)");
     assert_string_equal(world_text(world, "job_proven", 1, "role"), "background");
-    assert_int_equal(json_array_size(json_object_get(world_last(world, "job_proven", 1), "survivors")), 1);
+    assert_int_equal(
+        json_array_size(json_object_get(world_last(world, "job_proven", 1), "survivors")), 1);
 
     strv_env_set(&world->environment, "TARE_TIME_SCALE", "0.001");
     world_run(world);
@@ -129,7 +137,8 @@ static void a_loop_that_cannot_be_killed_breaks_the_run_before_the_foreground_be
     assert_string_equal(done, "2\n");
 }
 
-/* A foreign process opens the pipe by the job's descriptor in /proc when the job says that it runs. */
+/* A foreign process opens the pipe by the job's descriptor in /proc when the job says that it
+ * runs. */
 struct thief {
     const char *root;
     pid_t job_init, pid;
@@ -152,8 +161,8 @@ static void on_event(void *context, const struct event *event)
     if (event->type != EVENT_METRIC || thief->pid)
         return;
     /* Stopped, so that nothing of it changes any more. */
-    AUTO_FREE char *line =
-        mem_printf("exec 7>/proc/%d/fd/1; : >%s/taken; kill -STOP $$", (int)command_of(thief->job_init), thief->root);
+    AUTO_FREE char *line = mem_printf("exec 7>/proc/%d/fd/1; : >%s/taken; kill -STOP $$",
+                                      (int)command_of(thief->job_init), thief->root);
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, line, NULL};
     char *env[] = {(char[]){"PATH=/usr/local/bin:/usr/bin:/bin"}, NULL};
     assert_int_equal(posix_spawn(&thief->pid, "/bin/sh", NULL, NULL, argv, env), 0);
@@ -231,8 +240,8 @@ static void machine_remove(const struct machine *machine)
 }
 
 /* A process with this device open; NULL: none. tag: NULL for an environment without one. */
-static void machine_add(const struct machine *machine, int pid, int parent, int start_time, unsigned uid,
-                        const char *tag, const char *device)
+static void machine_add(const struct machine *machine, int pid, int parent, int start_time,
+                        unsigned uid, const char *tag, const char *device)
 {
     AUTO_FREE char *folder = mem_printf("%s/%d", machine->proc, pid);
     AUTO_FREE char *fds = mem_printf("%s/fd", folder);
@@ -241,7 +250,8 @@ static void machine_add(const struct machine *machine, int pid, int parent, int 
     const char *const names[] = {"stat", "status", "environ", "cmdline"};
     char *const texts[] = {
         /* Fields 1 to 22 of proc(5): the twentieth behind the name's ')' is the start time. */
-        mem_printf("%d (train) S %d %d %d 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 %d 0 0\n", pid, parent, pid, pid, start_time),
+        mem_printf("%d (train) S %d %d %d 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 %d 0 0\n", pid, parent,
+                   pid, pid, start_time),
         mem_printf("Name:\ttrain\nUid:\t%u\t%u\t%u\t%u\n", uid, uid, uid, uid),
         mem_printf("HOME=/%s%s", tag ? "!TARE_JOB=" : "", tag ? tag : ""),
         mem_strdup("train"),
@@ -276,9 +286,10 @@ static void a_gpu_held_by_what_came_after_the_job_is_told(void **state)
     machine_add(&machine, 507, 1, 1000, 77, NULL, "nvidia0");
     machine_add(&machine, 508, 1, 1600, 77, own, "nvidiactl");
     AUTO_FREE char *found = aftermath_gpu_holders(&machine.roots, &job, 77, NULL, NULL);
-    AUTO_FREE char *expected = mem_printf("possibly of this job, and left alone: 507 train (%s/nvidia0); 508 train "
-                                          "(%s/nvidiactl)",
-                                          machine.dev, machine.dev);
+    AUTO_FREE char *expected =
+        mem_printf("possibly of this job, and left alone: 507 train (%s/nvidia0); 508 train "
+                   "(%s/nvidiactl)",
+                   machine.dev, machine.dev);
     assert_string_equal(found, expected);
     machine_remove(&machine);
 }
@@ -293,7 +304,8 @@ static void a_run_tells_who_holds_the_gpu_after_each_job(void **state)
     world->roots = &machine.roots;
     world_add(world, "echo words");
     world_run(world);
-    AUTO_FREE char *expected = mem_printf("possibly of this job, and left alone: 600 train (%s/nvidia0)", machine.dev);
+    AUTO_FREE char *expected =
+        mem_printf("possibly of this job, and left alone: 600 train (%s/nvidia0)", machine.dev);
     assert_string_equal(evidence_text(world, "gpu_held"), expected);
     machine_remove(&machine);
 }
@@ -319,8 +331,12 @@ static void a_refused_setuid_helper_is_explained_once(void **state)
 {
     struct world *world = *state;
     int notes = 0;
-    world_add(world, "echo 'sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set'; exit 1");
-    world_add(world, "echo 'sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set'; exit 1");
+    world_add(
+        world,
+        "echo 'sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set'; exit 1");
+    world_add(
+        world,
+        "echo 'sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set'; exit 1");
     world->listener = (struct run_listener){.event = count_hints, .context = &notes};
     world_run(world);
     assert_int_equal(world->summary.failed, 2);
@@ -338,7 +354,8 @@ static void the_setuid_refusal_is_found_at_the_end_of_a_log(void **state)
     AUTO_FREE char *long_text = mem_alloc(100000);
     assert_false(aftermath_setuid_refused(folder, "log"));
     memset(long_text, 'x', 99000);
-    snprintf(long_text + 99000, 900, "%csudo: effective uid is not 0, is sudo installed setuid root?\n", '\n');
+    snprintf(long_text + 99000, 900,
+             "%csudo: effective uid is not 0, is sudo installed setuid root?\n", '\n');
     long_text[98990] = '\0'; /* a byte that ends no log */
     write_file(log, long_text, 99000 + strlen(long_text + 99000));
     assert_true(aftermath_setuid_refused(folder, "log"));

@@ -1,5 +1,5 @@
-/* What a job counted of its own GPU memory, set against what the driver tells: the job's books are played, as a
- * job would write them. */
+/* What a job counted of its own GPU memory, set against what the driver tells: the job's books are
+ * played, as a job would write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,8 @@ static void begin(struct fixture *f)
     f->ledger = ledger_new(path, &none, &err);
     if (!f->ledger)
         fail_msg("%s", err.text);
-    f->table = mmap(NULL, sizeof *f->table, PROT_READ | PROT_WRITE, MAP_SHARED, ledger_fd(f->ledger), 0);
+    f->table =
+        mmap(NULL, sizeof *f->table, PROT_READ | PROT_WRITE, MAP_SHARED, ledger_fd(f->ledger), 0);
     assert_ptr_not_equal(f->table, MAP_FAILED);
     for (uint8_t i = 0; i < 16; i++)
         f->table->gpus[0].uuid[i] = i;

@@ -64,7 +64,8 @@ static void put_gpu(const char *root, const char *bus, const char *node, const c
 
 static void put_siblings(const char *root, unsigned cpu, const char *list)
 {
-    AUTO_FREE char *path = mem_printf("/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+    AUTO_FREE char *path =
+        mem_printf("/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
     put(root, path, list);
 }
 
@@ -76,7 +77,8 @@ static struct cpus list(const char *text)
 }
 
 /* lanes: the GPUs of each, by blanks. */
-static void make(const char *root, const char *const *lanes, size_t count, const char *allowed, struct cpu_sets *out)
+static void make(const char *root, const char *const *lanes, size_t count, const char *allowed,
+                 struct cpu_sets *out)
 {
     struct strv *buses = mem_array(count, sizeof *buses);
     struct cpus may = list(allowed);
@@ -100,11 +102,13 @@ static void lane_has(const struct cpu_sets *sets, size_t lane, const char *expec
     assert_string_equal(text_get(&text), expected);
 }
 
-/* Two sockets of 32 cores with two threads each, four GPUs on each socket: thread n's sibling is n + 64. */
+/* Two sockets of 32 cores with two threads each, four GPUs on each socket: thread n's sibling is n
+ * + 64. */
 static void on_two_sockets_each_lane_gets_eight_whole_cores_beside_its_gpu(void **state)
 {
-    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0",
-                                        "0000:81:00.0", "0000:82:00.0", "0000:83:00.0", "0000:C4:00.0"};
+    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0",
+                                        "0000:04:00.0", "0000:81:00.0", "0000:82:00.0",
+                                        "0000:83:00.0", "0000:C4:00.0"};
     for (unsigned cpu = 0; cpu < 128; cpu++) {
         char siblings[32];
         snprintf(siblings, sizeof siblings, "%u,%u\n", cpu % 64, cpu % 64 + 64);
@@ -127,10 +131,12 @@ static void on_two_sockets_each_lane_gets_eight_whole_cores_beside_its_gpu(void 
     cpu_sets_fini(&sets);
 }
 
-/* Three on the first node and one on the second, which has room for more: an experiment must not depend on its lane. */
+/* Three on the first node and one on the second, which has room for more: an experiment must not
+ * depend on its lane. */
 static void every_lane_gets_as_many_also_where_one_node_has_fewer_gpus(void **state)
 {
-    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:81:00.0"};
+    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0",
+                                        "0000:81:00.0"};
     for (size_t i = 0; i < 4; i++)
         put_gpu(*state, lanes[i], i < 3 ? "0" : "1", i < 3 ? "0-9" : "10-19");
     struct cpu_sets sets;
@@ -156,12 +162,14 @@ static void never_more_than_the_runner_may_use(void **state)
     cpu_sets_fini(&sets);
     make(*state, lanes, 2, "9-12", &sets);
     assert_null(sets.lanes);
-    assert_string_equal(sets.why.text, "none of the processors near 0000:01:00.0 is among those that this run may use");
+    assert_string_equal(
+        sets.why.text,
+        "none of the processors near 0000:01:00.0 is among those that this run may use");
     cpu_sets_fini(&sets);
 }
 
-/* A lane with a GPU on each socket may use both, and takes what it takes beside the lanes that have one of them
- * alone. */
+/* A lane with a GPU on each socket may use both, and takes what it takes beside the lanes that have
+ * one of them alone. */
 static void a_lane_whose_gpus_stand_apart_leaves_the_others_theirs(void **state)
 {
     static const char *const lanes[] = {"0000:01:00.0 0000:81:00.0", "0000:02:00.0 0000:03:00.0",
@@ -184,7 +192,8 @@ static void a_lane_whose_gpus_stand_apart_leaves_the_others_theirs(void **state)
 
 static void where_there_are_fewer_cores_than_lanes_threads_are_dealt_and_then_nothing(void **state)
 {
-    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0", "0000:05:00.0"};
+    static const char *const lanes[] = {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0",
+                                        "0000:04:00.0", "0000:05:00.0"};
     static const char *const siblings[] = {"0,2", "1,3", "0,2", "1,3"};
     for (unsigned cpu = 0; cpu < 4; cpu++)
         put_siblings(*state, cpu, siblings[cpu]);
@@ -222,7 +231,8 @@ static void what_the_machine_says_badly_gives_nobody_a_set(void **state)
     put_gpu(*state, lanes[1], "0", "0-7;rm");
     put_gpu(*state, "0000:03:00.0", "0", "\n");
     put_gpu(*state, "0000:04:00.0", "-1", NULL);
-    is_refused(*state, "0000:02:00.0", "/sys/bus/pci/devices/0000:02:00.0/local_cpulist: Invalid argument");
+    is_refused(*state, "0000:02:00.0",
+               "/sys/bus/pci/devices/0000:02:00.0/local_cpulist: Invalid argument");
     is_refused(*state, "0000:03:00.0", "no processor is near");
     is_refused(*state, "0000:04:00.0", "No such file");
     is_refused(*state, "0000:09:00.0", "No such file");

@@ -36,10 +36,12 @@ static struct outcome_facts exit_with(int code)
 
 static struct outcome_facts killed_by(int number)
 {
-    return (struct outcome_facts){.reason = STOP_EXITED, .exit = {.ended = true, .signalled = true, .code = number}};
+    return (struct outcome_facts){.reason = STOP_EXITED,
+                                  .exit = {.ended = true, .signalled = true, .code = number}};
 }
 
-static void assert_failure(struct failure failure, const char *cause, uint64_t line, const char *text, const char *why)
+static void assert_failure(struct failure failure, const char *cause, uint64_t line,
+                           const char *text, const char *why)
 {
     assert_string_equal(failure_cause_name(failure.cause), cause);
     assert_int_equal(failure.line, line);
@@ -60,7 +62,8 @@ static void an_attempt_that_succeeded_has_no_failure(void **state)
 static void an_exit_code_comes_with_what_the_log_said_last(void **state)
 {
     (void)state;
-    struct joblog_words words = {.kind = JOBLOG_WORDS_EXCEPTION, .line = 40, .text = "ValueError: bad"};
+    struct joblog_words words = {
+        .kind = JOBLOG_WORDS_EXCEPTION, .line = 40, .text = "ValueError: bad"};
     struct outcome_facts facts = exit_with(1);
     facts.words = &words;
     facts.log_lines = 41;
@@ -68,8 +71,8 @@ static void an_exit_code_comes_with_what_the_log_said_last(void **state)
     assert_failure(failure, "exit_code", 40, "ValueError: bad", "exit code 1");
     json_t *json = failure_json(&failure);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    assert_string_equal(text,
-                        "{\"cause\":\"exit_code\",\"line\":40,\"text\":\"ValueError: bad\",\"why\":\"exit code 1\"}");
+    assert_string_equal(text, "{\"cause\":\"exit_code\",\"line\":40,\"text\":\"ValueError: "
+                              "bad\",\"why\":\"exit code 1\"}");
     free(text);
     json_decref(json);
 }
@@ -85,7 +88,8 @@ static void an_exit_code_by_which_a_shell_tells_of_a_signal_says_so(void **state
 static void a_signal_is_named(void **state)
 {
     (void)state;
-    assert_failure(failure_of(killed_by(SIGSEGV)), "killed_by_signal", 0, "", "signal 11 (SIGSEGV)");
+    assert_failure(failure_of(killed_by(SIGSEGV)), "killed_by_signal", 0, "",
+                   "signal 11 (SIGSEGV)");
     assert_failure(failure_of(killed_by(SIGKILL)), "killed_by_signal", 0, "", "signal 9 (SIGKILL)");
 }
 
@@ -98,10 +102,10 @@ static void the_kernel_that_wanted_memory_is_told_from_other_killers(void **stat
                    "the kernel ended 1 process for want of memory: memory.events of its cgroup");
     facts.usage.oom_kills = 0;
     facts.machine_kills = 2;
-    assert_failure(
-        failure_of(facts), "oom_killed", 0, "",
-        "the kernel ended 2 processes for want of memory: /proc/vmstat of the machine, and SIGKILL ended the "
-        "command");
+    assert_failure(failure_of(facts), "oom_killed", 0, "",
+                   "the kernel ended 2 processes for want of memory: /proc/vmstat of the machine, "
+                   "and SIGKILL ended the "
+                   "command");
     /* A worker was ended, and the command gave up. */
     facts = exit_with(1);
     facts.usage.oom_kills = 3;
@@ -121,8 +125,11 @@ static void the_kernel_that_wanted_memory_is_told_from_other_killers(void **stat
 static void a_line_about_gpu_memory_or_space_near_the_end_is_the_cause(void **state)
 {
     (void)state;
-    struct joblog_result memory = {
-        .role = JOBLOG_SIGN, .name = "out_of_memory", .matches = 1, .line = 801, .text = "CUDA out of memory."};
+    struct joblog_result memory = {.role = JOBLOG_SIGN,
+                                   .name = "out_of_memory",
+                                   .matches = 1,
+                                   .line = 801,
+                                   .text = "CUDA out of memory."};
     struct joblog_result disk = {.role = JOBLOG_SIGN,
                                  .name = "disk_full",
                                  .matches = 1,
@@ -133,7 +140,8 @@ static void a_line_about_gpu_memory_or_space_near_the_end_is_the_cause(void **st
     facts.results = results;
     facts.result_count = 2;
     facts.log_lines = 1000;
-    assert_failure(failure_of(facts), "disk_full", 990, "OSError: [Errno 28] No space left on device", "");
+    assert_failure(failure_of(facts), "disk_full", 990,
+                   "OSError: [Errno 28] No space left on device", "");
     disk.matches = 0;
     assert_failure(failure_of(facts), "out_of_memory", 801, "CUDA out of memory.", "");
     facts.exit = killed_by(SIGABRT).exit;
@@ -149,14 +157,17 @@ static void patterns_that_are_not_met_are_named(void **state)
 {
     (void)state;
     struct joblog_result saved = {.role = JOBLOG_SUCCESS, .name = "model saved"};
-    struct joblog_result nan = {.role = JOBLOG_ERROR, .name = "nan", .matches = 1, .line = 12, .text = "loss: nan"};
+    struct joblog_result nan = {
+        .role = JOBLOG_ERROR, .name = "nan", .matches = 1, .line = 12, .text = "loss: nan"};
     const struct joblog_result *results[] = {&saved, &nan};
     struct outcome_facts facts = exit_with(0);
     facts.results = results;
     facts.result_count = 2;
-    assert_failure(failure_of(facts), "pattern", 12, "loss: nan", "the line matches the error pattern 'nan'");
+    assert_failure(failure_of(facts), "pattern", 12, "loss: nan",
+                   "the line matches the error pattern 'nan'");
     nan.matches = 0;
-    assert_failure(failure_of(facts), "pattern", 0, "", "no line matches the success pattern 'model saved'");
+    assert_failure(failure_of(facts), "pattern", 0, "",
+                   "no line matches the success pattern 'model saved'");
     facts.exit.code = 2;
     assert_failure(failure_of(facts), "exit_code", 0, "", "exit code 2");
     nan.matches = 1;
@@ -171,7 +182,8 @@ static void what_tare_itself_stopped_is_told_as_that(void **state)
     assert_failure(failure_of(facts), "timeout", 0, "", "");
     facts.reason = STOP_LIMIT;
     facts.detail = "used more than its limit of 5 s of CPU time";
-    assert_failure(failure_of(facts), "limit", 0, "", "used more than its limit of 5 s of CPU time");
+    assert_failure(failure_of(facts), "limit", 0, "",
+                   "used more than its limit of 5 s of CPU time");
     facts.reason = STOP_INTERRUPTED;
     assert_failure(failure_of(facts), "none", 0, "", "");
     static const struct limits limits = {.job.cpu_time_s = 5};
@@ -185,15 +197,17 @@ static void what_never_began_says_why(void **state)
     (void)state;
     struct outcome_facts facts = {.reason = STOP_NOT_STARTED, .detail = "cannot start: fork"};
     assert_failure(failure_of(facts), "not_started", 0, "", "cannot start: fork");
-    facts = (struct outcome_facts){.reason = STOP_EXITED,
-                                   .exit = {.ended = true, .code = 127, .exec_failed = true, .exec_errno = ENOENT}};
+    facts = (struct outcome_facts){
+        .reason = STOP_EXITED,
+        .exit = {.ended = true, .code = 127, .exec_failed = true, .exec_errno = ENOENT}};
     assert_failure(failure_of(facts), "not_started", 0, "", "No such file or directory");
 }
 
 static void a_log_that_cannot_be_written_is_a_full_disk_or_not(void **state)
 {
     (void)state;
-    struct outcome_facts facts = {.reason = STOP_LOG_ERROR, .detail = "write the log", .log_errno = ENOSPC};
+    struct outcome_facts facts = {
+        .reason = STOP_LOG_ERROR, .detail = "write the log", .log_errno = ENOSPC};
     assert_failure(failure_of(facts), "disk_full", 0, "", "write the log");
     facts.log_errno = EDQUOT;
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "disk_full");
@@ -205,12 +219,13 @@ static void a_log_that_cannot_be_written_is_a_full_disk_or_not(void **state)
 static void the_search_finds_every_line_that_counts(void **state)
 {
     (void)state;
-    static const char log[] = "epoch 1\n"
-                              "CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
-                              "0 out of memory slots\n"
-                              "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling\r\n"
-                              "3 samples out of memory bank\n"
-                              "tee: log: No space left on device\n";
+    static const char log[] =
+        "epoch 1\n"
+        "CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
+        "0 out of memory slots\n"
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling\r\n"
+        "3 samples out of memory bank\n"
+        "tee: log: No space left on device\n";
     struct joblog_pattern patterns[FAILURE_SIGNS];
     for (size_t i = 0; i < FAILURE_SIGNS; i++)
         failure_sign(i, &patterns[i]);
@@ -237,8 +252,11 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
     (void)state;
     struct joblog_pattern pattern;
     failure_sign(0, &pattern);
-    struct joblog_options options = {
-        .log_fd = -1, .times_fd = -1, .patterns = &pattern, .pattern_count = 1, .holds = failure_sign_holds};
+    struct joblog_options options = {.log_fd = -1,
+                                     .times_fd = -1,
+                                     .patterns = &pattern,
+                                     .pattern_count = 1,
+                                     .holds = failure_sign_holds};
     struct joblog *joblog = joblog_new(&options, NULL);
     assert_non_null(joblog);
     uint64_t lines = 0;
@@ -252,12 +270,14 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
     joblog_free(joblog);
 }
 
-/* What each shell wrote of `python3 die.py 9` and the like, and of pipes with it: copied from their output. */
+/* What each shell wrote of `python3 die.py 9` and the like, and of pipes with it: copied from their
+ * output. */
 static void what_shells_write_of_a_program_that_a_signal_ended_is_found(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        /* bash 5.2: a script; -c; the second of a pipe; a script with a blank in its name; a dump; interactive */
+        /* bash 5.2: a script; -c; the second of a pipe; a script with a blank in its name; a dump;
+           interactive */
         "./b.sh: line 1:  3465 Killed                  python3 die.py $1",
         "./b.sh: line 1:  3570 Segmentation fault      python3 die.py $1",
         "./b.sh: line 1:  9191 Aborted                 python3 die.py $1",
@@ -348,23 +368,33 @@ static void metrics_that_are_asked_for_decide(void **state)
     struct outcome_facts facts = exit_with(0);
     facts.results = results;
     facts.result_count = 2;
-    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause, FAILURE_NO_METRIC);
-    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_OPTIONAL}).cause, FAILURE_NONE);
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause,
+                     FAILURE_NO_METRIC);
+    assert_int_equal(
+        failure_by_rules(facts, (struct success_rules){.metrics = METRICS_OPTIONAL}).cause,
+        FAILURE_NONE);
     loss.matches = 1;
-    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause, FAILURE_NONE);
-    struct failure failure = failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED});
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause,
+                     FAILURE_NONE);
+    struct failure failure =
+        failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED});
     assert_int_equal(failure.cause, FAILURE_NO_METRIC);
     assert_non_null(strstr(failure.why, "not every metric was found in the log (accuracy)"));
     accuracy.matches = 1;
-    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause, FAILURE_NONE);
+    assert_int_equal(
+        failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause,
+        FAILURE_NONE);
     facts.result_count = 0;
-    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause, FAILURE_NONE);
+    assert_int_equal(
+        failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause,
+        FAILURE_NONE);
 }
 
 static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
 {
     (void)state;
-    struct joblog_result message = {.role = JOBLOG_SIGN, .name = "shell", .matches = 1, .line = 2, .text = "Killed"};
+    struct joblog_result message = {
+        .role = JOBLOG_SIGN, .name = "shell", .matches = 1, .line = 2, .text = "Killed"};
     const struct joblog_result *results[] = {&message};
     struct outcome_facts shell = exit_with(0), kill = exit_with(0), orphan = exit_with(0);
     shell.results = results;
@@ -381,11 +411,13 @@ static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
                  {kill, FAIL_ON_OOM_KILL, FAILURE_OOM_KILLED},
                  {orphan, FAIL_ON_MEMBER_SIGNAL, FAILURE_KILLED_BY_SIGNAL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct success_rules on = {.fail_on = cases[i].flag}, off = {.fail_on = FAIL_ON_ALL & ~cases[i].flag};
+        struct success_rules on = {.fail_on = cases[i].flag},
+                             off = {.fail_on = FAIL_ON_ALL & ~cases[i].flag};
         assert_int_equal(failure_by_rules(cases[i].facts, on).cause, cases[i].cause);
         assert_int_equal(failure_by_rules(cases[i].facts, off).cause, FAILURE_NONE);
     }
-    struct failure failure = failure_by_rules(shell, (struct success_rules){.fail_on = FAIL_ON_ALL});
+    struct failure failure =
+        failure_by_rules(shell, (struct success_rules){.fail_on = FAIL_ON_ALL});
     assert_int_equal(failure.line, 2);
     assert_string_equal(failure.text, "Killed");
     assert_non_null(strstr(failure.why, "pipefail"));

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-static const struct load_times times = {.wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 120 * NS_PER_S};
+static const struct load_times times = {
+    .wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 120 * NS_PER_S};
 
 /* One look a second from second `from` to second `to`, both included. */
 static void looks(struct load_watch *watch, int from, int to, bool loaded)
@@ -80,7 +81,8 @@ static void a_limit_below_the_least_time_does_not_shorten_it(void **state)
 {
     (void)state;
     struct load_watch watch = {0};
-    struct load_times short_limit = {.wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 10 * NS_PER_S};
+    struct load_times short_limit = {
+        .wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 10 * NS_PER_S};
     looks(&watch, 1, 31, false);
     assert_int_equal(load_decide(&watch, &short_limit, NS_PER_S, 30 * NS_PER_S), LOAD_WAIT);
     assert_int_equal(load_decide(&watch, &short_limit, NS_PER_S, 31 * NS_PER_S), LOAD_NONE);
@@ -115,7 +117,7 @@ static void three_failures_in_a_row_end_a_background_that_is_alone(void **state)
     assert_int_equal(tally.failed_beside, 0);
 }
 
-static void beside_the_foreground_the_second_failure_is_told_once_and_the_fifth_in_a_row_is_the_last(void **state)
+static void the_second_failure_beside_the_foreground_is_told_and_the_fifth_is_the_last(void **state)
 {
     (void)state;
     struct background_tally tally = {0};
@@ -139,7 +141,8 @@ int main(void)
         cmocka_unit_test(a_limit_below_the_least_time_does_not_shorten_it),
         cmocka_unit_test(a_share_needs_three_looks),
         cmocka_unit_test(three_failures_in_a_row_end_a_background_that_is_alone),
-        cmocka_unit_test(beside_the_foreground_the_second_failure_is_told_once_and_the_fifth_in_a_row_is_the_last),
+        cmocka_unit_test(
+            the_second_failure_beside_the_foreground_is_told_and_the_fifth_is_the_last),
     };
     return cmocka_run_group_tests_name("load", tests, NULL, NULL);
 }

@@ -149,9 +149,10 @@ static void a_repository_gives_its_commit_and_whether_it_was_changed(void **stat
 {
     struct world *world = *state;
     AUTO_TEXT struct text head = {0};
-    AUTO_FREE char *make = mem_printf("export HOME=%s; cd %s && git init -q . && echo a >file && git add file && "
-                                      "git -c user.name=a -c user.email=a@b.c commit -q -m first && git rev-parse HEAD",
-                                      world->root, world->root);
+    AUTO_FREE char *make = mem_printf(
+        "export HOME=%s; cd %s && git init -q . && echo a >file && git add file && "
+        "git -c user.name=a -c user.email=a@b.c commit -q -m first && git rev-parse HEAD",
+        world->root, world->root);
     AUTO_FREE char *git = fs_find_executable("git", NULL, "/usr/bin:/bin");
     if (!git) {
         print_message("# git is not installed\n");
@@ -189,9 +190,10 @@ static void git_is_asked_only_where_a_repository_may_be(void **state)
     struct world *world = *state;
     AUTO_TEXT struct text out = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        AUTO_FREE char *make = mem_printf("cd %s && rm -rf a bare none && mkdir -p %s a/b && case '%s' in '') ;; */) "
-                                          "mkdir -p %s ;; *) touch %s ;; esac",
-                                          world->root, cases[i].path, cases[i].with, cases[i].with, cases[i].with);
+        AUTO_FREE char *make =
+            mem_printf("cd %s && rm -rf a bare none && mkdir -p %s a/b && case '%s' in '') ;; */) "
+                       "mkdir -p %s ;; *) touch %s ;; esac",
+                       world->root, cases[i].path, cases[i].with, cases[i].with, cases[i].with);
         AUTO_FREE char *path = mem_printf("%s/%s", world->root, cases[i].path);
         assert_true(ask(make, 60, &out));
         assert_int_equal(git_may_know(path), cases[i].may);
@@ -202,13 +204,17 @@ static void a_virtual_environment_lists_its_packages(void **state)
 {
     struct world *world = *state;
     AUTO_TEXT struct text out = {0};
-    /* A stand-in that only knows its version and where it searches: the folders' names say the rest. */
+    /* A stand-in that only knows its version and where it searches: the folders' names say the
+     * rest. */
     AUTO_FREE char *make = mem_printf(
         "cd %s && mkdir -p venv/bin venv/lib/python3.11/site-packages/numpy-1.26.4.dist-info "
-        "venv/lib/python3.11/site-packages/six-1.16.0.dist-info venv/lib/python3.12/site-packages/no-1.dist-info "
+        "venv/lib/python3.11/site-packages/six-1.16.0.dist-info "
+        "venv/lib/python3.12/site-packages/no-1.dist-info "
         "src/own.egg-info old/numpy-1.0-py3.11.egg-info old/zip-2.0-py3.11.egg-info && "
-        "printf 'Metadata-Version: 2.1\\nName: own\\nVersion: 0.3.dev1\\n' >src/own.egg-info/PKG-INFO && "
-        "printf '#!/bin/sh\\n[ \"$1\" = -c ] && printf \"3.11.7\\\\n%%%%s\\\\n\" %s/venv/lib/python3.11/site-packages "
+        "printf 'Metadata-Version: 2.1\\nName: own\\nVersion: 0.3.dev1\\n' "
+        ">src/own.egg-info/PKG-INFO && "
+        "printf '#!/bin/sh\\n[ \"$1\" = -c ] && printf \"3.11.7\\\\n%%%%s\\\\n\" "
+        "%s/venv/lib/python3.11/site-packages "
         "%s/src "
         "%s/old\\n' >venv/bin/python && chmod +x venv/bin/python",
         world->root, world->root, world->root, world->root);
@@ -251,18 +257,22 @@ static void expect_difference(const char *before, const char *now, const char *e
     json_decref(b);
 }
 
-#define MACHINE(version, packages)                                                                                     \
-    "{\"interpreters\": [{\"path\": \"/opt/bin/python3\", \"version\": \"" version "\", \"packages\": [" packages "]}" \
+#define MACHINE(version, packages)                                                 \
+    "{\"interpreters\": [{\"path\": \"/opt/bin/python3\", \"version\": \"" version \
+    "\", \"packages\": [" packages "]}"                                            \
     "]}"
 
 static void a_difference_names_interpreter_and_packages(void **state)
 {
     (void)state;
-    expect_difference(MACHINE("3.11.7", "\"a==1\", \"b==2\""), MACHINE("3.11.7", "\"b==2\", \"a==1\""), NULL);
+    expect_difference(MACHINE("3.11.7", "\"a==1\", \"b==2\""),
+                      MACHINE("3.11.7", "\"b==2\", \"a==1\""), NULL);
     expect_difference(MACHINE("3.11.7", "\"a==1\""), MACHINE("3.12.1", "\"a==1.1\""),
                       "python3 3.11.7 became 3.12.1, a 1 became 1.1");
-    expect_difference(MACHINE("3.11.7", "\"a==1\""), MACHINE("3.11.7", "\"ab==1\""), "ab added, a removed");
-    expect_difference(MACHINE("1", ""), MACHINE("1", "\"a==1\", \"b==1\", \"c==1\", \"d==1\", \"e==1\""),
+    expect_difference(MACHINE("3.11.7", "\"a==1\""), MACHINE("3.11.7", "\"ab==1\""),
+                      "ab added, a removed");
+    expect_difference(MACHINE("1", ""),
+                      MACHINE("1", "\"a==1\", \"b==1\", \"c==1\", \"d==1\", \"e==1\""),
                       "a added, b added, c added and 2 more differences");
     /* A version that did not record it says nothing. */
     expect_difference("{}", MACHINE("3.11.7", "\"a==1\""), NULL);

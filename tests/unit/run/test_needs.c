@@ -1,4 +1,5 @@
-/* What of a repository's needs is on a machine: folders, scripts and interpreters made for the test. */
+/* What of a repository's needs is on a machine: folders, scripts and interpreters made for the
+ * test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,15 +78,16 @@ static void make_interpreter(const struct place *place, const char *answer)
 /* Looks at repository r with models small and large, of which only wanted are asked for. */
 static void look(struct place *place, const char *rest, const char *wanted)
 {
-    AUTO_FREE char *text = mem_printf(
-        "{\"models\": {\"r\": {\"path\": \"%s/repo\", \"train_script\": \"train.py\", \"models\": [\"small\", "
-        "\"large\"]%s}}}",
-        place->folder, rest);
+    AUTO_FREE char *text = mem_printf("{\"models\": {\"r\": {\"path\": \"%s/repo\", "
+                                      "\"train_script\": \"train.py\", \"models\": [\"small\", "
+                                      "\"large\"]%s}}}",
+                                      place->folder, rest);
     AUTO(problems_fini) struct problems problems = {0};
     assert_true(registry_parse("r", text, strlen(text), &place->registry, &problems));
     AUTO_STRV struct strv models = {0};
     strv_add(&models, wanted);
-    const struct plan_options options = {.home = place->folder, .cwd = "/", .path = "/usr/bin:/bin"};
+    const struct plan_options options = {
+        .home = place->folder, .cwd = "/", .path = "/usr/bin:/bin"};
     needs_look(&place->registry, &place->registry.repos[0], &models, &options, &place->needs);
     needs_ask(&place->needs);
 }
@@ -102,12 +104,15 @@ static const struct need *find(const struct place *place, enum need_kind kind, c
 static void a_repository_that_is_not_there_is_mended_by_a_clone_at_its_commit(void **state)
 {
     struct place *place = *state;
-    look(place, ", \"venv\": \".venv\", \"source\": {\"url\": \"https://h/r.git\", \"commit\": \"" COMMIT "\"}",
+    look(place,
+         ", \"venv\": \".venv\", \"source\": {\"url\": \"https://h/r.git\", \"commit\": \"" COMMIT
+         "\"}",
          "small");
     const struct need *folder = find(place, NEED_FOLDER, NULL);
     assert_int_equal(folder->state, NEED_MISSING);
-    AUTO_FREE char *clone = mem_printf("git clone https://h/r.git %s/repo && git -C %s/repo checkout --detach " COMMIT,
-                                       place->folder, place->folder);
+    AUTO_FREE char *clone =
+        mem_printf("git clone https://h/r.git %s/repo && git -C %s/repo checkout --detach " COMMIT,
+                   place->folder, place->folder);
     assert_string_equal(folder->mend, clone);
     AUTO_FREE char *venv = mem_printf("python3 -m venv %s/repo/.venv", place->folder);
     assert_string_equal(find(place, NEED_INTERPRETER, NULL)->mend, venv);
@@ -125,7 +130,8 @@ static void all_that_is_there_makes_the_models_ready(void **state)
     make_file(place, "repo/data.csv", "1\n");
     make_interpreter(place, "echo 'yes 2.1'; echo 'yes '");
     look(place,
-         ", \"python\": \"../python\", \"data\": [{\"path\": \"data.csv\"}], \"env\": {\"SAID\": \"so\"},"
+         ", \"python\": \"../python\", \"data\": [{\"path\": \"data.csv\"}], \"env\": {\"SAID\": "
+         "\"so\"},"
          " \"requires\": [{\"modules\": [\"torch\", \"yaml\"]}]",
          "small");
     assert_true(needs_all_there(&place->needs));
@@ -147,7 +153,9 @@ static void a_module_that_cannot_be_imported_is_missing_with_its_reason(void **s
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
     make_interpreter(place, "printf 'no ImportError: lib\\033[2Jx.so\\nyes 1\\n'");
-    look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"torch\", \"yaml\"], \"get\": \"pip\"}]",
+    look(place,
+         ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"torch\", \"yaml\"], "
+         "\"get\": \"pip\"}]",
          "small");
     const struct need *torch = find(place, NEED_MODULE, "torch");
     assert_int_equal(torch->state, NEED_MISSING);
@@ -162,10 +170,12 @@ static void where_an_import_ends_the_interpreter_another_is_asked_for_the_rest(v
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
     make_interpreter(place, "[ $2 != a ] || { echo 'yes 1'; kill -SEGV $$; }; echo 'yes 2'");
-    look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\", \"c\"]}]", "small");
+    look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\", \"c\"]}]",
+         "small");
     assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_THERE);
     assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_MISSING);
-    assert_string_equal(find(place, NEED_MODULE, "b")->detail, "the interpreter ended while it was imported");
+    assert_string_equal(find(place, NEED_MODULE, "b")->detail,
+                        "the interpreter ended while it was imported");
     assert_int_equal(find(place, NEED_MODULE, "c")->state, NEED_THERE);
     assert_string_equal(find(place, NEED_MODULE, "c")->detail, "2");
 }
@@ -177,7 +187,9 @@ static void an_interpreter_that_does_not_answer_is_asked_once(void **state)
     make_file(place, "repo/train.py", "");
     AUTO_FREE char *script = mem_printf("#!/bin/sh\necho x >> %s/asked\nexit 1\n", place->folder);
     make_file(place, "python", script);
-    look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\"], \"python\": \">=3\"}]",
+    look(place,
+         ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\"], \"python\": "
+         "\">=3\"}]",
          "small");
     assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_UNKNOWN);
     assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_UNKNOWN);
@@ -196,23 +208,27 @@ static void the_interpreter_compares_versions_and_an_unchecked_one_is_never_good
     struct place *place = *state;
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
-    make_interpreter(
-        place, "printf 'other 3.11.2\\nother 2.11.0+cu130\\nyes 2.3.1\\nunchecked \\nunchecked git-1a\\nyes \\n'");
+    make_interpreter(place, "printf 'other 3.11.2\\nother 2.11.0+cu130\\nyes 2.3.1\\nunchecked "
+                            "\\nunchecked git-1a\\nyes \\n'");
     look(place,
-         ", \"python\": \"../python\", \"requires\": [{\"python\": \">=3.12\"}, {\"modules\": [\"torch>=2.12\", "
+         ", \"python\": \"../python\", \"requires\": [{\"python\": \">=3.12\"}, {\"modules\": "
+         "[\"torch>=2.12\", "
          "\"numpy < 2.4\", \"yaml>=6\", \"a!=1\", \"b\"], \"get\": \"pip\"}]",
          "small");
     assert_int_equal(find(place, NEED_PYTHON, "Python")->state, NEED_VERSION);
-    assert_string_equal(find(place, NEED_PYTHON, "Python")->detail, "Python 3.11.2 is there, >=3.12 is wanted");
+    assert_string_equal(find(place, NEED_PYTHON, "Python")->detail,
+                        "Python 3.11.2 is there, >=3.12 is wanted");
     const struct need *torch = find(place, NEED_MODULE, "torch");
     assert_int_equal(torch->state, NEED_VERSION);
     assert_string_equal(torch->detail, "torch 2.11.0+cu130 is there, >=2.12 is wanted");
     assert_string_equal(torch->mend, "pip");
     assert_int_equal(find(place, NEED_MODULE, "numpy")->state, NEED_THERE);
     assert_int_equal(find(place, NEED_MODULE, "yaml")->state, NEED_UNKNOWN);
-    assert_string_equal(find(place, NEED_MODULE, "yaml")->detail, "version not known, >=6 is wanted");
+    assert_string_equal(find(place, NEED_MODULE, "yaml")->detail,
+                        "version not known, >=6 is wanted");
     assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_UNKNOWN);
-    assert_string_equal(find(place, NEED_MODULE, "a")->detail, "version not checked: git-1a is there, !=1 is wanted");
+    assert_string_equal(find(place, NEED_MODULE, "a")->detail,
+                        "version not checked: git-1a is there, !=1 is wanted");
     assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_THERE);
     assert_false(repo_needs_ready(&place->needs.repos[0], "small"));
 }
@@ -224,12 +240,15 @@ static void the_real_python_tells_what_it_can_import(void **state)
         skip();
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
-    look(place, ", \"python\": \"python3\", \"requires\": [{\"modules\": [\"json\", \"no_such_module_at_all\"]}]",
+    look(place,
+         ", \"python\": \"python3\", \"requires\": [{\"modules\": [\"json\", "
+         "\"no_such_module_at_all\"]}]",
          "small");
     assert_int_equal(find(place, NEED_MODULE, "json")->state, NEED_THERE);
     const struct need *none = find(place, NEED_MODULE, "no_such_module_at_all");
     assert_int_equal(none->state, NEED_MISSING);
-    assert_string_equal(none->detail, "ModuleNotFoundError: No module named 'no_such_module_at_all'");
+    assert_string_equal(none->detail,
+                        "ModuleNotFoundError: No module named 'no_such_module_at_all'");
 }
 
 static void what_only_one_model_needs_keeps_only_that_one(void **state)
@@ -238,8 +257,9 @@ static void what_only_one_model_needs_keeps_only_that_one(void **state)
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
     make_interpreter(place, "echo 'yes 1'");
-    static const char rest[] = ", \"python\": \"../python\", \"data\": [{\"path\": \"big\", \"size\": 4096, "
-                               "\"models\": \"large\"}], \"requires\": [{\"modules\": \"m\", \"models\": \"small\"}]";
+    static const char rest[] =
+        ", \"python\": \"../python\", \"data\": [{\"path\": \"big\", \"size\": 4096, "
+        "\"models\": \"large\"}], \"requires\": [{\"modules\": \"m\", \"models\": \"small\"}]";
     look(place, rest, "small");
     assert_true(needs_all_there(&place->needs));
     assert_null(find(place, NEED_DATA, NULL));
@@ -263,7 +283,8 @@ static void data_that_is_empty_is_missing(void **state)
     make_file(place, "repo/some/file", "");
     make_file(place, "home.csv", "x");
     look(place,
-         ", \"data\": [{\"path\": \"none\"}, {\"path\": \"some\"}, {\"path\": \"some/file\"}, {\"path\": "
+         ", \"data\": [{\"path\": \"none\"}, {\"path\": \"some\"}, {\"path\": \"some/file\"}, "
+         "{\"path\": "
          "\"~/home.csv\"}, {\"path\": \"some/file/below\"}]",
          "small");
     assert_string_equal(find(place, NEED_DATA, "none")->detail, "the folder is empty");

@@ -20,8 +20,8 @@ static struct plan_job job_that(bool exit_code_required)
     return (struct plan_job){.argv = {argv_items, 1, 2}, .exit_code_required = exit_code_required};
 }
 
-static void assert_judged(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
-                          const char *error)
+static void assert_judged(const struct plan_job *job, const struct outcome_facts *facts,
+                          enum outcome outcome, const char *error)
 {
     static const struct limits none;
     struct outcome_facts with_limits = *facts;
@@ -43,7 +43,8 @@ static struct outcome_facts exit_with(int code)
 
 static struct outcome_facts killed_by(int number)
 {
-    return (struct outcome_facts){.reason = STOP_EXITED, .exit = {.ended = true, .signalled = true, .code = number}};
+    return (struct outcome_facts){.reason = STOP_EXITED,
+                                  .exit = {.ended = true, .signalled = true, .code = number}};
 }
 
 static void a_required_exit_code_must_be_0(void **state)
@@ -55,7 +56,8 @@ static void a_required_exit_code_must_be_0(void **state)
     facts = exit_with(1);
     assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1");
     facts = exit_with(126);
-    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 126: what a shell gives for a command that it may not run");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "exit code 126: what a shell gives for a command that it may not run");
     facts = killed_by(SIGSEGV);
     assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 11 (SIGSEGV)");
 }
@@ -96,7 +98,8 @@ static void every_success_pattern_and_no_error_pattern_must_match(void **state)
     bad.matches = 3;
     bad.line = 70;
     strcpy(bad.text, "loss: nan");
-    assert_judged(&job, &facts, OUTCOME_FAILED, "log line 70 matches the error pattern 'nan': loss: nan");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "log line 70 matches the error pattern 'nan': loss: nan");
 }
 
 static void what_tare_itself_did_is_said_as_that(void **state)
@@ -129,13 +132,16 @@ static void who_sent_the_kill_is_said_as_far_as_it_is_known(void **state)
     struct outcome_facts facts = killed_by(SIGKILL);
     facts.machine_kills = 1;
     assert_judged(&job, &facts, OUTCOME_FAILED,
-                  "ended by signal 9 (SIGKILL): probably by the kernel, which ended processes for want of memory "
+                  "ended by signal 9 (SIGKILL): probably by the kernel, which ended processes for "
+                  "want of memory "
                   "meanwhile");
     facts.usage.oom_kills = 2;
-    assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): the kernel ended it for want of memory");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "ended by signal 9 (SIGKILL): the kernel ended it for want of memory");
     facts.limits = &limits;
     assert_judged(&job, &facts, OUTCOME_FAILED,
-                  "ended by signal 9 (SIGKILL): the kernel ended it for want of memory (the memory limit of the "
+                  "ended by signal 9 (SIGKILL): the kernel ended it for want of memory (the memory "
+                  "limit of the "
                   "settings)");
 }
 
@@ -153,7 +159,8 @@ static void what_the_log_said_last_is_told_with_the_failure(void **state)
 {
     (void)state;
     struct plan_job job = job_that(true);
-    struct joblog_result head = {.role = JOBLOG_ERROR, .name = "^Traceback", .matches = 1, .line = 12};
+    struct joblog_result head = {
+        .role = JOBLOG_ERROR, .name = "^Traceback", .matches = 1, .line = 12};
     const struct joblog_result *results[] = {&head};
     struct joblog_words words = {.kind = JOBLOG_WORDS_COMPLAINT, .text = "CUDA out of memory"};
     struct outcome_facts facts = exit_with(1);
@@ -167,11 +174,13 @@ static void what_the_log_said_last_is_told_with_the_failure(void **state)
     facts.results = results;
     facts.result_count = 1;
     strcpy(head.text, "Traceback (most recent call last):");
-    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1; traceback at log line 12: ValueError: bad");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "exit code 1; traceback at log line 12: ValueError: bad");
     facts.reason = STOP_TIMEOUT;
     facts.timeout_s = 90;
     words = (struct joblog_words){.kind = JOBLOG_WORDS_LINE, .text = "epoch 3"};
-    assert_judged(&job, &facts, OUTCOME_FAILED, "timed out after 1 min 30 s; last log line: epoch 3");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "timed out after 1 min 30 s; last log line: epoch 3");
     facts = exit_with(0);
     facts.words = &words;
     assert_judged(&job, &facts, OUTCOME_SUCCEEDED, NULL);
@@ -184,11 +193,13 @@ static void limits_are_named_when_a_signal_fits_them(void **state)
     struct limits limits = {.job.cpu_time_s = 60};
     struct outcome_facts facts = killed_by(SIGXCPU);
     facts.limits = &limits;
-    assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 24 (SIGXCPU): the limit of 60 s of CPU time");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "ended by signal 24 (SIGXCPU): the limit of 60 s of CPU time");
     limits = (struct limits){.job.memory_bytes = 1 << 30};
     facts = killed_by(SIGKILL);
     facts.limits = &limits;
-    assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): probably by the memory limit");
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "ended by signal 9 (SIGKILL): probably by the memory limit");
 }
 
 int main(void)

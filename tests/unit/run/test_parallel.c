@@ -1,4 +1,5 @@
-/* Parallel experiments: a background that is looped beside the foreground, and nothing left of either. */
+/* Parallel experiments: a background that is looped beside the foreground, and nothing left of
+ * either. */
 #include "fixture.h"
 
 #include "base/clock.h"
@@ -20,11 +21,13 @@
 
 enum { DEADLINE_S = 60 };
 
-/* A script's wait for what another script, or the journal, says; a test that waits in vain ends by the timeout. */
+/* A script's wait for what another script, or the journal, says; a test that waits in vain ends by
+ * the timeout. */
 #define UNTIL(condition) "until " condition "; do sleep 0.02; done; "
 #define IN_JOURNAL(text) UNTIL("grep -q '" text "' $TARE_RUN_DIR/events.jsonl")
 
-static struct plan_experiment *add(struct world *world, const char *foreground, const char *background)
+static struct plan_experiment *add(struct world *world, const char *foreground,
+                                   const char *background)
 {
     struct plan_experiment *experiment = world_add(world, foreground);
     world_add_background(world, experiment, background);
@@ -33,13 +36,15 @@ static struct plan_experiment *add(struct world *world, const char *foreground, 
 }
 
 /* The data of the n-th (from 1) such event about a job of that role, or NULL. */
-static const json_t *of_role(const struct world *world, const char *type, const char *role, size_t n)
+static const json_t *of_role(const struct world *world, const char *type, const char *role,
+                             size_t n)
 {
     for (size_t i = 0; i < json_array_size(world->events); i++) {
-        const json_t *event = json_array_get(world->events, i), *data = json_object_get(event, "data");
+        const json_t *event = json_array_get(world->events, i),
+                     *data = json_object_get(event, "data");
         const char *its = json_string_value(json_object_get(data, "role"));
-        if (strcmp(json_string_value(json_object_get(event, "type")), type) == 0 && its && strcmp(its, role) == 0 &&
-            --n == 0)
+        if (strcmp(json_string_value(json_object_get(event, "type")), type) == 0 && its &&
+            strcmp(its, role) == 0 && --n == 0)
             return data;
     }
     return NULL;
@@ -74,9 +79,9 @@ static bool has_evidence(const struct world *world, const char *kind)
 static const char waits_for_three[] = UNTIL("[ -e $1/loop3 ]") "echo finished";
 
 /* Each loop writes its number, in the log and as a file. */
-static const char counts_loops[] =
-    "n=1; while [ -e $1/loop$n ]; do n=$((n + 1)); done; echo \"loop $n\"; touch $1/loop$n; [ $n -ge 3 ] && "
-    "exec sleep 1000; exit 0";
+static const char counts_loops[] = "n=1; while [ -e $1/loop$n ]; do n=$((n + 1)); done; echo "
+                                   "\"loop $n\"; touch $1/loop$n; [ $n -ge 3 ] && "
+                                   "exec sleep 1000; exit 0";
 
 static void a_background_is_looped_until_the_foreground_has_ended(void **state)
 {
@@ -88,9 +93,12 @@ static void a_background_is_looped_until_the_foreground_has_ended(void **state)
     assert_int_equal(count_role(world, "job_exited", "background"), 3);
     assert_int_equal(count_role(world, "job_proven", "background"), 1);
     assert_int_equal(count_role(world, "job_proven", "foreground"), 1);
-    assert_string_equal(text_of(of_role(world, "job_exited", "background", 1), "outcome"), "succeeded");
-    assert_string_equal(text_of(of_role(world, "job_exited", "background", 2), "outcome"), "succeeded");
-    assert_string_equal(text_of(of_role(world, "job_exited", "background", 3), "outcome"), "stopped");
+    assert_string_equal(text_of(of_role(world, "job_exited", "background", 1), "outcome"),
+                        "succeeded");
+    assert_string_equal(text_of(of_role(world, "job_exited", "background", 2), "outcome"),
+                        "succeeded");
+    assert_string_equal(text_of(of_role(world, "job_exited", "background", 3), "outcome"),
+                        "stopped");
     AUTO_FREE char *first = world_read(world, "repo_model_001/background_logs/training_1.log");
     AUTO_FREE char *third = world_read(world, "repo_model_001/background_logs/training_3.log");
     AUTO_FREE char *foreground = world_read(world, "repo_model_001/training.log");
@@ -104,18 +112,24 @@ static void a_background_is_looped_until_the_foreground_has_ended(void **state)
 static void the_background_is_born_first_and_known_before_it_runs(void **state)
 {
     struct world *world = *state;
-    add(world, "exit 0", IN_JOURNAL("\"role\":\"background\",\"number\":1") "echo seen; exec sleep 1000");
+    add(world, "exit 0",
+        IN_JOURNAL("\"role\":\"background\",\"number\":1") "echo seen; exec sleep 1000");
     world->plan.parallel.wait_s = 1;
     world_run(world);
     AUTO_FREE char *way = world_way(world, 1);
-    assert_string_equal(way, "experiment_started attempt_prepared job_born job_born attempt_started attempt_stopping "
-                             "job_exited job_proven job_exited job_proven attempt_ended experiment_ended");
-    assert_int_equal(json_integer_value(json_object_get(of_role(world, "job_born", "background", 1), "number")), 1);
+    assert_string_equal(
+        way,
+        "experiment_started attempt_prepared job_born job_born attempt_started attempt_stopping "
+        "job_exited job_proven job_exited job_proven attempt_ended experiment_ended");
+    assert_int_equal(
+        json_integer_value(json_object_get(of_role(world, "job_born", "background", 1), "number")),
+        1);
     AUTO_FREE char *log = world_read(world, "repo_model_001/background_logs/training_1.log");
     assert_string_equal(log, "seen\n");
     const json_t *parallel = json_object_get(world_last(world, "attempt_ended", 1), "parallel");
     const json_t *background = json_object_get(parallel, "background");
-    assert_true(json_real_value(json_object_get(json_object_get(background, "load"), "alone_s")) >= 1);
+    assert_true(json_real_value(json_object_get(json_object_get(background, "load"), "alone_s")) >=
+                1);
     const json_t *loop = json_array_get(json_object_get(background, "loops"), 0);
     assert_true(json_real_value(json_object_get(loop, "start_s")) <= -1);
     assert_string_equal(text_of(loop, "outcome"), "stopped");
@@ -129,7 +143,8 @@ static void a_background_that_ignores_term_is_killed_and_proven_gone(void **stat
     world->plan.timing.stop_grace_s = 0.2;
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
-    assert_int_equal(json_integer_value(json_object_get(of_role(world, "job_exited", "background", 1), "signal")),
+    assert_int_equal(json_integer_value(
+                         json_object_get(of_role(world, "job_exited", "background", 1), "signal")),
                      SIGKILL);
     assert_true(world_lock_is_free(world, "lock"));
 }
@@ -137,9 +152,11 @@ static void a_background_that_ignores_term_is_killed_and_proven_gone(void **stat
 static void what_a_loop_leaves_is_ended_before_the_next_one_begins(void **state)
 {
     struct world *world = *state;
-    /* Each loop leaves a process that holds the lock, in a session of its own. A loop that finds it held says so. */
+    /* Each loop leaves a process that holds the lock, in a session of its own. A loop that finds it
+     * held says so. */
     add(world, UNTIL("[ $(wc -l <$1/loops) -ge 3 ]") "exit 0",
-        "exec 9>$1/lock; flock -n 9 || touch $1/held; echo x >>$1/loops; [ $(wc -l <$1/loops) -ge 3 ] && sleep 1000;"
+        "exec 9>$1/lock; flock -n 9 || touch $1/held; echo x >>$1/loops; [ $(wc -l <$1/loops) -ge "
+        "3 ] && sleep 1000;"
         "setsid sleep 1000 & exit 0");
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
@@ -147,7 +164,8 @@ static void what_a_loop_leaves_is_ended_before_the_next_one_begins(void **state)
     assert_int_equal(access(held, F_OK), -1);
     assert_true(world_lock_is_free(world, "lock"));
     assert_true(has_evidence(world, "leftover_processes"));
-    const json_t *leftovers = json_object_get(of_role(world, "job_exited", "background", 1), "leftovers");
+    const json_t *leftovers =
+        json_object_get(of_role(world, "job_exited", "background", 1), "leftovers");
     assert_int_equal(json_array_size(leftovers), 1);
 }
 
@@ -162,7 +180,8 @@ static void a_background_that_crashes_at_start_fails_the_attempt_after_three_tri
     AUTO_FREE char *ran = mem_printf("%s/ran", world->root);
     assert_int_equal(access(ran, F_OK), -1);
     assert_string_equal(world_text(world, "experiment_ended", 1, "error"),
-                        "the background training does not run: it failed 3 times in a row: exit code 7; last log line: "
+                        "the background training does not run: it failed 3 times in a row: exit "
+                        "code 7; last log line: "
                         "oh no");
     assert_int_equal(world_count(world, "attempt_ended", 1), 2);
     assert_int_equal(count_role(world, "job_born", "background"), 6);
@@ -181,7 +200,8 @@ static void a_background_that_is_not_there_is_named(void **state)
     world->plan.parallel.wait_s = 3600;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
-    assert_non_null(strstr(world_text(world, "experiment_ended", 1, "error"), "cannot run /nowhere/train.sh"));
+    assert_non_null(
+        strstr(world_text(world, "experiment_ended", 1, "error"), "cannot run /nowhere/train.sh"));
 }
 
 static void a_background_that_dies_again_and_again_beside_the_foreground_is_evidence(void **state)
@@ -198,14 +218,16 @@ static void a_background_that_dies_again_and_again_beside_the_foreground_is_evid
     const json_t *parallel = json_object_get(world_last(world, "attempt_ended", 1), "parallel");
     const json_t *background = json_object_get(parallel, "background");
     assert_true(json_is_true(json_object_get(background, "gave_up")));
-    assert_int_equal(json_integer_value(json_object_get(background, "failed_beside_foreground")), 5);
+    assert_int_equal(json_integer_value(json_object_get(background, "failed_beside_foreground")),
+                     5);
 }
 
 static void one_death_beside_the_foreground_is_told_and_no_evidence(void **state)
 {
     struct world *world = *state;
     add(world, "touch $1/foreground; " UNTIL("[ -e $1/second ]") "exit 0",
-        UNTIL("[ -e $1/foreground ]") "[ -e $1/first ] || { touch $1/first; exit 3; }; touch $1/second; sleep 1000");
+        UNTIL("[ -e $1/foreground ]") "[ -e $1/first ] || { touch $1/first; exit 3; }; touch "
+                                      "$1/second; sleep 1000");
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
     assert_int_equal(world_count(world, "evidence", 1), 0);
@@ -218,12 +240,15 @@ static void every_attempt_has_a_fresh_background(void **state)
     struct world *world = *state;
     struct plan_experiment *experiment =
         add(world, UNTIL("[ -e $1/background$TARE_ATTEMPT ]") "[ $TARE_ATTEMPT = 2 ]",
-            "exec 9>$1/lock; flock -n 9 || touch $1/held; touch $1/background$TARE_ATTEMPT; sleep 1000");
+            "exec 9>$1/lock; flock -n 9 || touch $1/held; touch $1/background$TARE_ATTEMPT; sleep "
+            "1000");
     experiment->max_retries = 1;
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
     assert_int_equal(count_role(world, "job_born", "background"), 2);
-    assert_int_equal(json_integer_value(json_object_get(of_role(world, "job_born", "background", 2), "number")), 1);
+    assert_int_equal(
+        json_integer_value(json_object_get(of_role(world, "job_born", "background", 2), "number")),
+        1);
     AUTO_FREE char *held = mem_printf("%s/held", world->root);
     assert_int_equal(access(held, F_OK), -1);
 }
@@ -231,12 +256,14 @@ static void every_attempt_has_a_fresh_background(void **state)
 static void a_foreground_that_takes_too_long_takes_the_background_with_it(void **state)
 {
     struct world *world = *state;
-    struct plan_experiment *experiment = add(world, "sleep 1000", "exec 9>$1/lock; flock 9; touch $1/held; sleep 1000");
+    struct plan_experiment *experiment =
+        add(world, "sleep 1000", "exec 9>$1/lock; flock 9; touch $1/held; sleep 1000");
     experiment->timeout_s = 1;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
     assert_string_equal(world_text(world, "attempt_ended", 1, "reason"), "timeout");
-    assert_string_equal(text_of(of_role(world, "job_exited", "background", 1), "outcome"), "stopped");
+    assert_string_equal(text_of(of_role(world, "job_exited", "background", 1), "outcome"),
+                        "stopped");
     assert_true(world_lock_is_free(world, "lock"));
 }
 
@@ -259,7 +286,8 @@ static void the_limit_of_cpu_time_holds_for_the_background_too(void **state)
     world->plan.limits.job.cpu_time_s = 1;
     world_run(world);
     assert_int_equal(world->summary.succeeded, 1);
-    assert_non_null(strstr(text_of(of_role(world, "job_exited", "background", 1), "error"), "limit of 1 s"));
+    assert_non_null(
+        strstr(text_of(of_role(world, "job_exited", "background", 1), "error"), "limit of 1 s"));
 }
 
 /* Interrupts when the background is born: its foreground waits for hours yet. */
@@ -282,8 +310,9 @@ static void an_interrupt_while_the_background_is_alone_ends_it_and_a_resume_runs
     assert_int_equal(count_role(world, "job_born", "foreground"), 0);
     assert_int_equal(count_role(world, "job_proven", "background"), 1);
     AUTO_FREE char *way = world_way(world, 1);
-    assert_string_equal(way, "experiment_started attempt_prepared job_born attempt_stopping job_exited job_proven "
-                             "attempt_ended experiment_ended");
+    assert_string_equal(
+        way, "experiment_started attempt_prepared job_born attempt_stopping job_exited job_proven "
+             "attempt_ended experiment_ended");
 
     world->listener = (struct run_listener){0};
     strv_env_set(&world->environment, "TARE_TIME_SCALE", "0.001");
@@ -298,7 +327,8 @@ static void a_runner_that_is_killed_while_the_background_is_alone_leaves_nothing
 {
     struct world *world = *state;
     add(world, "echo $TARE_ATTEMPT >>$1/done",
-        "exec 9>$1/lock; flock 9; touch $1/alone; setsid sh -c 'trap \"\" TERM; sleep 1000; :' & sleep 1000");
+        "exec 9>$1/lock; flock 9; touch $1/alone; setsid sh -c 'trap \"\" TERM; sleep 1000; :' & "
+        "sleep 1000");
     world->plan.parallel.wait_s = 600;
     pid_t child = fork();
     assert_true(child >= 0);

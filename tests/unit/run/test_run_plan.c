@@ -43,9 +43,10 @@ static void a_job_that_ends_well_goes_the_whole_way(void **state)
     assert_true(world->ok);
     assert_int_equal(world->summary.outcome, RUN_FINISHED);
     assert_int_equal(world->summary.succeeded, 1);
-    assert_way(world, 1,
-               "experiment_started attempt_prepared job_born attempt_started attempt_stopping job_exited "
-               "job_proven attempt_ended experiment_ended");
+    assert_way(
+        world, 1,
+        "experiment_started attempt_prepared job_born attempt_started attempt_stopping job_exited "
+        "job_proven attempt_ended experiment_ended");
     const json_t *metrics = json_object_get(world_last(world, "experiment_ended", 1), "metrics");
     assert_true(json_real_value(json_object_get(metrics, "loss")) == 0.25);
     assert_true(json_real_value(json_object_get(metrics, "acc")) == 90);
@@ -54,7 +55,8 @@ static void a_job_that_ends_well_goes_the_whole_way(void **state)
     assert_true(json_is_null(json_object_get(world_last(world, "experiment_ended", 1), "error")));
     assert_int_equal(number_of(world_last(world, "experiment_ended", 1), "retries"), 0);
     assert_int_equal(number_of(world_last(world, "job_exited", 1), "exit_code"), 0);
-    assert_file(world_read(world, "repo_model_001/training.log"), "loss 0.5\nloss 0.25\nacc 90\nend");
+    assert_file(world_read(world, "repo_model_001/training.log"),
+                "loss 0.5\nloss 0.25\nacc 90\nend");
     assert_true(world_has(world, "repo_model_001/training.times.csv"));
     assert_true(world_has(world, "repo_model_001/experiment.json"));
     assert_true(world_has(world, "summary.csv"));
@@ -75,7 +77,8 @@ static void a_failing_job_is_tried_again_as_often_as_planned(void **state)
     assert_int_equal(world_count(world, "retry_pause", 1), 2);
     const json_t *end = world_last(world, "experiment_ended", 1);
     assert_int_equal(number_of(end, "retries"), 2);
-    assert_string_equal(json_string_value(json_object_get(end, "error")), "exit code 3; last log line: try 3");
+    assert_string_equal(json_string_value(json_object_get(end, "error")),
+                        "exit code 3; last log line: try 3");
     assert_file(world_read(world, "repo_model_001/attempt_1/training.log"), "try 1\n");
     assert_file(world_read(world, "repo_model_001/attempt_2/training.log"), "try 2\n");
     assert_file(world_read(world, "repo_model_001/training.log"), "try 3\n");
@@ -95,16 +98,18 @@ static void a_retry_that_succeeds_makes_the_experiment_succeed(void **state)
 static void a_timeout_ends_a_job_that_does_not_want_to(void **state)
 {
     struct world *world = *state;
-    struct plan_experiment *experiment =
-        world_add(world, "trap '' TERM; exec 9>$1/lock; flock 9; echo up; while :; do sleep 1; done");
+    struct plan_experiment *experiment = world_add(
+        world, "trap '' TERM; exec 9>$1/lock; flock 9; echo up; while :; do sleep 1; done");
     experiment->timeout_s = 1;
     world->plan.timing.stop_grace_s = 0.2;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
     assert_string_equal(world_text(world, "attempt_stopping", 1, "reason"), "timeout");
     assert_string_equal(world_text(world, "attempt_ended", 1, "reason"), "timeout");
-    assert_string_equal(world_text(world, "experiment_ended", 1, "error"), "timed out after 1.0 s; last log line: up");
-    double duration_s = json_real_value(json_object_get(world_last(world, "attempt_ended", 1), "duration_s"));
+    assert_string_equal(world_text(world, "experiment_ended", 1, "error"),
+                        "timed out after 1.0 s; last log line: up");
+    double duration_s =
+        json_real_value(json_object_get(world_last(world, "attempt_ended", 1), "duration_s"));
     assert_true(duration_s >= 1 && duration_s < 60);
     assert_true(world_lock_is_free(world, "lock"));
 }
@@ -118,7 +123,8 @@ static void children_left_behind_are_ended_and_named(void **state)
     assert_int_equal(world->summary.succeeded, 1);
     const json_t *leftovers = json_object_get(world_last(world, "job_proven", 1), "leftovers");
     assert_int_equal(json_array_size(leftovers), 1);
-    assert_int_equal(json_array_size(json_object_get(world_last(world, "job_proven", 1), "survivors")), 0);
+    assert_int_equal(
+        json_array_size(json_object_get(world_last(world, "job_proven", 1), "survivors")), 0);
     assert_string_equal(world_text(world, "evidence", 1, "kind"), "leftover_processes");
     assert_non_null(strstr(world_text(world, "evidence", 1, "text"), "left 1 process,"));
     assert_true(world_lock_is_free(world, "lock"));
@@ -128,8 +134,8 @@ static void children_left_behind_are_ended_and_named(void **state)
 static void a_log_over_its_cap_is_matched_but_not_kept(void **state)
 {
     struct world *world = *state;
-    struct plan_experiment *experiment =
-        world_add(world, "i=0; while [ $i -lt 100 ]; do echo 123456789; i=$((i+1)); done; echo all good");
+    struct plan_experiment *experiment = world_add(
+        world, "i=0; while [ $i -lt 100 ]; do echo 123456789; i=$((i+1)); done; echo all good");
     strv_add(&experiment->foreground.success, "^all good$");
     world->plan.limits.log_bytes = 105;
     world_run(world);
@@ -170,21 +176,24 @@ static void a_command_that_is_not_there_is_said_so(void **state)
     assert_int_equal(world->summary.failed, 2);
     assert_non_null(strstr(world_text(world, "experiment_ended", 1, "error"),
                            "cannot run /no/such/python: No such file or directory"));
-    assert_non_null(strstr(world_text(world, "experiment_ended", 2, "error"), "exit code 127: what a shell gives"));
+    assert_non_null(strstr(world_text(world, "experiment_ended", 2, "error"),
+                           "exit code 127: what a shell gives"));
 }
 
 static void a_job_sees_the_environment_of_its_plan(void **state)
 {
     struct world *world = *state;
-    struct plan_experiment *experiment = world_add(
-        world, "echo $COLOUR; echo $PATH; echo $TARE_RUN_DIR; echo $TARE_EXPERIMENT; echo $PYTHONUNBUFFERED; cat; pwd");
+    struct plan_experiment *experiment =
+        world_add(world, "echo $COLOUR; echo $PATH; echo $TARE_RUN_DIR; echo $TARE_EXPERIMENT; "
+                         "echo $PYTHONUNBUFFERED; cat; pwd");
     strv_env_set(&world->environment, "COLOUR", "red");
     strv_add(&experiment->foreground.env, "COLOUR=blue");
     strv_add(&experiment->foreground.path_prepend, "/first");
     strv_add(&experiment->foreground.path_prepend, "/second");
     world_run(world);
-    AUTO_FREE char *expected = mem_printf(
-        "blue\n/first:/second:/usr/local/bin:/usr/bin:/bin\n%s\nrepo_model_001\n1\n%s\n", world->dir_path, world->root);
+    AUTO_FREE char *expected =
+        mem_printf("blue\n/first:/second:/usr/local/bin:/usr/bin:/bin\n%s\nrepo_model_001\n1\n%s\n",
+                   world->dir_path, world->root);
     assert_file(world_read(world, "repo_model_001/training.log"), expected);
 }
 
@@ -203,7 +212,8 @@ static void pauses_come_between_experiments_and_are_scaled(void **state)
     AUTO_FREE char *way = world_way(world, 0);
     assert_int_equal(world_count(world, "pause", 0), 2);
     assert_string_equal(world_text(world, "pause", 0, "why"), "between_configurations");
-    assert_true(json_real_value(json_object_get(world_last(world, "pause", 0), "seconds")) == 200 * 0.001);
+    assert_true(json_real_value(json_object_get(world_last(world, "pause", 0), "seconds")) ==
+                200 * 0.001);
     /* None before the first, none after the last. */
     assert_non_null(strstr(way, "session_started experiment_started"));
     assert_non_null(strstr(way, "experiment_ended session_ended"));
@@ -229,7 +239,8 @@ static void cpu_time_is_limited(void **state)
     world->plan.limits.job.cpu_time_s = 1;
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
-    assert_non_null(strstr(world_text(world, "experiment_ended", 1, "error"), "limit of 1 s of CPU time"));
+    assert_non_null(
+        strstr(world_text(world, "experiment_ended", 1, "error"), "limit of 1 s of CPU time"));
 }
 
 int main(void)

@@ -19,7 +19,8 @@
 
 #include <cmocka.h>
 
-/* What the listener does when the job prints "now N": the job is then known to be in the middle of its work. */
+/* What the listener does when the job prints "now N": the job is then known to be in the middle of
+ * its work. */
 struct trigger {
     int signals[2]; /* the first for "now 1", the second for "now 2"; 0: none */
     int notes;
@@ -72,9 +73,9 @@ static size_t lines_of(const struct world *world, const char *name)
 }
 
 /* The first try waits to be stopped, a later one ends. */
-static const char first_try_waits[] =
-    "echo $TARE_EXPERIMENT $TARE_ATTEMPT >>$1/done; "
-    "if [ $TARE_ATTEMPT = 1 ]; then exec 9>$1/lock; flock 9; echo now 1; sleep 1000; fi; echo again";
+static const char first_try_waits[] = "echo $TARE_EXPERIMENT $TARE_ATTEMPT >>$1/done; "
+                                      "if [ $TARE_ATTEMPT = 1 ]; then exec 9>$1/lock; flock 9; "
+                                      "echo now 1; sleep 1000; fi; echo again";
 
 static void an_interrupt_stops_the_job_and_a_resume_finishes(void **state)
 {
@@ -101,13 +102,16 @@ static void an_interrupt_stops_the_job_and_a_resume_finishes(void **state)
     assert_int_equal(world->summary.outcome, RUN_FINISHED);
     assert_int_equal(world->summary.succeeded, 3);
     AUTO_FREE char *done = world_read_root(world, "done");
-    assert_string_equal(done, "repo_model_001 1\nrepo_model_002 1\nrepo_model_002 2\nrepo_model_003 1\n");
+    assert_string_equal(done,
+                        "repo_model_001 1\nrepo_model_002 1\nrepo_model_002 2\nrepo_model_003 1\n");
     AUTO_FREE char *first = world_read(world, "repo_model_002/attempt_1/training.log");
     AUTO_FREE char *last = world_read(world, "repo_model_002/training.log");
     assert_string_equal(first, "now 1\n");
     assert_string_equal(last, "again\n");
     assert_int_equal(world_count(world, "session_started", 0), 2);
-    assert_int_equal(json_integer_value(json_object_get(world_last(world, "experiment_ended", 2), "retries")), 0);
+    assert_int_equal(
+        json_integer_value(json_object_get(world_last(world, "experiment_ended", 2), "retries")),
+        0);
 }
 
 static void a_second_interrupt_does_not_wait_for_the_grace(void **state)
@@ -122,7 +126,8 @@ static void a_second_interrupt_does_not_wait_for_the_grace(void **state)
     assert_int_equal(world->summary.outcome, RUN_INTERRUPTED);
     assert_int_equal(world->summary.signal_number, SIGTERM);
     assert_string_equal(world_text(world, "experiment_ended", 1, "outcome"), "interrupted");
-    assert_int_equal(json_integer_value(json_object_get(world_last(world, "job_exited", 1), "signal")), SIGKILL);
+    assert_int_equal(
+        json_integer_value(json_object_get(world_last(world, "job_exited", 1), "signal")), SIGKILL);
 }
 
 static void an_interrupt_ends_a_pause(void **state)
@@ -160,14 +165,17 @@ static void failed_tries_count_across_sessions_and_interrupted_ones_do_not(void 
     struct world *world = *state;
     struct trigger trigger = {.signals = {SIGINT}};
     /* Tries: 1 fails, 2 is interrupted, 3 and 4 fail: with 2 retries there is no fifth. */
-    add_talking(world, "if [ $TARE_ATTEMPT = 2 ]; then echo now 1; sleep 1000; fi; exit 5")->max_retries = 2;
+    add_talking(world, "if [ $TARE_ATTEMPT = 2 ]; then echo now 1; sleep 1000; fi; exit 5")
+        ->max_retries = 2;
     listen(world, &trigger);
     world_run(world);
     assert_int_equal(world->summary.interrupted, 1);
     world_run(world);
     assert_int_equal(world->summary.failed, 1);
     assert_int_equal(world_count(world, "attempt_ended", 1), 4);
-    assert_int_equal(json_integer_value(json_object_get(world_last(world, "experiment_ended", 1), "retries")), 2);
+    assert_int_equal(
+        json_integer_value(json_object_get(world_last(world, "experiment_ended", 1), "retries")),
+        2);
     assert_true(world_has(world, "repo_model_001/attempt_3/training.log"));
     assert_false(world_has(world, "repo_model_001/attempt_4"));
 }
@@ -202,9 +210,11 @@ static void a_run_that_was_killed_goes_on_where_it_was(void **state)
     assert_int_equal(lines_of(world, "finished"), 2);
     assert_int_equal(world_count(world, "experiment_ended", 0), 3);
     AUTO_FREE char *way = world_way(world, 2);
-    assert_string_equal(way, "experiment_started attempt_prepared job_born attempt_started job_proven attempt_ended "
-                             "experiment_started attempt_prepared job_born attempt_started attempt_stopping "
-                             "job_exited job_proven attempt_ended experiment_ended");
+    assert_string_equal(
+        way,
+        "experiment_started attempt_prepared job_born attempt_started job_proven attempt_ended "
+        "experiment_started attempt_prepared job_born attempt_started attempt_stopping "
+        "job_exited job_proven attempt_ended experiment_ended");
     AUTO_FREE char *first = world_read(world, "repo_model_002/attempt_1/training.log");
     assert_string_equal(first, "now 1\n");
 }
@@ -222,19 +232,22 @@ static void nothing_is_run_again_when_all_is_done(void **state)
     assert_int_equal(lines_of(world, "finished"), 2);
 }
 
-/* A disk that is full for files over 400 kB, which the journal of one experiment does not reach: in a child, whose limits are its own. */
+/* A disk that is full for files over 400 kB, which the journal of one experiment does not reach: in
+ * a child, whose limits are its own. */
 static void a_log_that_cannot_be_written_breaks_the_run_with_a_way_to_go_on(void **state)
 {
     struct world *world = *state;
-    add_talking(world, "if [ $TARE_ATTEMPT = 1 ]; then head -c 2000000 /dev/zero; sleep 1000; fi; echo small");
+    add_talking(
+        world,
+        "if [ $TARE_ATTEMPT = 1 ]; then head -c 2000000 /dev/zero; sleep 1000; fi; echo small");
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         struct rlimit limit = {400000, RLIM_INFINITY};
         setrlimit(RLIMIT_FSIZE, &limit);
         world_run(world);
-        bool said = !world->ok && world->summary.outcome == RUN_BROKEN && strstr(world->err.text, "training.log") &&
-                    strstr(world->err.text, "--resume");
+        bool said = !world->ok && world->summary.outcome == RUN_BROKEN &&
+                    strstr(world->err.text, "training.log") && strstr(world->err.text, "--resume");
         if (!said)
             print_message("# broken with: %s\n", world->err.text);
         _exit(said ? 0 : 1);

@@ -72,8 +72,9 @@ static void only_names_of_loopback_are_local_hosts(void **state)
     assert_true(request_host_is_local("127.0.0.1:8273"));
     assert_true(request_host_is_local("[::1]:1"));
     assert_true(request_host_is_local("localhost:")); /* an empty port is allowed: RFC 3986 */
-    static const char *const others[] = {"",          "localhost.example", "x.localhost",   "127.0.0.1.example",
-                                         "127.0.0.5", "localhost:1:2",     "localhost:1@x", "[::1].example"};
+    static const char *const others[] = {
+        "",          "localhost.example", "x.localhost",   "127.0.0.1.example",
+        "127.0.0.5", "localhost:1:2",     "localhost:1@x", "[::1].example"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (request_host_is_local(others[i]))
             fail_msg("%s", others[i]);

@@ -24,7 +24,8 @@ static struct memory_curve made(const double *points, size_t count)
 static void a_start_up_and_a_level_are_told_apart(void **state)
 {
     (void)state;
-    /* 0 s nothing was read; 500 at 1 s, 5000 from 3 s on, one reading of 5400; back to 0 at the end. */
+    /* 0 s nothing was read; 500 at 1 s, 5000 from 3 s on, one reading of 5400; back to 0 at the
+     * end. */
     const double points[] = {-1, 500, 900, 5000, 5000, 5400, 5000, 5000, -1, 5000, 0};
     struct memory_curve curve = made(points, 11);
     struct curve_shape shape;
@@ -56,7 +57,8 @@ static void nothing_read_has_no_shape_and_a_level_has_no_context(void **state)
     struct memory_curve none = {0}, flat = made(level, 3), idle = made(zero, 2);
     struct curve_shape shape;
     curve_shape(&none, &shape);
-    assert_false(shape.peak.valid || shape.steady.valid || shape.startup_s.valid || shape.ripple.valid);
+    assert_false(shape.peak.valid || shape.steady.valid || shape.startup_s.valid ||
+                 shape.ripple.valid);
     curve_shape(&flat, &shape);
     assert_false(shape.context.valid);
     assert_true(shape.steady.value == 7 && shape.startup_s.value == 0 && shape.ripple.value == 0);
@@ -106,7 +108,8 @@ static void what_is_no_curve_is_refused(void **state)
     }
     /* More than the peak is no reading. */
     struct memory_curve curve;
-    json_t *json = json_loads("{\"peak_bytes\": 5, \"step_s\": 1, \"bytes\": [9, 5, \"x\"]}", 0, NULL);
+    json_t *json =
+        json_loads("{\"peak_bytes\": 5, \"step_s\": 1, \"bytes\": [9, 5, \"x\"]}", 0, NULL);
     assert_true(curve_from_json(json, &curve));
     assert_true(curve.points[0] < 0 && curve.points[1] == 5 && curve.points[2] < 0);
     json_decref(json);
@@ -128,32 +131,37 @@ static void what_was_counted_goes_over_what_the_driver_told(void **state)
     struct memory_curve curve = made(points, 5);
     struct curve_shape shape;
     /* Counted, of 2 s each: 0, 5000 for a moment, 1000; 300 for the context. */
-    assert_true(count("{\"peak_bytes\": 5300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 5000, "
-                      "\"step_s\": 2, \"bytes\": [0, 5000, 1000]}}",
-                      &curve));
+    assert_true(
+        count("{\"peak_bytes\": 5300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 5000, "
+              "\"step_s\": 2, \"bytes\": [0, 5000, 1000]}}",
+              &curve));
     assert_true(curve.peak_bytes == 5300 && curve.step_s == 1 && curve.count == 6);
     const double merged[] = {300, 1300, -1, 5300, 1350, 1300};
     for (size_t i = 0; i < 6; i++)
         assert_true(curve.points[i] == merged[i]);
     curve_shape(&curve, &shape);
     assert_true(shape.peak.value == 5300);
-    /* The driver may have told of more, as the context was larger for a moment: nothing is made less. */
+    /* The driver may have told of more, as the context was larger for a moment: nothing is made
+     * less. */
     curve = made(points, 5);
-    assert_true(count("{\"peak_bytes\": 1300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 1000, "
-                      "\"step_s\": 1, \"bytes\": [1000]}}",
-                      &curve));
+    assert_true(
+        count("{\"peak_bytes\": 1300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 1000, "
+              "\"step_s\": 1, \"bytes\": [1000]}}",
+              &curve));
     assert_true(curve.peak_bytes == 1350);
 }
 
 static void what_was_not_counted_to_the_byte_leaves_the_curve(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "null",
-        "{\"peak_bytes\": null, \"context_bytes\": 3, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
-        "{\"peak_bytes\": 9, \"context_bytes\": 10, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
-        "{\"peak_bytes\": 1e99, \"context_bytes\": 1, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
-        "{\"peak_bytes\": 9, \"context_bytes\": 1, \"curve\": null}"};
+    static const char *const bad[] = {"null",
+                                      "{\"peak_bytes\": null, \"context_bytes\": 3, \"curve\": "
+                                      "{\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+                                      "{\"peak_bytes\": 9, \"context_bytes\": 10, \"curve\": "
+                                      "{\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+                                      "{\"peak_bytes\": 1e99, \"context_bytes\": 1, \"curve\": "
+                                      "{\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+                                      "{\"peak_bytes\": 9, \"context_bytes\": 1, \"curve\": null}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const double points[] = {3, 7};
         struct memory_curve curve = made(points, 2);
@@ -168,7 +176,8 @@ static void a_raised_curve_never_passes_its_peak(void **state)
     const double points[] = {-1, 100, 400, 500};
     struct memory_curve curve = made(points, 4);
     curve_raise(&curve, 150);
-    assert_true(curve.points[0] < 0 && curve.points[1] == 250 && curve.points[2] == 500 && curve.points[3] == 500);
+    assert_true(curve.points[0] < 0 && curve.points[1] == 250 && curve.points[2] == 500 &&
+                curve.points[3] == 500);
 }
 
 int main(void)

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Models a, b and c of one epoch; a in front of b, b in front of c. The background waits 30 s and holds 5. */
+/* Models a, b and c of one epoch; a in front of b, b in front of c. The background waits 30 s and
+ * holds 5. */
 struct fixture {
     struct feasibility study;
     struct pairs_model models[3];
@@ -24,7 +25,8 @@ struct fixture {
 static void begin(struct fixture *f)
 {
     static char repo[] = "zoo", epochs[] = "epochs", names[][2] = {"a", "b", "c"};
-    *f = (struct fixture){.pairs = {{.foreground = 0, .background = 1}, {.foreground = 1, .background = 2}}};
+    *f = (struct fixture){
+        .pairs = {{.foreground = 0, .background = 1}, {.foreground = 1, .background = 2}}};
     for (size_t i = 0; i < 3; i++)
         f->models[i] = (struct pairs_model){.repo = repo, .model = names[i], .epochs_name = epochs};
     f->study = (struct feasibility){.models = f->models,
@@ -65,7 +67,8 @@ static void without_any_duration_the_time_is_not_known(void **state)
     struct forecast forecast = made(&f, 1, false);
     assert_int_equal(forecast.alone.count, 3);
     assert_int_equal(forecast.pairs.count, 2);
-    assert_false(forecast.alone.seconds.valid || forecast.pairs.seconds.valid || forecast.seconds.valid);
+    assert_false(forecast.alone.seconds.valid || forecast.pairs.seconds.valid ||
+                 forecast.seconds.valid);
 }
 
 /* Twelve of 410 s and eleven pauses of 60 s: 93 minutes. */
@@ -76,7 +79,8 @@ static void the_studys_twelve_pairs_take_93_minutes(void **state)
     struct pairs_pair pairs[12];
     begin(&f);
     for (size_t i = 0; i < 12; i++)
-        pairs[i] = (struct pairs_pair){.foreground = i % 3, .background = (i + 1) % 3, .expected_s = 410};
+        pairs[i] =
+            (struct pairs_pair){.foreground = i % 3, .background = (i + 1) % 3, .expected_s = 410};
     f.study.pairs = pairs;
     f.study.pair_count = 12;
     struct forecast forecast = made(&f, 1, false);
@@ -126,7 +130,8 @@ static void models_of_an_earlier_study_take_no_time_alone_and_tell_of_their_pair
     (void)state;
     struct fixture f;
     begin(&f);
-    f.models[0].known = json_loads("[{\"tare\": {\"attempts\": [{\"duration_seconds\": 8}]}}]", 0, NULL);
+    f.models[0].known =
+        json_loads("[{\"tare\": {\"attempts\": [{\"duration_seconds\": 8}]}}]", 0, NULL);
     ran(&f, "b", false, 20, 1);
     struct forecast forecast = made(&f, 1, false);
     /* b and, by its mean, c. */

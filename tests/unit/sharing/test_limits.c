@@ -14,7 +14,8 @@
 static const double MB = 1e6, GB = 1e9;
 
 /* In the plan's order: one ultra-low, four low, six medium, one high. */
-static const double planned_mb[] = {1300, 2000, 2000, 2500, 2700, 3000, 3000, 3500, 3500, 4000, 4000, 5000};
+static const double planned_mb[] = {1300, 2000, 2000, 2500, 2700, 3000,
+                                    3000, 3500, 3500, 4000, 4000, 5000};
 enum { PLANNED = sizeof planned_mb / sizeof *planned_mb };
 
 static struct pairs_outcome worked(double peak_mb, size_t metrics)
@@ -30,7 +31,8 @@ static struct pairs_outcome worked(double peak_mb, size_t metrics)
 /* All of them work, on a GPU of so many GB. */
 static void begin(struct feasibility *study, struct pairs_pair pairs[PLANNED], double gpu_gb)
 {
-    *study = (struct feasibility){.pairs = pairs, .pair_count = PLANNED, .room = {gpu_gb * GB, gpu_gb * GB}};
+    *study = (struct feasibility){
+        .pairs = pairs, .pair_count = PLANNED, .room = {gpu_gb * GB, gpu_gb * GB}};
     for (size_t i = 0; i < PLANNED; i++) {
         double half = planned_mb[i] / 2 * MB;
         struct memory_curve curve = {.any = true, .count = 1, .step_s = 1, .peak_bytes = half};
@@ -60,7 +62,8 @@ static void the_twelve_pairs_fall_into_the_documents_tiers_and_classes(void **st
     assert_int_equal(classes[RISK_STABLE], 5);
     assert_int_equal(classes[RISK_USABLE], 6);
     assert_int_equal(classes[RISK_HIGH], 1);
-    /* On one ten times as large the same memory is a tenth of its share: all are ultra-low, and stable. */
+    /* On one ten times as large the same memory is a tenth of its share: all are ultra-low, and
+     * stable. */
     begin(&study, pairs, 80);
     limits_count(&study, &account);
     assert_int_equal(account.by_share[TIER_ULTRA_LOW].pairs, 12);

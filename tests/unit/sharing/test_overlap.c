@@ -1,5 +1,5 @@
-/* How long two trainings trained at the same time: by hand, and of curves as trainings have them, against the time that
- * is known because it was made. */
+/* How long two trainings trained at the same time: by hand, and of curves as trainings have them,
+ * against the time that is known because it was made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,17 @@
 
 static const double GIB = 1073741824;
 
-static struct overlap_look look(double t_s, double fore_gib, double fore_percent, double back_gib, double back_percent)
+static struct overlap_look look(double t_s, double fore_gib, double fore_percent, double back_gib,
+                                double back_percent)
 {
     return (struct overlap_look){
-        t_s, {fore_gib * GIB, back_gib * GIB}, {{fore_percent, fore_percent >= 0}, {back_percent, back_percent >= 0}}};
+        t_s,
+        {fore_gib * GIB, back_gib * GIB},
+        {{fore_percent, fore_percent >= 0}, {back_percent, back_percent >= 0}}};
 }
 
-/* 4 GiB and 2 GiB, each at 60 % alone: together more than 100, so 50 % can be expected, and 12.5 are enough. */
+/* 4 GiB and 2 GiB, each at 60 % alone: together more than 100, so 50 % can be expected, and 12.5
+ * are enough. */
 static const struct overlap_alone both[] = {{4294967296.0, 4294967296.0, {60, true}},
                                             {2147483648.0, 2147483648.0, {60, true}}};
 
@@ -50,8 +54,9 @@ static void the_ends_stand_for_half_and_a_gap_for_no_more_than_is_usual(void **s
 {
     (void)state;
     /* Gaps of 1, 1, 1 and 20 s: the median is 1 s, so the last ones stand for 0.75 s of the gap. */
-    const struct overlap_look looks[] = {look(0, 4, 50, 2, 50), look(1, 4, 50, 2, 50), look(2, 4, 50, 2, 50),
-                                         look(3, 4, 50, 2, 50), look(23, 4, 50, 2, 50)};
+    const struct overlap_look looks[] = {look(0, 4, 50, 2, 50), look(1, 4, 50, 2, 50),
+                                         look(2, 4, 50, 2, 50), look(3, 4, 50, 2, 50),
+                                         look(23, 4, 50, 2, 50)};
     struct overlap out;
     overlap_measure(looks, 5, both, &out);
     assert_true(fabs(out.seconds - (0.5 + 1 + 1 + 0.5 + 0.75 + 0.75)) < 1e-12);
@@ -97,8 +102,8 @@ static void a_small_load_alone_is_enough_beside_the_other(void **state)
     /* 98 % and 6 %: of 104 the second can expect 5.77, and a quarter of that is enough. */
     const struct overlap_alone uneven[] = {{4294967296.0, 4294967296.0, {98, true}},
                                            {2147483648.0, 2147483648.0, {6, true}}};
-    const struct overlap_look looks[] = {look(0, 4, 90, 2, 1.5), look(1, 4, 90, 2, 1.5), look(2, 4, 90, 2, 1.4),
-                                         look(3, 4, 90, 2, 1.4)};
+    const struct overlap_look looks[] = {look(0, 4, 90, 2, 1.5), look(1, 4, 90, 2, 1.5),
+                                         look(2, 4, 90, 2, 1.4), look(3, 4, 90, 2, 1.4)};
     struct overlap out;
     overlap_measure(looks, 4, uneven, &out);
     assert_int_equal(out.looks, 2);
@@ -109,8 +114,10 @@ static void a_peak_above_the_steady_state_must_be_met_too(void **state)
 {
     (void)state;
     /* The foreground trains with 4 GiB and evaluates with 6. */
-    const struct overlap_alone high[] = {{4294967296.0, 6442450944.0, {60, true}}, both[BACKGROUND]};
-    struct overlap_look looks[] = {look(0, 4, 50, 2, 50), look(1, 4, 50, 2, 50), look(2, 6, 50, 1, 50)};
+    const struct overlap_alone high[] = {{4294967296.0, 6442450944.0, {60, true}},
+                                         both[BACKGROUND]};
+    struct overlap_look looks[] = {look(0, 4, 50, 2, 50), look(1, 4, 50, 2, 50),
+                                   look(2, 6, 50, 1, 50)};
     struct overlap out;
     overlap_measure(looks, 3, high, &out);
     assert_int_equal(out.looks, 2);
@@ -124,7 +131,8 @@ static void a_peak_above_the_steady_state_must_be_met_too(void **state)
 static void starts_are_aligned(void **state)
 {
     (void)state;
-    const double later[] = {[FOREGROUND] = 2, [BACKGROUND] = 9}, sooner[] = {[FOREGROUND] = 9, [BACKGROUND] = 2};
+    const double later[] = {[FOREGROUND] = 2, [BACKGROUND] = 9},
+                 sooner[] = {[FOREGROUND] = 9, [BACKGROUND] = 2};
     assert_true(overlap_start_after(later, 12) == 7);
     /* 7 s before the background: so 5 s after it, for its second loop. */
     assert_true(overlap_start_after(sooner, 12) == 5);
@@ -136,9 +144,10 @@ static void starts_are_aligned(void **state)
 static void looks_that_are_no_numbers_are_left_out(void **state)
 {
     (void)state;
-    static const char text[] =
-        "{\"t_s\": [-1, 0, \"x\", 0.5, 0.2, 1], \"foreground_bytes\": [1, 2, 3, 1e99, 5, 6], \"background_bytes\": "
-        "[1, 2, 3, 4, 5, 6], \"foreground_percent\": [null, 1, 2, 3, 4, 5], \"background_percent\": [0, 1]}";
+    static const char text[] = "{\"t_s\": [-1, 0, \"x\", 0.5, 0.2, 1], \"foreground_bytes\": [1, "
+                               "2, 3, 1e99, 5, 6], \"background_bytes\": "
+                               "[1, 2, 3, 4, 5, 6], \"foreground_percent\": [null, 1, 2, 3, 4, 5], "
+                               "\"background_percent\": [0, 1]}";
     json_t *json = json_loads(text, 0, NULL);
     size_t count;
     struct overlap_look *looks = overlap_looks_from_json(json, &count);
@@ -151,8 +160,8 @@ static void looks_that_are_no_numbers_are_left_out(void **state)
     assert_int_equal(count, 0);
 }
 
-/* A training as it is started again and again: it imports, with nothing on the GPU; its context and model are there; it
- * trains; it is gone until its next start. */
+/* A training as it is started again and again: it imports, with nothing on the GPU; its context and
+ * model are there; it trains; it is gone until its next start. */
 struct played {
     double begins_s, imports_s, loads_s, trains_s, pause_s;
     double bytes, percent;
@@ -188,21 +197,24 @@ static void overlap_of_played_trainings_is_the_time_that_was_played(void **state
     rng_seed(&rng, 18);
     double error_s = 0, played_s = 0;
     for (int round = 0; round < 300; round++) {
-        const struct played of[] = {
-            {0, 2 + 8 * rng_unit(&rng), 0.5, 2 + 30 * rng_unit(&rng), 1000, 4 * GIB, 20 + 75 * rng_unit(&rng)},
-            {-20 * rng_unit(&rng), 2 + 8 * rng_unit(&rng), 0.5, 2 + 20 * rng_unit(&rng), 2, 2 * GIB,
-             20 + 75 * rng_unit(&rng)}};
+        const struct played of[] = {{0, 2 + 8 * rng_unit(&rng), 0.5, 2 + 30 * rng_unit(&rng), 1000,
+                                     4 * GIB, 20 + 75 * rng_unit(&rng)},
+                                    {-20 * rng_unit(&rng), 2 + 8 * rng_unit(&rng), 0.5,
+                                     2 + 20 * rng_unit(&rng), 2, 2 * GIB,
+                                     20 + 75 * rng_unit(&rng)}};
         const struct overlap_alone alone[] = {{of[0].bytes, of[0].bytes, {of[0].percent, true}},
                                               {of[1].bytes, of[1].bytes, {of[1].percent, true}}};
-        double sum = of[0].percent + of[1].percent, end_s = of[0].imports_s + of[0].loads_s + of[0].trains_s;
+        double sum = of[0].percent + of[1].percent,
+               end_s = of[0].imports_s + of[0].loads_s + of[0].trains_s;
         struct overlap_look looks[200];
         size_t count = 0;
-        for (double t_s = of[1].begins_s; t_s < end_s && count < 200; t_s += 0.95 + 0.1 * rng_unit(&rng), count++) {
+        for (double t_s = of[1].begins_s; t_s < end_s && count < 200;
+             t_s += 0.95 + 0.1 * rng_unit(&rng), count++) {
             bool beside = is_training(&of[0], t_s) && is_training(&of[1], t_s);
             looks[count].t_s = t_s;
             for (int side = 0; side < 2; side++)
-                tell(&of[side], t_s, beside && sum > 100 ? 100 / sum : 1, &rng, &looks[count].bytes[side],
-                     &looks[count].percent[side]);
+                tell(&of[side], t_s, beside && sum > 100 ? 100 / sum : 1, &rng,
+                     &looks[count].bytes[side], &looks[count].percent[side]);
         }
         struct overlap out;
         overlap_measure(looks, count, alone, &out);
@@ -219,16 +231,18 @@ static void overlap_of_played_trainings_is_the_time_that_was_played(void **state
     assert_true(error_s <= 0.01 * played_s && error_s >= -0.06 * played_s);
 }
 
-/* Two short trainings that import for most of their time: with starts that are aligned they meet in every round. */
+/* Two short trainings that import for most of their time: with starts that are aligned they meet in
+ * every round. */
 static void aligned_starts_bring_short_trainings_together(void **state)
 {
     (void)state;
     for (double late_s = -0.5; late_s <= 0.5; late_s += 0.25) {
         const double startup[] = {[FOREGROUND] = 9, [BACKGROUND] = 6};
         double after_s = overlap_start_after(startup, 6 + 3 + 2);
-        /* The background's training is from 6 to 9 s and from 17 to 20 s after its start, the foreground's from 9 to 12
-         * s after its own, give or take. */
-        const struct played fore = {after_s, 9 + late_s, 0, 3, 1000, 0, 0}, back = {0, 6, 0, 3, 2, 0, 0};
+        /* The background's training is from 6 to 9 s and from 17 to 20 s after its start, the
+         * foreground's from 9 to 12 s after its own, give or take. */
+        const struct played fore = {after_s, 9 + late_s, 0, 3, 1000, 0, 0},
+                            back = {0, 6, 0, 3, 2, 0, 0};
         double both_s = 0;
         for (double t_s = 0; t_s < 60; t_s += 0.001)
             both_s += is_training(&fore, t_s) && is_training(&back, t_s) ? 0.001 : 0;

@@ -24,8 +24,8 @@ static struct memory_curve made(const double *points, size_t count)
     return curve;
 }
 
-/* The background's peak is in its first two seconds and it lasts 40; the foreground starts 10 s after it and lasts
- * 4. */
+/* The background's peak is in its first two seconds and it lasts 40; the foreground starts 10 s
+ * after it and lasts 4. */
 static void a_peak_that_is_over_before_the_foreground_starts_does_not_count(void **state)
 {
     (void)state;
@@ -39,8 +39,8 @@ static void a_peak_that_is_over_before_the_foreground_starts_does_not_count(void
     back[30] = 700;
     b = made(back, 40);
     assert_true(pairs_aligned_peak(&f, &b, &timing) == 900);
-    /* Up to three times slower the foreground meets the second at 30 s: it ends no earlier than 10 + 4 * 3 = 22:
-     * not yet. */
+    /* Up to three times slower the foreground meets the second at 30 s: it ends no earlier than 10
+     * + 4 * 3 = 22: not yet. */
     timing.slowdown_max = 3;
     assert_true(pairs_aligned_peak(&f, &b, &timing) == 900);
     /* At 5 times it does: 300 + 700. */
@@ -55,8 +55,8 @@ static void a_background_that_is_started_again_brings_its_peak_again(void **stat
     for (size_t i = 0; i < 20; i++)
         fore[i] = i == 19 ? 300 : 10;
     struct memory_curve f = made(fore, 20), b = made(back, 10);
-    /* Started at 5 s of the first loop the foreground's last second, its 19th, is 24 s, or 4 s of the third loop;
-     * the looks may be off by one. */
+    /* Started at 5 s of the first loop the foreground's last second, its 19th, is 24 s, or 4 s of
+     * the third loop; the looks may be off by one. */
     struct pairs_timing timing = {5, 5, 0, 1};
     assert_true(pairs_aligned_peak(&f, &b, &timing) == 910);
     /* 3 s earlier it meets the peak. */

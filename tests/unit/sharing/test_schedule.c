@@ -21,10 +21,12 @@ static char *model(const char *name, double gib, double seconds, double utilisat
 {
     long long bytes = (long long)(gib * GIB);
     return mem_printf(
-        "{\"name\": \"%s\", \"repo\": \"zoo\", \"model\": \"%s\", \"hyperparameters\": {\"b\": 1}, \"one_epoch\": "
+        "{\"name\": \"%s\", \"repo\": \"zoo\", \"model\": \"%s\", \"hyperparameters\": {\"b\": 1}, "
+        "\"one_epoch\": "
         "true, "
         "\"epochs\": 20, \"ran\": true, \"succeeded\": true, \"margin_bytes\": 0, \"seconds\": %g, "
-        "\"utilisation_percent\": %g, \"curve\": {\"peak_bytes\": %lld, \"step_s\": 1.0, \"bytes\": [%lld]}}",
+        "\"utilisation_percent\": %g, \"curve\": {\"peak_bytes\": %lld, \"step_s\": 1.0, "
+        "\"bytes\": [%lld]}}",
         name, name, seconds, utilisation, bytes, bytes);
 }
 
@@ -44,15 +46,17 @@ static void four(struct feasibility *study, const char *pairs)
     AUTO_FREE char *b = model("b", 2, 10, 30);
     AUTO_FREE char *c = model("c", 5, 6, 90);
     AUTO_FREE char *d = model("d", 7.9, 2, 20);
-    AUTO_FREE char *text = mem_printf("{\"models\": [%s, %s, %s, %s], \"pairs\": [%s]}", a, b, c, d, pairs);
+    AUTO_FREE char *text =
+        mem_printf("{\"models\": [%s, %s, %s, %s], \"pairs\": [%s]}", a, b, c, d, pairs);
     *study = (struct feasibility){0};
     read_text(study, text, true);
     assert_int_equal(study->model_count, 4);
 }
 
 /* Both ways it was as fast as is assumed. */
-#define PROVEN(a, b)                                                                                                   \
-    "{\"foreground\": \"" a "\", \"background\": \"" b "\", \"outcome\": \"proven\", \"real\": {\"finished\": true}}"
+#define PROVEN(a, b)                                   \
+    "{\"foreground\": \"" a "\", \"background\": \"" b \
+    "\", \"outcome\": \"proven\", \"real\": {\"finished\": true}}"
 
 static const bool all[] = {true, true, true, true, true, true};
 
@@ -64,12 +68,14 @@ static void what_does_not_slow_down_runs_in_pairs(void **state)
     four(&study, PROVEN("a", "b") "," PROVEN("a", "c") "," PROVEN("b", "c") "," PROVEN("a", "d"));
     assert_true(schedule_seconds(&study.models[0]) == 200);
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
-    /* a and b: 80 % together, no slower: 200 s for 400. a and c would take 1.4 times 200 s. d is too large for
-     * company. */
+    /* a and b: 80 % together, no slower: 200 s for 400. a and c would take 1.4 times 200 s. d is
+     * too large for company. */
     assert_int_equal(schedule.count, 3);
     assert_true(schedule.steps[0].foreground == 0 && schedule.steps[0].background == 1);
-    assert_true(schedule.steps[0].seconds == 200 && schedule.steps[0].saved_s == 200 && !schedule.steps[0].measured);
-    assert_true(schedule.alone_seconds == 200 + 200 + 120 + 40 && schedule.seconds == 200 + 120 + 40);
+    assert_true(schedule.steps[0].seconds == 200 && schedule.steps[0].saved_s == 200 &&
+                !schedule.steps[0].measured);
+    assert_true(schedule.alone_seconds == 200 + 200 + 120 + 40 &&
+                schedule.seconds == 200 + 120 + 40);
     assert_true(schedule.pairs == 1 && schedule.measured == 0);
     schedule_fini(&schedule);
     /* On a GPU of 3 GiB a and b would have all of it: more than 94 %. */
@@ -85,11 +91,12 @@ static void what_was_measured_counts_and_what_failed_is_not_tried_again(void **s
     struct feasibility study;
     struct schedule schedule;
     /* a beside b failed; b in front of c: 1.1 and 1.2 times slower: 220 s. */
-    four(&study,
-         "{\"foreground\": \"a\", \"background\": \"b\", \"real\": {\"finished\": true, \"background_failed\": true}},"
-         "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"proven\", \"real\": {\"finished\": true, "
-         "\"foreground_slowdown\": 1.1, "
-         "\"background_slowdown\": 1.2}}");
+    four(&study, "{\"foreground\": \"a\", \"background\": \"b\", \"real\": {\"finished\": true, "
+                 "\"background_failed\": true}},"
+                 "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"proven\", "
+                 "\"real\": {\"finished\": true, "
+                 "\"foreground_slowdown\": 1.1, "
+                 "\"background_slowdown\": 1.2}}");
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     assert_true(schedule.pairs == 1 && schedule.measured == 1);
     const struct schedule_step *step = &schedule.steps[0];
@@ -112,8 +119,9 @@ static void what_is_not_proven_runs_alone_and_is_named(void **state)
     struct feasibility study;
     struct schedule schedule;
     /* a and b fit, and would save 200 s; b and c were tried, and nothing failed. */
-    four(&study, "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"not proven\", \"real\": "
-                 "{\"finished\": true, \"foreground_slowdown\": 1, \"background_slowdown\": 1}}");
+    four(&study,
+         "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"not proven\", \"real\": "
+         "{\"finished\": true, \"foreground_slowdown\": 1, \"background_slowdown\": 1}}");
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     assert_true(schedule.pairs == 0 && schedule.seconds == schedule.alone_seconds);
     /* a and c would save 320 - 280 s. */
@@ -126,7 +134,8 @@ static void what_is_not_proven_runs_alone_and_is_named(void **state)
     feasibility_fini(&study);
 }
 
-/* The rule by the book: take the longest one left, try each other one left, keep the shortest pair. */
+/* The rule by the book: take the longest one left, try each other one left, keep the shortest
+ * pair. */
 static double pair_greedily(double pair[5][5], const double *alone)
 {
     bool used[5] = {0};
@@ -158,7 +167,8 @@ static void the_longest_model_left_gets_the_partner_that_saves_most(void **state
 {
     (void)state;
     static const char *const names[] = {"a", "b", "c", "d", "e"};
-    static const size_t ways[10][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}};
+    static const size_t ways[10][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2},
+                                       {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}};
     struct rng rng;
     rng_seed(&rng, 5);
     for (int round = 0; round < 200; round++) {
@@ -167,7 +177,8 @@ static void the_longest_model_left_gets_the_partner_that_saves_most(void **state
         text_add(&text, "{\"pairs\": [");
         for (size_t i = 0; i < 10; i++)
             text_addf(&text,
-                      "%s{\"foreground\": \"%s\", \"background\": \"%s\", \"outcome\": \"proven\", \"real\": "
+                      "%s{\"foreground\": \"%s\", \"background\": \"%s\", \"outcome\": \"proven\", "
+                      "\"real\": "
                       "{\"finished\": true}}",
                       i ? "," : "", names[ways[i][0]], names[ways[i][1]]);
         text_add(&text, "], \"models\": [");
@@ -202,24 +213,26 @@ static void a_later_study_replaces_a_model_and_adds_others(void **state)
     four(&study, "");
     AUTO_FREE char *a = model("a", 3, 30, 10);
     AUTO_FREE char *e = model("e", 1, 1, 10);
-    AUTO_FREE char *text =
-        mem_printf("{\"models\": [%s, %s], \"pairs\": [{\"foreground\": \"e\", \"background\": \"a\", \"real\": "
-                   "{\"finished\": true}}]}",
-                   e, a);
+    AUTO_FREE char *text = mem_printf("{\"models\": [%s, %s], \"pairs\": [{\"foreground\": \"e\", "
+                                      "\"background\": \"a\", \"real\": "
+                                      "{\"finished\": true}}]}",
+                                      e, a);
     read_text(&study, text, true);
     assert_int_equal(study.model_count, 6);
     assert_false(study.models[0].succeeded);
     assert_true(study.models[5].succeeded && study.models[5].curve.peak_bytes == 3 * GIB);
     assert_true(study.models[5].seconds.value == 30);
-    assert_true(study.pair_count == 1 && study.pairs[0].foreground == 4 && study.pairs[0].background == 5);
+    assert_true(study.pair_count == 1 && study.pairs[0].foreground == 4 &&
+                study.pairs[0].background == 5);
     feasibility_fini(&study);
 }
 
 static void what_is_no_study_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"{}", "{\"models\": 1, \"pairs\": []}", "{\"models\": [{}], \"pairs\": []}",
-                                      "{\"models\": [], \"pairs\": [{\"foreground\": \"x\", \"background\": \"y\"}]}"};
+    static const char *const bad[] = {
+        "{}", "{\"models\": 1, \"pairs\": []}", "{\"models\": [{}], \"pairs\": []}",
+        "{\"models\": [], \"pairs\": [{\"foreground\": \"x\", \"background\": \"y\"}]}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct feasibility study = {0};
         read_text(&study, bad[i], false);
@@ -233,15 +246,18 @@ static void a_limit_under_which_it_was_measured_holds_in_the_schedule(void **sta
     struct feasibility study = {0};
     struct schedule schedule;
     AUTO_FREE char *a = model("a", 1, 10, 50);
-    AUTO_FREE char *text = mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiB\", %s], \"pairs\": []}", a + 1);
-    AUTO_FREE char *bad = mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiX\", %s], \"pairs\": []}", a + 1);
+    AUTO_FREE char *text =
+        mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiB\", %s], \"pairs\": []}", a + 1);
+    AUTO_FREE char *bad =
+        mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiX\", %s], \"pairs\": []}", a + 1);
     read_text(&study, bad, false);
     feasibility_fini(&study);
     read_text(&study, text, true);
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     json_t *json = schedule_settings(&study, &schedule);
-    assert_string_equal(json_get_text(json_array_get(json_get(json, "experiments"), 0), "gpu_memory_limit"),
-                        "5368709120 B");
+    assert_string_equal(
+        json_get_text(json_array_get(json_get(json, "experiments"), 0), "gpu_memory_limit"),
+        "5368709120 B");
     json_decref(json);
     schedule_fini(&schedule);
     feasibility_fini(&study);

@@ -111,7 +111,8 @@ static void links_fifos_and_hidden_names_are_left_out(void **state)
     write_file(from, "seen", "x");
     assert_true(files_link_tree(from, to, &err));
     assert_true(is_there(to, "seen"));
-    assert_false(is_there(to, "link") || is_there(to, "folder") || is_there(to, "fifo") || is_there(to, ".hidden"));
+    assert_false(is_there(to, "link") || is_there(to, "folder") || is_there(to, "fifo") ||
+                 is_there(to, ".hidden"));
 }
 
 static void a_folder_goes_with_all_that_is_in_it_and_a_link_alone(void **state)
@@ -137,10 +138,12 @@ static void a_folder_goes_with_all_that_is_in_it_and_a_link_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_file_is_there_twice_with_the_same_bytes_on_the_disk, begin, end),
+        cmocka_unit_test_setup_teardown(every_file_is_there_twice_with_the_same_bytes_on_the_disk,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(what_is_there_already_stays, begin, end),
         cmocka_unit_test_setup_teardown(links_fifos_and_hidden_names_are_left_out, begin, end),
-        cmocka_unit_test_setup_teardown(a_folder_goes_with_all_that_is_in_it_and_a_link_alone, begin, end),
+        cmocka_unit_test_setup_teardown(a_folder_goes_with_all_that_is_in_it_and_a_link_alone,
+                                        begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

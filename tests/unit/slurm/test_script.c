@@ -1,4 +1,5 @@
-/* What sbatch is given: ranges, time limits, and the script with whatever a folder may be called. */
+/* What sbatch is given: ranges, time limits, and the script with whatever a folder may be
+ * called. */
 #include "slurm/slurm.h"
 
 #include "base/cleanup.h"
@@ -36,8 +37,9 @@ static void a_number_is_found_in_ranges(void **state)
     (void)state;
     const char *ranges = "1-3,7,9-12";
     for (size_t number = 0; number < 15; number++)
-        assert_int_equal(script_ranges_hold(ranges, number),
-                         (number >= 1 && number <= 3) || number == 7 || (number >= 9 && number <= 12));
+        assert_int_equal(script_ranges_hold(ranges, number), (number >= 1 && number <= 3) ||
+                                                                 number == 7 ||
+                                                                 (number >= 9 && number <= 12));
     assert_false(script_ranges_hold("", 1));
     assert_false(script_ranges_hold("x1", 1));
     assert_false(script_ranges_hold("1-", 2));
@@ -93,11 +95,15 @@ static void an_array_waits_for_the_one_before_and_for_what_the_person_says(void 
     (void)state;
     assert_depends(NULL, NULL, (const char *const[]){"-p", "gpu", NULL});
     assert_depends("afterany:7", "7", (const char *const[]){"--distribution=block", NULL});
-    assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"--dependency=afterok:5", NULL});
-    assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"--dependency", "afterok:5", "-p", "x", NULL});
+    assert_depends("afterok:5,afterany:7", "7",
+                   (const char *const[]){"--dependency=afterok:5", NULL});
+    assert_depends("afterok:5,afterany:7", "7",
+                   (const char *const[]){"--dependency", "afterok:5", "-p", "x", NULL});
     assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"-dafterok:5", NULL});
-    assert_depends("singleton,afterany:7", "7", (const char *const[]){"-d", "afterok:5", "-d", "singleton", NULL});
-    assert_depends("afterok:5?afterok:6", "7", (const char *const[]){"-d", "afterok:5?afterok:6", NULL});
+    assert_depends("singleton,afterany:7", "7",
+                   (const char *const[]){"-d", "afterok:5", "-d", "singleton", NULL});
+    assert_depends("afterok:5?afterok:6", "7",
+                   (const char *const[]){"-d", "afterok:5?afterok:6", NULL});
     assert_depends("afterany:7", "7", (const char *const[]){"-d", NULL});
 }
 
@@ -139,16 +145,17 @@ static void a_script_names_the_array_and_runs_nothing_but_its_task(void **state)
         .gpus = 2,
     };
     script_text(&script, &text);
-    assert_string_equal(text_get(&text), "#!/bin/sh\n"
-                                         "#SBATCH --job-name=tare-run-1f3c.1\n"
-                                         "#SBATCH --array=1-2,5%2\n"
-                                         "#SBATCH --time=90\n"
-                                         "#SBATCH --gres=gpu:2\n"
-                                         "#SBATCH --requeue\n"
-                                         "#SBATCH --open-mode=append\n"
-                                         "#SBATCH --output=tasks/slurm-%A_%a.log\n"
-                                         "exec /opt/tare run --task \"$((SLURM_ARRAY_TASK_ID + 1000))\" "
-                                         "'/data/it'\\''s $(here)'\n");
+    assert_string_equal(text_get(&text),
+                        "#!/bin/sh\n"
+                        "#SBATCH --job-name=tare-run-1f3c.1\n"
+                        "#SBATCH --array=1-2,5%2\n"
+                        "#SBATCH --time=90\n"
+                        "#SBATCH --gres=gpu:2\n"
+                        "#SBATCH --requeue\n"
+                        "#SBATCH --open-mode=append\n"
+                        "#SBATCH --output=tasks/slurm-%A_%a.log\n"
+                        "exec /opt/tare run --task \"$((SLURM_ARRAY_TASK_ID + 1000))\" "
+                        "'/data/it'\\''s $(here)'\n");
 }
 
 /* The same by the shell itself: what is quoted arrives as it was. */
@@ -158,9 +165,11 @@ static void the_shell_reads_a_folder_of_any_name_as_one_word(void **state)
     AUTO_TEXT struct text text = {0};
     static const size_t one[] = {4};
     const char *odd = "/a b/it's;\"$HOME`id`\\/*?/-n";
-    struct script script = {.job_name = "t", .program = "printf", .run_dir = odd, .numbers = {one, 1}};
+    struct script script = {
+        .job_name = "t", .program = "printf", .run_dir = odd, .numbers = {one, 1}};
     script_text(&script, &text);
-    /* printf 'run' --task 4 DIR: the format "run" prints itself only, so the program is replaced by one that shows the last. */
+    /* printf 'run' --task 4 DIR: the format "run" prints itself only, so the program is replaced by
+     * one that shows the last. */
     char path[] = "/tmp/test-script-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -168,7 +177,8 @@ static void the_shell_reads_a_folder_of_any_name_as_one_word(void **state)
     close(fd);
     char command[200], got[200] = "";
     snprintf(command, sizeof command,
-             "sed 's/^exec printf run --task [^ ]* /printf %%s /' %s | SLURM_ARRAY_TASK_ID=4 sh", path);
+             "sed 's/^exec printf run --task [^ ]* /printf %%s /' %s | SLURM_ARRAY_TASK_ID=4 sh",
+             path);
     FILE *shell = popen(command, "r");
     assert_non_null(shell);
     assert_non_null(fgets(got, sizeof got, shell));

@@ -1,4 +1,5 @@
-/* A /proc and a /dev made of plain files. Process ids are above what a kernel gives (4194304), so that none is our own. */
+/* A /proc and a /dev made of plain files. Process ids are above what a kernel gives (4194304), so
+ * that none is our own. */
 #ifndef STATE_FAKE_PROC_H
 #define STATE_FAKE_PROC_H
 
@@ -68,10 +69,11 @@ static inline void fake_add(const struct fake *fake, const struct fake_process *
     AUTO_FREE char *folder = mem_printf("%s/%d", fake->proc, FIRST_PID + process->pid);
     AUTO_FREE char *fds = mem_printf("%s/fd", folder);
     /* proc(5): 22 fields; threads is the 20th, start time the 22nd. */
-    AUTO_FREE char *stat = mem_printf("%d (%s) %c %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0\n",
-                                      FIRST_PID + process->pid, process->name, process->state ? process->state : 'S',
-                                      parent, 400 * sysconf(_SC_CLK_TCK));
-    AUTO_FREE char *status = mem_printf("Name:\t%s\nUid:\t%u\t0\t0\t0\n", process->name, process->uid);
+    AUTO_FREE char *stat = mem_printf(
+        "%d (%s) %c %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0\n", FIRST_PID + process->pid,
+        process->name, process->state ? process->state : 'S', parent, 400 * sysconf(_SC_CLK_TCK));
+    AUTO_FREE char *status =
+        mem_printf("Name:\t%s\nUid:\t%u\t0\t0\t0\n", process->name, process->uid);
     assert_int_equal(mkdir(folder, 0700), 0);
     assert_int_equal(mkdir(fds, 0700), 0);
     fake_file(folder, "stat", stat, strlen(stat));
@@ -79,12 +81,14 @@ static inline void fake_add(const struct fake *fake, const struct fake_process *
     fake_nul_file(folder, "cmdline", process->command);
     fake_nul_file(folder, "environ", process->environment);
     AUTO_FREE char *exe = mem_printf("%s/exe", folder);
-    bool ours = strncmp(process->name, TARE_NAME, strlen(TARE_NAME)) == 0 && !process->other_program;
+    bool ours =
+        strncmp(process->name, TARE_NAME, strlen(TARE_NAME)) == 0 && !process->other_program;
     assert_int_equal(symlink(ours ? "/proc/self/exe" : "/bin/sh", exe), 0);
     for (size_t i = 0; i < 6 && process->devices[i]; i++) {
         AUTO_FREE char *link = mem_printf("%s/%zu", fds, i);
-        AUTO_FREE char *target = process->devices[i][0] == '/' ? mem_strdup(process->devices[i])
-                                                               : mem_printf("%s/%s", fake->dev, process->devices[i]);
+        AUTO_FREE char *target = process->devices[i][0] == '/'
+                                     ? mem_strdup(process->devices[i])
+                                     : mem_printf("%s/%s", fake->dev, process->devices[i]);
         assert_int_equal(symlink(target, link), 0);
     }
 }

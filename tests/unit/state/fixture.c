@@ -122,8 +122,10 @@ void end_process(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* The runner: everything that goes wrong ends it, and the test sees that nothing came through the pipe. */
-static _Noreturn void be_runner(const struct fixture *fixture, enum state_kind kind, const char *run_dir, int out)
+/* The runner: everything that goes wrong ends it, and the test sees that nothing came through the
+ * pipe. */
+static _Noreturn void be_runner(const struct fixture *fixture, enum state_kind kind,
+                                const char *run_dir, int out)
 {
     struct containment containment;
     struct strv argv = {0}, env = {0};
@@ -200,7 +202,8 @@ static bool has_let_go(const void *about)
     return !holds;
 }
 
-void other_run_start(const struct fixture *fixture, enum state_kind kind, const char *run_dir, struct other_run *out)
+void other_run_start(const struct fixture *fixture, enum state_kind kind, const char *run_dir,
+                     struct other_run *out)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -239,11 +242,13 @@ void write_run_file(const struct fixture *fixture, const char *name, const char 
 
 char *run_file_text(const char *host, const char *boot_id, uint64_t pid_namespace, const char *tag)
 {
-    return mem_printf("{\"kind\":\"run\",\"run_dir\":\"/somewhere/results/run_1\",\"host\":\"%s\",\"boot_id\":\"%s\","
-                      "\"pid\":2147483646,\"start_time\":1,\"pid_namespace\":%llu,\"version\":\"0.0.0\"}\n"
-                      "{\"job\":\"born\",\"pid\":2147483645,\"start_time\":1,\"boot_id\":\"%s\",\"cgroup\":null,"
-                      "\"tag\":\"%s\"}\n",
-                      host, boot_id, (unsigned long long)pid_namespace, boot_id, tag);
+    return mem_printf(
+        "{\"kind\":\"run\",\"run_dir\":\"/somewhere/results/"
+        "run_1\",\"host\":\"%s\",\"boot_id\":\"%s\","
+        "\"pid\":2147483646,\"start_time\":1,\"pid_namespace\":%llu,\"version\":\"0.0.0\"}\n"
+        "{\"job\":\"born\",\"pid\":2147483645,\"start_time\":1,\"boot_id\":\"%s\",\"cgroup\":null,"
+        "\"tag\":\"%s\"}\n",
+        host, boot_id, (unsigned long long)pid_namespace, boot_id, tag);
 }
 
 void own_host(char out[256])

@@ -1,4 +1,5 @@
-/* Who is who in /proc: parsers by their bytes, a /proc made of files, and processes held by a pidfd. */
+/* Who is who in /proc: parsers by their bytes, a /proc made of files, and processes held by a
+ * pidfd. */
 #include "fake_proc.h"
 
 #include <signal.h>
@@ -47,12 +48,13 @@ static void a_process_is_described_by_its_files(void **out)
     struct fake fake;
     struct census census;
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){.pid = 1,
-                                           .parent = 2,
-                                           .name = "py (thon) 3",
-                                           .uid = 1234,
-                                           .command = "python3|train.py|",
-                                           .environment = "HOME=/|TARE_JOB=00112233445566778899aabbccddeeff|"});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 1,
+                        .parent = 2,
+                        .name = "py (thon) 3",
+                        .uid = 1234,
+                        .command = "python3|train.py|",
+                        .environment = "HOME=/|TARE_JOB=00112233445566778899aabbccddeeff|"});
     fake_add(&fake, &(struct fake_process){.pid = 2, .parent = -1, .name = "kthread"});
     take(&fake, &census);
     assert_int_equal(census.count, 2);
@@ -75,18 +77,19 @@ static void only_device_files_of_gpus_count(void **out)
     struct fake fake;
     struct census census;
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 1,
-                        .parent = -1,
-                        .name = "one",
-                        .devices = {"nvidia0", "nvidiactl", "nvidia0", "kfd", "dri/renderD128", "nvidia15 (deleted)"}});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 2,
-                        .parent = -1,
-                        .name = "two",
-                        .devices = {"nvidia-uvm", "dri/card0", "nvidia0x", "nvidia", "/elsewhere/nvidia0", "null"}});
+    fake_add(&fake, &(struct fake_process){.pid = 1,
+                                           .parent = -1,
+                                           .name = "one",
+                                           .devices = {"nvidia0", "nvidiactl", "nvidia0", "kfd",
+                                                       "dri/renderD128", "nvidia15 (deleted)"}});
+    fake_add(&fake, &(struct fake_process){.pid = 2,
+                                           .parent = -1,
+                                           .name = "two",
+                                           .devices = {"nvidia-uvm", "dri/card0", "nvidia0x",
+                                                       "nvidia", "/elsewhere/nvidia0", "null"}});
     take(&fake, &census);
-    static const char *const expected[] = {"nvidia0", "nvidiactl", "kfd", "dri/renderD128", "nvidia15"};
+    static const char *const expected[] = {"nvidia0", "nvidiactl", "kfd", "dri/renderD128",
+                                           "nvidia15"};
     const struct strv *devices = &of(&census, 1)->devices;
     assert_int_equal(devices->count, 5);
     for (size_t i = 0; i < 5; i++) {
@@ -103,8 +106,10 @@ static void an_orphan_has_pid_1_or_a_users_systemd_as_parent(void **out)
     struct census census;
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "of-init"});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 2, .parent = -1, .name = "systemd", .command = "/lib/systemd/systemd|--user|"});
+    fake_add(&fake, &(struct fake_process){.pid = 2,
+                                           .parent = -1,
+                                           .name = "systemd",
+                                           .command = "/lib/systemd/systemd|--user|"});
     fake_add(&fake, &(struct fake_process){.pid = 3, .parent = 2, .name = "of-user-manager"});
     fake_add(&fake, &(struct fake_process){.pid = 4, .parent = 3, .name = "of-a-shell"});
     take(&fake, &census);

@@ -39,18 +39,31 @@ static void a_tag_without_a_live_init_above_it_is_left(void **out)
     struct leftovers leftovers;
     unsigned me = geteuid();
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake, &(struct fake_process){.pid = 3, .parent = -1, .name = TARE_NAME "-init", .uid = me});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
-    fake_add(&fake, &(struct fake_process){.pid = 5, .parent = 4, .name = "cleared", .uid = me});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 1,
+                                           .parent = -1,
+                                           .name = "left",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 2,
+                                           .parent = 1,
+                                           .name = "child",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake,
-             &(struct fake_process){.pid = 7, .parent = -1, .name = "other", .uid = me, .environment = "HOME=/|"});
+             &(struct fake_process){.pid = 3, .parent = -1, .name = TARE_NAME "-init", .uid = me});
+    fake_add(
+        &fake,
+        &(struct fake_process){
+            .pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=" TAG_B "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 5, .parent = 4, .name = "cleared", .uid = me});
+    fake_add(&fake, &(struct fake_process){.pid = 6,
+                                           .parent = 5,
+                                           .name = "deep",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_B "|"});
+    fake_add(&fake,
+             &(struct fake_process){
+                 .pid = 7, .parent = -1, .name = "other", .uid = me, .environment = "HOME=/|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, 2);
     assert_kind(&leftovers, 1, LEFTOVER_TAGGED);
@@ -72,10 +85,11 @@ static void the_name_of_an_init_protects_nobody(void **out)
                                                .uid = me,
                                                .environment = "TARE_JOB=" TAG_A "|",
                                                .other_program = first == 1});
-        fake_add(
-            &fake,
-            &(struct fake_process){
-                .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+        fake_add(&fake, &(struct fake_process){.pid = first + 1,
+                                               .parent = first,
+                                               .name = "child",
+                                               .uid = me,
+                                               .environment = "TARE_JOB=" TAG_A "|"});
     }
     look(NULL, &fake.roots, &leftovers);
     for (int pid = 1; pid <= 4; pid++)
@@ -89,10 +103,16 @@ static void a_parent_of_another_user_with_the_tag_is_no_part_of_the_job(void **o
     struct leftovers leftovers;
     unsigned me = geteuid();
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 1, .parent = -1, .name = "theirs", .uid = me + 1, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 1,
+                                           .parent = -1,
+                                           .name = "theirs",
+                                           .uid = me + 1,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 2,
+                                           .parent = 1,
+                                           .name = "child",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.foreign_count, 1);
     assert_int_equal(leftovers.foreign[0].process->stat.pid, FIRST_PID + 2);
@@ -107,11 +127,18 @@ static void a_tag_below_a_living_parent_without_it_is_the_parents(void **out)
     unsigned me = geteuid();
     fake_init(*out, &fake);
     fake_add(&fake,
-             &(struct fake_process){.pid = 1, .parent = -1, .name = "server", .uid = me, .environment = "HOME=/|"});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
-    fake_add(&fake, &(struct fake_process){
-                        .pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=" TAG_A "|"});
+             &(struct fake_process){
+                 .pid = 1, .parent = -1, .name = "server", .uid = me, .environment = "HOME=/|"});
+    fake_add(&fake, &(struct fake_process){.pid = 2,
+                                           .parent = 1,
+                                           .name = "copied",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 3,
+                                           .parent = 2,
+                                           .name = "child",
+                                           .uid = me,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
     fake_add(&fake, &(struct fake_process){.pid = 4,
                                            .parent = -1,
                                            .name = "slurm",
@@ -135,8 +162,10 @@ static void who_has_a_gpu_open_is_listed_but_not_ours(void **out)
     unsigned me = geteuid();
     fake_init(*out, &fake);
     fake_add(&fake,
-             &(struct fake_process){.pid = 1, .parent = -1, .name = "foreign", .uid = me + 1, .devices = {"nvidia0"}});
-    fake_add(&fake, &(struct fake_process){.pid = 2, .parent = -1, .name = TARE_NAME "-init", .uid = me});
+             &(struct fake_process){
+                 .pid = 1, .parent = -1, .name = "foreign", .uid = me + 1, .devices = {"nvidia0"}});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 2, .parent = -1, .name = TARE_NAME "-init", .uid = me});
     fake_add(&fake, &(struct fake_process){.pid = 3,
                                            .parent = 2,
                                            .name = "job",
@@ -163,9 +192,11 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
     struct fake fake;
     struct leftovers leftovers;
     fake_init(*out, &fake);
-    fake_add(&fake,
-             &(struct fake_process){
-                 .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=" TAG_A "|"});
+    fake_add(&fake, &(struct fake_process){.pid = 1,
+                                           .parent = -1,
+                                           .name = "theirs",
+                                           .uid = geteuid() + 1,
+                                           .environment = "TARE_JOB=" TAG_A "|"});
     look(NULL, &fake.roots, &leftovers);
     assert_int_equal(leftovers.count, geteuid() == 0 ? 1 : 0);
     leftovers_fini(&leftovers);
@@ -179,7 +210,8 @@ static void add_use(struct gpu_memory_users *memory, int pid, uint64_t bytes, bo
         (struct gpu_memory_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
 }
 
-static void look_with(const struct fake *fake, const struct gpu_memory_users *memory, struct leftovers *out)
+static void look_with(const struct fake *fake, const struct gpu_memory_users *memory,
+                      struct leftovers *out)
 {
     struct err err = {0};
     if (!leftovers_find_holding(NULL, &fake->roots, memory, out, &err))
@@ -193,7 +225,8 @@ static void memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown(voi
     struct gpu_memory_users memory = {0};
     fake_init(*out, &fake);
     for (int pid = 1; pid <= 3; pid++)
-        fake_add(&fake, &(struct fake_process){.pid = pid, .parent = -1, .name = "x", .devices = {"nvidia0"}});
+        fake_add(&fake, &(struct fake_process){
+                            .pid = pid, .parent = -1, .name = "x", .devices = {"nvidia0"}});
     add_use(&memory, 1, 1000, true);
     add_use(&memory, 1, 24, true);
     add_use(&memory, 2, 0, false);
@@ -208,7 +241,8 @@ static void memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown(voi
     gpu_memory_users_fini(&memory);
 }
 
-/* In a container the driver's numbers may be the host's: the same number here is then somebody else. */
+/* In a container the driver's numbers may be the host's: the same number here is then somebody
+ * else. */
 static void a_number_of_the_driver_is_not_pinned_on_a_process_without_a_gpu(void **out)
 {
     struct fake fake;
@@ -234,7 +268,8 @@ static void the_driver_names_holders_that_cannot_be_looked_into(void **out)
     struct leftovers leftovers;
     struct gpu_memory_users memory = {0};
     fake_init(*out, &fake);
-    fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1});
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1});
     AUTO_FREE char *fds = mem_printf("%s/%d/fd", fake.proc, FIRST_PID + 1);
     assert_int_equal(rmdir(fds), 0); /* for root, too, it cannot be read now */
     add_use(&memory, 1, 100, true);
@@ -254,8 +289,11 @@ static void a_claim_counts_only_for_the_claimants_own_process(void **out)
     struct fake fake;
     struct leftovers leftovers;
     uint64_t start_time = 400 * (uint64_t)sysconf(_SC_CLK_TCK);
-    struct leftover_claim claim = {
-        .pid = FIRST_PID + 1, .start_time = start_time, .uid = 1000, .run_dir = "/d/\x1b", .run_age_s = 7};
+    struct leftover_claim claim = {.pid = FIRST_PID + 1,
+                                   .start_time = start_time,
+                                   .uid = 1000,
+                                   .run_dir = "/d/\x1b",
+                                   .run_age_s = 7};
     fake_init(*out, &fake);
     fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "theirs", .uid = 1000});
     look_with(&fake, NULL, &leftovers);
@@ -321,8 +359,10 @@ static void the_tag_of_a_registered_live_job_is_not_left(void **out)
     struct fixture *fixture = *out;
     struct leftovers leftovers;
     struct state *state = state_open(fixture->path, NULL);
-    struct job_identity job = {
-        .pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefacefacefacefacefaceface"};
+    struct job_identity job = {.pid = 2147483645,
+                               .start_time = 1,
+                               .boot_id = "b",
+                               .tag = (char *)"facefacefacefacefacefacefaceface"};
     assert_true(state_register(state, STATE_RUN, NULL, NULL));
     assert_true(state_job_born(state, &job, NULL));
     pid_t pid = tagged_process(fixture, "facefacefacefacefacefacefaceface");

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #define BOOT "3370f1cf-948c-43c2-9201-ac6624814a7d"
-#define HEADER                                                                                                         \
-    "{\"kind\":\"run\",\"run_dir\":\"/home/ada/results/run_1\",\"host\":\"lovelace\",\"boot_id\":\"" BOOT "\","        \
+#define HEADER                                                \
+    "{\"kind\":\"run\",\"run_dir\":\"/home/ada/results/"      \
+    "run_1\",\"host\":\"lovelace\",\"boot_id\":\"" BOOT "\"," \
     "\"pid\":4711,\"start_time\":815,\"pid_namespace\":4026531836,\"version\":\"1.2.3\"}\n"
-#define BORN(pid, tag)                                                                                                 \
-    "{\"job\":\"born\",\"pid\":" pid ",\"start_time\":816,\"boot_id\":\"" BOOT "\",\"cgroup\":null,\"tag\":\"" tag     \
-    "\"}\n"
+#define BORN(pid, tag)                                                         \
+    "{\"job\":\"born\",\"pid\":" pid ",\"start_time\":816,\"boot_id\":\"" BOOT \
+    "\",\"cgroup\":null,\"tag\":\"" tag "\"}\n"
 #define GONE(tag) "{\"job\":\"gone\",\"tag\":\"" tag "\"}\n"
 
 static struct record parse(const char *text)
@@ -46,7 +47,8 @@ static void header_and_job_are_read_back_from_their_lines(void **state)
 static void a_job_that_is_gone_is_not_there_any_more(void **state)
 {
     (void)state;
-    struct record record = parse(HEADER BORN("1", "a") BORN("2", "b") BORN("3", "c") GONE("a") GONE("never born"));
+    struct record record =
+        parse(HEADER BORN("1", "a") BORN("2", "b") BORN("3", "c") GONE("a") GONE("never born"));
     assert_int_equal(record.count, 2);
     int sum = record.jobs[0].pid + record.jobs[1].pid;
     assert_int_equal(sum, 5);
@@ -65,8 +67,9 @@ static void a_torn_last_line_is_no_line(void **state)
 static void damaged_lines_are_passed_over_and_counted(void **state)
 {
     (void)state;
-    struct record record = parse(HEADER "{\"job\":\"bo\n" BORN("1", "a") "[]\n"
-                                                                         "{\"job\":\"eaten\"}\n" HEADER);
+    struct record record =
+        parse(HEADER "{\"job\":\"bo\n" BORN("1", "a") "[]\n"
+                                                      "{\"job\":\"eaten\"}\n" HEADER);
     assert_int_equal(record.count, 1);
     assert_int_equal(record.damaged, 4); /* the last: a second header */
     record_fini(&record);
@@ -83,9 +86,11 @@ static void jobs_with_impossible_facts_are_not_taken(void **state)
         BORN("1", ""),
         "{\"job\":\"born\",\"pid\":1,\"start_time\":-1,\"boot_id\":\"" BOOT "\",\"tag\":\"a\"}\n",
         "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"\",\"tag\":\"a\"}\n",
-        "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"" BOOT BOOT "\",\"tag\":\"a\"}\n",
+        "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"" BOOT BOOT
+        "\",\"tag\":\"a\"}\n",
         "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"" BOOT "\"}\n",
-        "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"" BOOT "\",\"cgroup\":\"a/b\",\"tag\":\"a\"}\n",
+        "{\"job\":\"born\",\"pid\":1,\"start_time\":1,\"boot_id\":\"" BOOT
+        "\",\"cgroup\":\"a/b\",\"tag\":\"a\"}\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct record record = parse(lines[i]);
@@ -110,9 +115,9 @@ static void what_is_shown_of_a_header_cannot_steer_a_terminal(void **state)
 {
     (void)state;
     struct record record;
-    const char *line =
-        "{\"kind\":\"run\",\"run_dir\":\"/data/\\u001b[2Jrun\\n\",\"host\":\"h\\u0007\",\"boot_id\":\"b\","
-        "\"pid\":1,\"start_time\":2,\"pid_namespace\":3,\"version\":\"1\"}\n";
+    const char *line = "{\"kind\":\"run\",\"run_dir\":\"/data/"
+                       "\\u001b[2Jrun\\n\",\"host\":\"h\\u0007\",\"boot_id\":\"b\","
+                       "\"pid\":1,\"start_time\":2,\"pid_namespace\":3,\"version\":\"1\"}\n";
     record_parse(line, strlen(line), &record);
     assert_true(record.has_header);
     assert_string_equal(record.header.run_dir, "/data/?[2Jrun?");
@@ -124,13 +129,17 @@ static void lines_are_written_as_documented(void **state)
 {
     (void)state;
     AUTO_TEXT struct text text = {0};
-    struct job_identity identity = {
-        .pid = 17, .start_time = 18, .boot_id = "boot", .cgroup = (char *)"/sys/fs/cgroup/x", .tag = (char *)"f00"};
+    struct job_identity identity = {.pid = 17,
+                                    .start_time = 18,
+                                    .boot_id = "boot",
+                                    .cgroup = (char *)"/sys/fs/cgroup/x",
+                                    .tag = (char *)"f00"};
     record_add_born(&text, &identity);
     record_add_gone(&text, &identity);
-    assert_string_equal(text.data, "{\"job\":\"born\",\"pid\":17,\"start_time\":18,\"boot_id\":\"boot\","
-                                   "\"cgroup\":\"/sys/fs/cgroup/x\",\"tag\":\"f00\"}\n"
-                                   "{\"job\":\"gone\",\"tag\":\"f00\"}\n");
+    assert_string_equal(text.data,
+                        "{\"job\":\"born\",\"pid\":17,\"start_time\":18,\"boot_id\":\"boot\","
+                        "\"cgroup\":\"/sys/fs/cgroup/x\",\"tag\":\"f00\"}\n"
+                        "{\"job\":\"gone\",\"tag\":\"f00\"}\n");
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* What dead runs left is ended; live ones, and those of other boots, namespaces, machines and users, are never touched. */
+/* What dead runs left is ended; live ones, and those of other boots, namespaces, machines and
+ * users, are never touched. */
 #include "fixture.h"
 
 #include "base/cleanup.h"
@@ -157,11 +158,12 @@ static struct by_hand of_here(char host[256], char boot_id[40])
     return (struct by_hand){host, boot_id, own_pid_namespace(), 0600, geteuid()};
 }
 
-static const struct said *recover_by_hand(const struct fixture *fixture, const struct by_hand *facts, bool *lives)
+static const struct said *recover_by_hand(const struct fixture *fixture,
+                                          const struct by_hand *facts, bool *lives)
 {
     /* Its own: the same test may run twice on a machine. */
-    AUTO_FREE char *tag =
-        mem_printf("%016llx%016llx", (unsigned long long)getpid(), (unsigned long long)clock_monotonic_ns());
+    AUTO_FREE char *tag = mem_printf("%016llx%016llx", (unsigned long long)getpid(),
+                                     (unsigned long long)clock_monotonic_ns());
     AUTO_FREE char *text = run_file_text(facts->host, facts->boot_id, facts->pid_namespace, tag);
     AUTO_FREE char *path = mem_printf("%s/by-hand.jsonl", fixture->runs);
     write_run_file(fixture, "by-hand.jsonl", text);
@@ -215,7 +217,8 @@ static void a_file_of_an_earlier_boot_is_removed_and_nothing_killed(void **out)
     assert_int_equal(run_file_count(fixture), 0);
 }
 
-static void assert_kept(const struct fixture *fixture, const struct by_hand *facts, const char *reason)
+static void assert_kept(const struct fixture *fixture, const struct by_hand *facts,
+                        const char *reason)
 {
     bool lives;
     const struct said *said = recover_by_hand(fixture, facts, &lives);
@@ -271,7 +274,8 @@ static void a_damaged_first_line_is_no_licence_to_kill(void **out)
     char host[256], boot_id[40];
     own_host(host);
     own_boot_id(boot_id);
-    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "feedfeedfeedfeedfeedfeedfeedfeed");
+    AUTO_FREE char *text =
+        run_file_text(host, boot_id, own_pid_namespace(), "feedfeedfeedfeedfeedfeedfeedfeed");
     write_run_file(fixture, "damaged.jsonl", "{\"kind\":\"ru\n");
     write_run_file(fixture, "damaged.jsonl", strchr(text, '\n') + 1);
     struct state *state = open_state(fixture);
@@ -292,7 +296,8 @@ static void what_is_no_file_of_a_run_is_left_alone(void **out)
     char host[256], boot_id[40];
     own_host(host);
     own_boot_id(boot_id);
-    AUTO_FREE char *text = run_file_text(host, boot_id, own_pid_namespace(), "beefbeefbeefbeefbeefbeefbeefbeef");
+    AUTO_FREE char *text =
+        run_file_text(host, boot_id, own_pid_namespace(), "beefbeefbeefbeefbeefbeefbeefbeef");
     write_run_file(fixture, "../../outside", text);
     write_run_file(fixture, "notes.txt", text);
     write_run_file(fixture, ".hidden.jsonl", text);

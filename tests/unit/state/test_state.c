@@ -202,7 +202,8 @@ static void a_fallback_that_is_not_needed_is_not_made(void **out)
     state_close(state);
 }
 
-static void assert_fallback_refused(const struct fixture *fixture, const char *fallback, const char *reason)
+static void assert_fallback_refused(const struct fixture *fixture, const char *fallback,
+                                    const char *reason)
 {
     struct err err = {0};
     AUTO_FREE char *impossible = impossible_path(fixture);
@@ -261,10 +262,12 @@ static void a_registered_run_has_a_locked_file_that_says_who_it_is(void **out)
     assert_true(state_register(state, STATE_RUN, "/data/results/run_7", &err));
     AUTO_FREE char *path = NULL;
     AUTO_FREE char *text = read_run_file(fixture, &path);
-    AUTO_FREE char *start = mem_printf("{\"kind\":\"run\",\"run_dir\":\"/data/results/run_7\",\"host\":\"%s\","
-                                       "\"boot_id\":\"%s\",\"pid\":%d,\"start_time\":",
-                                       host, boot_id, (int)getpid());
-    AUTO_FREE char *namespace = mem_printf(",\"pid_namespace\":%llu,", (unsigned long long)own_pid_namespace());
+    AUTO_FREE char *start =
+        mem_printf("{\"kind\":\"run\",\"run_dir\":\"/data/results/run_7\",\"host\":\"%s\","
+                   "\"boot_id\":\"%s\",\"pid\":%d,\"start_time\":",
+                   host, boot_id, (int)getpid());
+    AUTO_FREE char *namespace =
+        mem_printf(",\"pid_namespace\":%llu,", (unsigned long long)own_pid_namespace());
     assert_memory_equal(text, start, strlen(start));
     assert_non_null(strstr(text, namespace));
     assert_mode(path, S_IFREG, 0600);
@@ -290,8 +293,10 @@ static void a_run_that_ends_without_its_end_leaves_a_file_without_lock(void **ou
 static void a_job_that_is_not_gone_keeps_the_file_beyond_the_end(void **out)
 {
     struct fixture *fixture = *out;
-    struct job_identity first = {.pid = 11, .start_time = 12, .boot_id = "b", .tag = (char *)"first"};
-    struct job_identity second = {.pid = 13, .start_time = 14, .boot_id = "b", .tag = (char *)"second"};
+    struct job_identity first = {
+        .pid = 11, .start_time = 12, .boot_id = "b", .tag = (char *)"first"};
+    struct job_identity second = {
+        .pid = 13, .start_time = 14, .boot_id = "b", .tag = (char *)"second"};
     struct state *state = state_open(fixture->path, NULL);
     assert_false(state_job_born(state, &first, NULL));
     assert_true(state_register(state, STATE_RUN, NULL, NULL));
@@ -302,10 +307,11 @@ static void a_job_that_is_not_gone_keeps_the_file_beyond_the_end(void **out)
     AUTO_FREE char *path = NULL;
     AUTO_FREE char *text = read_run_file(fixture, &path);
     const char *jobs = strchr(text, '\n') + 1;
-    assert_string_equal(
-        jobs, "{\"job\":\"born\",\"pid\":11,\"start_time\":12,\"boot_id\":\"b\",\"cgroup\":null,\"tag\":\"first\"}\n"
-              "{\"job\":\"born\",\"pid\":13,\"start_time\":14,\"boot_id\":\"b\",\"cgroup\":null,\"tag\":\"second\"}\n"
-              "{\"job\":\"gone\",\"tag\":\"first\"}\n");
+    assert_string_equal(jobs, "{\"job\":\"born\",\"pid\":11,\"start_time\":12,\"boot_id\":\"b\","
+                              "\"cgroup\":null,\"tag\":\"first\"}\n"
+                              "{\"job\":\"born\",\"pid\":13,\"start_time\":14,\"boot_id\":\"b\","
+                              "\"cgroup\":null,\"tag\":\"second\"}\n"
+                              "{\"job\":\"gone\",\"tag\":\"first\"}\n");
     assert_true(lock_is_free(path));
     state_close(state);
 }
@@ -316,22 +322,28 @@ int main(void)
         cmocka_unit_test(the_folder_is_found_by_the_environment_in_this_order),
         cmocka_unit_test(a_relative_folder_of_ours_is_refused),
         cmocka_unit_test(root_under_sudo_heeds_no_folder_of_somebody_else),
-        cmocka_unit_test_setup_teardown(a_missing_folder_is_made_for_its_user_alone, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_link_in_the_folders_place_is_refused, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_folder_that_others_may_write_is_refused, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_folder_of_somebody_else_is_refused, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(no_folder_can_be_made_below_a_file, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_had_is_replaced_by_the_fallback, fixture_setup,
+        cmocka_unit_test_setup_teardown(a_missing_folder_is_made_for_its_user_alone, fixture_setup,
                                         fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_fallback_that_is_not_needed_is_not_made, fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_fallback_where_others_may_put_things_is_refused, fixture_setup,
+        cmocka_unit_test_setup_teardown(a_link_in_the_folders_place_is_refused, fixture_setup,
                                         fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_registered_run_has_a_locked_file_that_says_who_it_is, fixture_setup,
+        cmocka_unit_test_setup_teardown(a_folder_that_others_may_write_is_refused, fixture_setup,
                                         fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_run_that_ends_without_its_end_leaves_a_file_without_lock, fixture_setup,
+        cmocka_unit_test_setup_teardown(a_folder_of_somebody_else_is_refused, fixture_setup,
                                         fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_job_that_is_not_gone_keeps_the_file_beyond_the_end, fixture_setup,
+        cmocka_unit_test_setup_teardown(no_folder_can_be_made_below_a_file, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_had_is_replaced_by_the_fallback,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_fallback_that_is_not_needed_is_not_made, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_fallback_where_others_may_put_things_is_refused,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_registered_run_has_a_locked_file_that_says_who_it_is,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_ends_without_its_end_leaves_a_file_without_lock,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_job_that_is_not_gone_keeps_the_file_beyond_the_end,
+                                        fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-/* How often the intervals of mean and median hold the truth: coverage [SAMPLES]. One row for each number of values, and
- * for each distribution a column: per cent of the samples, "-" where no interval is given. It fails where a cell is
- * below 93 % by more than chance. docs/reference/judging.md has its table. */
+/* How often the intervals of mean and median hold the truth: coverage [SAMPLES]. One row for each
+ * number of values, and for each distribution a column: per cent of the samples, "-" where no
+ * interval is given. It fails where a cell is below 93 % by more than chance.
+ * docs/reference/judging.md has its table. */
 #include "base/rng.h"
 #include "stats/describe.h"
 #include "stats/interval.h"
@@ -50,7 +51,8 @@ static double median_of_long_runs(void)
     double low = 90, high = 110;
     for (int i = 0; i < 100; i++) {
         double x = (low + high) / 2;
-        if (0.9 * special_normal_cdf((x - 100) / 5) + 0.1 * special_normal_cdf((x - 300) / 15) < 0.5)
+        if (0.9 * special_normal_cdf((x - 100) / 5) + 0.1 * special_normal_cdf((x - 300) / 15) <
+            0.5)
             low = x;
         else
             high = x;
@@ -83,7 +85,8 @@ static bool cell(size_t given, size_t held, size_t samples)
 
 int main(int argc, char **argv)
 {
-    static const size_t counts[] = {3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 29, 30, 35, 40, 50, 70, MOST};
+    static const size_t counts[] = {3,  4,  5,  6,  7,  8,  9,  10, 12,  15,
+                                    20, 25, 29, 30, 35, 40, 50, 70, MOST};
     const struct distribution of[DISTRIBUTIONS] = {
         {"normal", normal, 100, 100},
         {"lognormal", lognormal, exp(0.5), 1},
@@ -110,7 +113,8 @@ int main(int argc, char **argv)
                     x[k] = of[d].draw(&rng);
                 struct stats_interval median = stats_median_interval_on(x, n, STATS_POSITIVE, NULL);
                 struct stats_interval mean = stats_mean_interval(x, n, STATS_POSITIVE, NULL);
-                /* Below, Student's t is stated to be for about normal values, of which the first is one. */
+                /* Below, Student's t is stated to be for about normal values, of which the first is
+                 * one. */
                 bool promised = d == 0 || n >= STATS_HALL_LEAST;
                 given[0][d] += median.method != STATS_NONE;
                 held[0][d] += median.method != STATS_NONE && holds(median, of[d].median);

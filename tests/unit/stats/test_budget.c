@@ -1,5 +1,5 @@
-/* Published figures: JCGM 100:2008 (GUM 1995 with minor corrections), examples G.4.1 and H.1 (table H.1). Student's
- * quantiles: scipy.stats.t.ppf, scipy 1.10. */
+/* Published figures: JCGM 100:2008 (GUM 1995 with minor corrections), examples G.4.1 and H.1 (table
+ * H.1). Student's quantiles: scipy.stats.t.ppf, scipy 1.10. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +30,9 @@ static void add(struct budget *budget, double u, double sensitivity, double df)
                                                  .df = df});
 }
 
-/* H.1.3.2: the comparison of two end gauges: 5.8 nm of 24, 3.9 nm of 5, 6.7 nm of 8 degrees of freedom make 9.7 nm of 25.6. The guide
- * rounds to 9.7 nm before it takes the fourth power: 25.4 without that. */
+/* H.1.3.2: the comparison of two end gauges: 5.8 nm of 24, 3.9 nm of 5, 6.7 nm of 8 degrees of
+ * freedom make 9.7 nm of 25.6. The guide rounds to 9.7 nm before it takes the fourth power: 25.4
+ * without that. */
 static void gum_h1_difference_of_the_energy_meters(void **state)
 {
     (void)state;
@@ -44,9 +45,10 @@ static void gum_h1_difference_of_the_energy_meters(void **state)
     near(sum.df, 25.6, 0.2);
 }
 
-/* Table H.1: standard 25 nm (18), difference 9.7 nm (25.6), expansion 0.58e-6 /°C (50) times -l·θ = 5.0e6 nm °C, which
- * is 2.9 nm, temperature 0.029 °C (2) times -l·α = 575 nm/°C, 16.6 nm; coefficients of 0 for the expansion itself and the
- * bed's temperature. u = 32 nm, ν = 16, t99(16) = 2.92, U99 = 93 nm. The guide multiplies rounded figures: 2.92 · 32 nm. */
+/* Table H.1: standard 25 nm (18), difference 9.7 nm (25.6), expansion 0.58e-6 /°C (50) times -l·θ
+ * = 5.0e6 nm °C, which is 2.9 nm, temperature 0.029 °C (2) times -l·α = 575 nm/°C, 16.6 nm;
+ * coefficients of 0 for the expansion itself and the bed's temperature. u = 32 nm, ν = 16, t99(16)
+ * = 2.92, U99 = 93 nm. The guide multiplies rounded figures: 2.92 · 32 nm. */
 static void gum_h1_end_energy_meters(void **state)
 {
     (void)state;
@@ -67,7 +69,8 @@ static void gum_h1_end_energy_meters(void **state)
     near(sum.expanded, 93, 1);
 }
 
-/* G.4.1: 0.25 % of 10 readings, 0.57 % of 5, 0.82 % of 15 make 1.03 %, ν = 19.0, t95(19) = 2.09, U95 = 2.2 %. */
+/* G.4.1: 0.25 % of 10 readings, 0.57 % of 5, 0.82 % of 15 make 1.03 %, ν = 19.0, t95(19) = 2.09,
+ * U95 = 2.2 %. */
 static void gum_g41_product_of_three(void **state)
 {
     (void)state;
@@ -88,9 +91,10 @@ static void coverage_factors_are_students(void **state)
     static const struct {
         double df, k;
     } rows[] = {
-        {1, 12.706204736432095},   {2, 4.302652729911275},        {3, 3.182446305284263},    {9, 2.2621571627409915},
-        {19, 2.093024054408263},   {50, 2.008559109715206},       {100, 1.9839715184496334}, {16.9, 2.1199052992210112},
-        {0.4, 12.706204736432095}, {INFINITY, 1.959963984540054},
+        {1, 12.706204736432095},       {2, 4.302652729911275},     {3, 3.182446305284263},
+        {9, 2.2621571627409915},       {19, 2.093024054408263},    {50, 2.008559109715206},
+        {100, 1.9839715184496334},     {16.9, 2.1199052992210112}, {0.4, 12.706204736432095},
+        {INFINITY, 1.959963984540054},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct budget budget = {0};
@@ -102,7 +106,8 @@ static void coverage_factors_are_students(void **state)
     }
 }
 
-/* A component that is exact takes degrees of freedom from nobody: 3 and 4 make 5; 5⁴ / (3⁴ / 9) = 69.4. */
+/* A component that is exact takes degrees of freedom from nobody: 3 and 4 make 5; 5⁴ / (3⁴ / 9)
+ * = 69.4. */
 static void exact_components_add_degrees_of_freedom(void **state)
 {
     (void)state;

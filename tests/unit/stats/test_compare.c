@@ -41,7 +41,8 @@ static void spearman_of_the_published_example(void **state)
     near(rank.interval.high, tanh(atanh(-29.0 / 165) + half), 1e-12);
 }
 
-/* Of 4! orders two are as extreme as a perfect one; of 5! ten are as extreme as rho = 0.9 (its table says 0.083). */
+/* Of 4! orders two are as extreme as a perfect one; of 5! ten are as extreme as rho = 0.9 (its
+ * table says 0.083). */
 static void small_samples_have_exact_p_values(void **state)
 {
     (void)state;
@@ -54,7 +55,8 @@ static void small_samples_have_exact_p_values(void **state)
     assert_int_equal(spearman(four, squares, 4).interval.method, STATS_NONE);
 }
 
-/* No p value is 0: of 19,999 random orders none goes as far as a perfect one of 30, and that one is counted. */
+/* No p value is 0: of 19,999 random orders none goes as far as a perfect one of 30, and that one is
+ * counted. */
 static void a_perfect_order_has_a_p_value_and_no_interval(void **state)
 {
     (void)state;
@@ -67,7 +69,8 @@ static void a_perfect_order_has_a_p_value_and_no_interval(void **state)
     near(rank.rho, -1, 0);
     near(rank.p, 1.0 / 20000, 1e-15);
     assert_int_equal(rank.interval.method, STATS_NONE);
-    /* Ties: the two highest of ten fall on the two highest in one of 45 orders, and none goes as far the other way. */
+    /* Ties: the two highest of ten fall on the two highest in one of 45 orders, and none goes as
+     * far the other way. */
     for (int i = 0; i < 10; i++)
         x[i] = y[i] = i >= 8;
     near(spearman(x, y, 10).p, 1.0 / 45, 0.003);
@@ -83,7 +86,8 @@ static void ties_share_their_mean_rank(void **state)
     assert_false(spearman(tied, plain, 2).valid);
 }
 
-/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % Bonferroni's procedure (and Holm's) rejects three. */
+/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % Bonferroni's procedure (and
+ * Holm's) rejects three. */
 static void many_tests_are_corrected_as_in_the_paper(void **state)
 {
     (void)state;
@@ -213,12 +217,15 @@ static void a_trend_of_few_points_is_students_and_of_more_of_their_order(void **
 {
     (void)state;
     const double epochs[] = {5, 8, 12, 15, 20}, energy[] = {4994.6, 8009, 12029, 15116, 19973},
-                 powers[] = {1, 2, 4, 8, 16}, pi[] = {3, 1, 4, 1, 5}, seven[] = {1, 2, 3, 4, 5, 6, 7},
-                 mixed[] = {2, 1, 4, 3, 7, 5, 6}, eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
+                 powers[] = {1, 2, 4, 8, 16}, pi[] = {3, 1, 4, 1, 5},
+                 seven[] = {1, 2, 3, 4, 5, 6, 7}, mixed[] = {2, 1, 4, 3, 7, 5, 6},
+                 eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct rng rng;
     rng_seed(&rng, 1);
-    struct stats_trend line = stats_trend(epochs, energy, 5, &rng), noise = stats_trend(powers, pi, 5, &rng),
-                       some = stats_trend(seven, mixed, 7, &rng), order = stats_trend(eight, eight, 8, &rng);
+    struct stats_trend line = stats_trend(epochs, energy, 5, &rng),
+                       noise = stats_trend(powers, pi, 5, &rng),
+                       some = stats_trend(seven, mixed, 7, &rng),
+                       order = stats_trend(eight, eight, 8, &rng);
     assert_int_equal(line.test, STATS_TREND_STUDENT);
     near(line.r, 0.9999564311471886, 1e-13);
     near(line.p / 3.452194104030969e-07, 1, 1e-9);
@@ -231,7 +238,8 @@ static void a_trend_of_few_points_is_students_and_of_more_of_their_order(void **
     assert_false(stats_trend(powers, pi, 4, &rng).valid);
 }
 
-/* Of 5 and 5 the 252 orders have 2 runs in 2 cases, 3 in 8, 4 in 32: P(at most 3) = 0.040, P(at most 4) = 0.167. */
+/* Of 5 and 5 the 252 orders have 2 runs in 2 cases, 3 in 8, 4 in 32: P(at most 3) = 0.040, P(at
+ * most 4) = 0.167. */
 static void an_order_that_could_explain_a_difference_is_told(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Expected values: by hand, from NIST's reference data (StRD), from closed forms, and from the tables of distributions
- * that stand in every textbook. */
+/* Expected values: by hand, from NIST's reference data (StRD), from closed forms, and from the
+ * tables of distributions that stand in every textbook. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +30,8 @@ static void nist_numacc4_keeps_its_digits(void **state)
     near(stats_deviation(x, 1001).value, 0.1, 1e-8);
 }
 
-/* The example of the standard deviation that Wikipedia computes by hand: population 2 4 4 4 5 5 7 9, mean 5, sum of
- * squares 32. */
+/* The example of the standard deviation that Wikipedia computes by hand: population 2 4 4 4 5 5 7
+ * 9, mean 5, sum of squares 32. */
 static void mean_deviation_and_cv_of_a_worked_example(void **state)
 {
     (void)state;
@@ -52,7 +52,8 @@ static void what_too_few_values_cannot_tell_is_absent(void **state)
     assert_false(stats_cv(zero, 2).valid);
 }
 
-/* Type 7 by hand: of 1 2 3 4 10, the 40 % point lies at place 1.6: 2.6; the 90 % point at 3.6: 4 + 0.6 * 6. */
+/* Type 7 by hand: of 1 2 3 4 10, the 40 % point lies at place 1.6: 2.6; the 90 % point at 3.6: 4 +
+ * 0.6 * 6. */
 static void quantiles_are_of_type_7(void **state)
 {
     (void)state;
@@ -64,14 +65,16 @@ static void quantiles_are_of_type_7(void **state)
     near(stats_median(even, 4).value, 4, 0);
 }
 
-/* Rosner's data and result as the NIST/SEMATECH e-Handbook gives them (1.3.5.17.3): at 5 % three outliers. */
+/* Rosner's data and result as the NIST/SEMATECH e-Handbook gives them (1.3.5.17.3): at 5 % three
+ * outliers. */
 static void the_outliers_of_rosners_paper_are_found(void **state)
 {
     (void)state;
-    static const double x[] = {-0.25, 0.68, 0.94, 1.15, 1.20, 1.26, 1.26, 1.34, 1.38, 1.43, 1.49, 1.49, 1.55, 1.56,
-                               1.58,  1.65, 1.69, 1.70, 1.76, 1.77, 1.81, 1.91, 1.94, 1.96, 1.99, 2.06, 2.09, 2.10,
-                               2.14,  2.15, 2.23, 2.24, 2.26, 2.35, 2.37, 2.40, 2.47, 2.54, 2.62, 2.64, 2.90, 2.92,
-                               2.92,  2.93, 3.21, 3.26, 3.30, 3.59, 3.68, 4.30, 4.64, 5.34, 5.42, 6.01};
+    static const double x[] = {-0.25, 0.68, 0.94, 1.15, 1.20, 1.26, 1.26, 1.34, 1.38, 1.43, 1.49,
+                               1.49,  1.55, 1.56, 1.58, 1.65, 1.69, 1.70, 1.76, 1.77, 1.81, 1.91,
+                               1.94,  1.96, 1.99, 2.06, 2.09, 2.10, 2.14, 2.15, 2.23, 2.24, 2.26,
+                               2.35,  2.37, 2.40, 2.47, 2.54, 2.62, 2.64, 2.90, 2.92, 2.92, 2.93,
+                               3.21,  3.26, 3.30, 3.59, 3.68, 4.30, 4.64, 5.34, 5.42, 6.01};
     bool out[54];
     assert_int_equal(stats_outliers(x, 54, 10, 0.05, out), 3);
     for (size_t i = 0; i < 54; i++)
@@ -85,7 +88,8 @@ static void of_five_values_one_is_an_outlier_from_grubbs_limit_on(void **state)
     const double inside[] = {10, 11, 12, 13, 18.4}, outside[] = {10, 11, 12, 13, 25};
     const double same[] = {5, 5, 5, 5, 5}, but_one[] = {5, 5, 5, 5, 15}, four[] = {5, 5, 5, 15};
     bool out[5];
-    assert_int_equal(stats_outliers(inside, 5, 1, 0.05, out), 0);  /* (18.4 - 12.88) / 3.298 = 1.674 */
+    /* (18.4 - 12.88) / 3.298 = 1.674 */
+    assert_int_equal(stats_outliers(inside, 5, 1, 0.05, out), 0);
     assert_int_equal(stats_outliers(outside, 5, 1, 0.05, out), 1); /* (25 - 14.2) / 6.140 = 1.759 */
     assert_true(out[4]);
     assert_int_equal(stats_outliers(same, 5, 1, 0.05, out), 0);
@@ -102,8 +106,8 @@ static void two_outliers_do_not_hide_each_other(void **state)
     assert_true(out[4] && out[7]);
 }
 
-/* One sample in a hundred at most (the level is divided by how many may be named), and not none: 4,000 samples of each size, a
- * standard error of 0.16 %. */
+/* One sample in a hundred at most (the level is divided by how many may be named), and not none:
+ * 4,000 samples of each size, a standard error of 0.16 %. */
 static void normal_samples_have_outliers_as_rarely_as_asked(void **state)
 {
     (void)state;
@@ -117,7 +121,8 @@ static void normal_samples_have_outliers_as_rarely_as_asked(void **state)
             bool out[30];
             for (size_t k = 0; k < sizes[s]; k++)
                 x[k] = rng_normal(&rng);
-            accused += stats_outliers(x, sizes[s], sizes[s] / 5, 0.01 / (double)(sizes[s] / 5), out) > 0;
+            accused +=
+                stats_outliers(x, sizes[s], sizes[s] / 5, 0.01 / (double)(sizes[s] / 5), out) > 0;
         }
         if (accused > 55 || accused == 0)
             fail_msg("%zu of 4000 samples of %zu", accused, sizes[s]);
@@ -133,7 +138,8 @@ static void the_normal_distribution_is_that_of_the_tables(void **state)
     near(special_normal_cdf(1), 0.8413447460685429, 1e-14);
 }
 
-/* With 1 and 2 degrees of freedom Student's t has closed forms; the quantiles are those of the tables. */
+/* With 1 and 2 degrees of freedom Student's t has closed forms; the quantiles are those of the
+ * tables. */
 static void students_t_is_that_of_the_tables(void **state)
 {
     (void)state;
@@ -165,7 +171,8 @@ static void chi_squared_is_that_of_the_tables(void **state)
 static void skewness_is_told_from_chance_from_eight_values_on(void **state)
 {
     (void)state;
-    const double skewed[] = {1, 2, 3, 4, 5, 6, 7, 30}, even[] = {2.1, 3.4, 2.9, 3.8, 2.2, 3.1, 3.3, 2.7, 3.0, 2.6},
+    const double skewed[] = {1, 2, 3, 4, 5, 6, 7, 30},
+                 even[] = {2.1, 3.4, 2.9, 3.8, 2.2, 3.1, 3.3, 2.7, 3.0, 2.6},
                  same[] = {4, 4, 4, 4, 4, 4, 4, 4};
     near(stats_skewness(skewed, 8), 2.065711310109673, 1e-13);
     near(stats_skew_p(skewed, 8).value, 0.0010124025125733322, 1e-14);

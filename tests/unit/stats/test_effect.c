@@ -16,7 +16,8 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
 }
 
-/* Two strata, one pair each, with differences 1 and 3: mean 2, deviation sqrt(2), error 1; t with one degree of freedom. */
+/* Two strata, one pair each, with differences 1 and 3: mean 2, deviation sqrt(2), error 1; t with
+ * one degree of freedom. */
 static void pairs_are_the_paired_t_test(void **state)
 {
     (void)state;
@@ -24,7 +25,10 @@ static void pairs_are_the_paired_t_test(void **state)
     const bool is_b[] = {false, true, false, true};
     const size_t stratum[] = {0, 0, 1, 1};
     struct stats_effect out;
-    stats_effect(&(struct stats_effect_input){.count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 2}, &out);
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 2},
+        &out);
     assert_true(out.valid && out.has_error);
     near(out.log_ratio, 2, 1e-12);
     near(out.error, 1, 1e-12);
@@ -34,7 +38,8 @@ static void pairs_are_the_paired_t_test(void **state)
     assert_false(out.has_heterogeneity);
 }
 
-/* 0, 2 against 5, 7: difference 5; variances 2 and 2, so the error is sqrt(2/2 + 2/2), with 2 degrees of freedom. */
+/* 0, 2 against 5, 7: difference 5; variances 2 and 2, so the error is sqrt(2/2 + 2/2), with 2
+ * degrees of freedom. */
 static void one_stratum_is_welchs_t_test(void **state)
 {
     (void)state;
@@ -42,7 +47,10 @@ static void one_stratum_is_welchs_t_test(void **state)
     const bool is_b[] = {false, false, true, true};
     const size_t stratum[] = {0, 0, 0, 0};
     struct stats_effect out;
-    stats_effect(&(struct stats_effect_input){.count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1}, &out);
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1},
+        &out);
     near(out.log_ratio, 5, 1e-12);
     near(out.error, sqrt(2), 1e-12);
     near(out.df, 2, 1e-12);
@@ -58,7 +66,8 @@ static void plain_values_give_a_difference_in_their_unit(void **state)
     const size_t stratum[] = {0, 0, 0, 0};
     struct stats_effect out;
     stats_effect(
-        &(struct stats_effect_input){.count = 4, .y = y, .plain = true, .is_b = is_b, .stratum = stratum, .strata = 1},
+        &(struct stats_effect_input){
+            .count = 4, .y = y, .plain = true, .is_b = is_b, .stratum = stratum, .strata = 1},
         &out);
     double half = special_t_quantile(0.975, 2) * sqrt(2) * 1e9;
     near(out.ratio, 5e9, 1e-2);
@@ -76,7 +85,8 @@ static void too_little_has_no_interval(void **state)
     const bool is_b[] = {false, false, true};
     const size_t together[] = {0, 0, 0}, apart[] = {0, 0, 1};
     struct stats_effect out;
-    struct stats_effect_input in = {.count = 3, .y = y, .is_b = is_b, .stratum = together, .strata = 1};
+    struct stats_effect_input in = {
+        .count = 3, .y = y, .is_b = is_b, .stratum = together, .strata = 1};
     stats_effect(&in, &out);
     assert_true(out.valid);
     near(out.log_ratio, 4, 1e-12);
@@ -93,7 +103,8 @@ static void too_little_has_no_interval(void **state)
 static void covariates_that_say_nothing_new_are_dropped(void **state)
 {
     (void)state;
-    /* y = 2 x + 1 where it is b; the second covariate is twice the first, the third is the same in every stratum. */
+    /* y = 2 x + 1 where it is b; the second covariate is twice the first, the third is the same in
+     * every stratum. */
     const double y[] = {2, 4, 7, 9, 3}, x[] = {1, 2, 5, 2, 4, 5, 3, 6, 5, 4, 8, 5, 1.5, 3, 5};
     const bool is_b[] = {false, false, true, true, false};
     const size_t stratum[] = {0, 0, 0, 0, 0};
@@ -119,7 +130,8 @@ static void what_does_not_vary_has_no_noise(void **state)
     const bool is_b[] = {false, false, true, true};
     const size_t stratum[] = {0, 0, 0, 0};
     struct stats_effect out;
-    struct stats_effect_input in = {.count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1};
+    struct stats_effect_input in = {
+        .count = 4, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1};
     stats_effect(&in, &out);
     assert_true(out.valid && out.constant && !out.has_error);
     near(out.ratio, 1, 0);
@@ -142,8 +154,10 @@ static void no_p_is_zero(void **state)
         y[i] = (i % 2 ? 1e6 : 0) + 1e-4 * (double)(i / 2 % 5);
     }
     struct stats_effect out;
-    stats_effect(&(struct stats_effect_input){.count = 400, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1},
-                 &out);
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = 400, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1},
+        &out);
     assert_true(out.has_error && out.p > 0 && out.p < 1e-200);
 }
 
@@ -155,7 +169,8 @@ static void the_least_effect_that_is_found_is_what_two_quantiles_of_t_span(void 
     near(stats_effect_detectable(&effect, 0.05, 0.85), 0.01 * (2.776445105198 + 1.189566852), 1e-9);
 }
 
-/* A table for the t test: a difference of one deviation takes 17 a side at 5 %, with a power of 80 % (Cohen 1988, table 2.4.1). */
+/* A table for the t test: a difference of one deviation takes 17 a side at 5 %, with a power of 80
+ * % (Cohen 1988, table 2.4.1). */
 static void sample_sizes_are_those_of_the_table(void **state)
 {
     (void)state;

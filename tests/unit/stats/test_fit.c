@@ -19,7 +19,8 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
 }
 
-/* 20 s to start and 10 s an epoch: one of 50 epochs is predicted by those of 1 to 8, and one that took a fifth longer shows. */
+/* 20 s to start and 10 s an epoch: one of 50 epochs is predicted by those of 1 to 8, and one that
+ * took a fifth longer shows. */
 static void a_start_up_and_a_time_for_each_epoch_are_told_apart(void **state)
 {
     (void)state;
@@ -66,7 +67,8 @@ static void one_other_is_too_few(void **state)
     assert_false(out[0].valid || out[1].valid);
 }
 
-/* Of repeats with 3 % of noise the excess is within two of its standard deviations as often as it should be: about 95 of 100. */
+/* Of repeats with 3 % of noise the excess is within two of its standard deviations as often as it
+ * should be: about 95 of 100. */
 static void its_standard_deviation_is_what_it_says(void **state)
 {
     (void)state;

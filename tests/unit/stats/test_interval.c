@@ -1,5 +1,5 @@
-/* How often intervals hold the truth is tried on samples drawn with a fixed seed, so each run of the test is the
- * same. */
+/* How often intervals hold the truth is tried on samples drawn with a fixed seed, so each run of
+ * the test is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,8 @@ static void the_ranks_of_the_medians_bounds_are_those_of_the_tables(void **state
     for (int i = 0; i < 20; i++)
         x[i] = 20 - i;
     assert_int_equal(stats_median_interval(x + 15, 5).method, STATS_NONE);
-    struct stats_interval six = stats_median_interval(x + 14, 6), ten = stats_median_interval(x + 10, 10),
+    struct stats_interval six = stats_median_interval(x + 14, 6),
+                          ten = stats_median_interval(x + 10, 10),
                           twenty = stats_median_interval(x, 20);
     near(six.low, 1, 0);
     near(six.high, 6, 0);
@@ -72,11 +73,13 @@ static void the_ranks_of_the_medians_bounds_are_those_of_the_tables(void **state
     near(twenty.high, 15, 0);
 }
 
-/* Logarithms 0, ln 2, 2 ln 2: mean and deviation ln 2; t(2) = 4.302653. Logits of 0.2, 0.5 and 0.8: -ln 4, 0, ln 4. */
+/* Logarithms 0, ln 2, 2 ln 2: mean and deviation ln 2; t(2) = 4.302653. Logits of 0.2, 0.5 and 0.8:
+ * -ln 4, 0, ln 4. */
 static void the_median_of_a_few_values_is_students_on_their_scale(void **state)
 {
     (void)state;
-    const double energies[] = {4, 1, 2}, shares[] = {0.2, 0.8, 0.5}, percent[] = {20, 80, 50}, zero[] = {1, 0, 2};
+    const double energies[] = {4, 1, 2}, shares[] = {0.2, 0.8, 0.5}, percent[] = {20, 80, 50},
+                 zero[] = {1, 0, 2};
     const char *why = "";
     struct stats_interval energy = stats_median_interval_on(energies, 3, STATS_POSITIVE, &why);
     assert_null(why);
@@ -88,18 +91,21 @@ static void the_median_of_a_few_values_is_students_on_their_scale(void **state)
     near(log(share.high / (1 - share.high)), 4.302652729696 * log(4) / sqrt(3), 1e-9);
     near(same.high, 100 * share.high, 1e-9);
     near(same.low, 100 * share.low, 1e-9);
-    near(stats_median_interval_on(shares, 3, STATS_ANY, NULL).high, 0.5 + 4.302652729696 * 0.3 / sqrt(3), 1e-9);
+    near(stats_median_interval_on(shares, 3, STATS_ANY, NULL).high,
+         0.5 + 4.302652729696 * 0.3 / sqrt(3), 1e-9);
     assert_int_equal(stats_median_interval_on(zero, 3, STATS_POSITIVE, &why).method, STATS_NONE);
     assert_string_equal(why, "fewer than 6 values, and one at the end of what is possible");
-    assert_int_equal(stats_median_interval_on(energies, 2, STATS_POSITIVE, &why).method, STATS_NONE);
-    assert_string_equal(why, "fewer than 3 values");
-    assert_int_equal(stats_median_interval_on((const double[]){7, 7, 7, 7}, 4, STATS_POSITIVE, &why).method,
+    assert_int_equal(stats_median_interval_on(energies, 2, STATS_POSITIVE, &why).method,
                      STATS_NONE);
+    assert_string_equal(why, "fewer than 3 values");
+    assert_int_equal(
+        stats_median_interval_on((const double[]){7, 7, 7, 7}, 4, STATS_POSITIVE, &why).method,
+        STATS_NONE);
     assert_non_null(strstr(why, "all equal"));
 }
 
-/* Hall's t of a mean m away by w deviations: w + g w^2 / 3 + g^2 w^3 / 27 + g / 6 n, which at his bounds is Student's t
- * over the root of n. */
+/* Hall's t of a mean m away by w deviations: w + g w^2 / 3 + g^2 w^3 / 27 + g / 6 n, which at his
+ * bounds is Student's t over the root of n. */
 static double halls_t(double w, double g, double n)
 {
     return w + g * w * w / 3 + g * g * w * w * w / 27 + g / (6 * n);
@@ -121,7 +127,8 @@ static void the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider(vo
     struct stats_interval interval = stats_mean_interval(x, 30, STATS_POSITIVE, &why);
     assert_null(why);
     assert_int_equal(interval.method, STATS_HALL);
-    near(interval.low, mean - t * deviation / sqrt(30), 1e-9); /* skewed to the right: below, Student's is the wider */
+    /* skewed to the right: below, Student's is the wider */
+    near(interval.low, mean - t * deviation / sqrt(30), 1e-9);
     near(halls_t((mean - interval.high) / deviation, skewness, 30), -t / sqrt(30), 1e-9);
     assert_true(interval.high > mean + t * deviation / sqrt(30));
 }
@@ -170,7 +177,8 @@ static void intervals_of_a_coefficient_of_variation_hold_it(void **state)
     assert_int_equal(stats_cv_interval(0.1, 1).method, STATS_NONE);
 }
 
-/* 10 % of spread and 5 % wanted: t(17) 2.1098 * 0.1 / sqrt(18) = 0.0497, t(16) 2.1199 * 0.1 / sqrt(17) = 0.0514. */
+/* 10 % of spread and 5 % wanted: t(17) 2.1098 * 0.1 / sqrt(18) = 0.0497, t(16) 2.1199 * 0.1 /
+ * sqrt(17) = 0.0514. */
 static void repeats_are_as_many_as_the_tables_of_t_say(void **state)
 {
     (void)state;

@@ -58,7 +58,8 @@ char *run_read(const struct run *run, const char *name)
 static void add_param(struct plan_job *job, const char *name, struct value value, bool mutated)
 {
     job->params = mem_resize(job->params, job->param_count + 1, sizeof *job->params);
-    job->params[job->param_count++] = (struct plan_param){.name = mem_strdup(name), .value = value, .mutated = mutated};
+    job->params[job->param_count++] =
+        (struct plan_param){.name = mem_strdup(name), .value = value, .mutated = mutated};
 }
 
 static void add_metric(struct plan_job *job, const char *name)
@@ -175,8 +176,9 @@ void assert_json(const json_t *actual, const char *expected)
     json_decref(wanted);
 }
 
-void add_as(struct store *store, int64_t session, enum event_type type, int64_t experiment, int64_t attempt,
-            int64_t monotonic_ns, const char *data, store_done_fn *done, void *context)
+void add_as(struct store *store, int64_t session, enum event_type type, int64_t experiment,
+            int64_t attempt, int64_t monotonic_ns, const char *data, store_done_fn *done,
+            void *context)
 {
     AUTO_FREE char *text = double_quoted(data ? data : "{}");
     json_error_t error;
@@ -193,7 +195,8 @@ void add_as(struct store *store, int64_t session, enum event_type type, int64_t 
     json_decref(event.data);
 }
 
-void add(struct store *store, enum event_type type, int64_t experiment, int64_t attempt, const char *data)
+void add(struct store *store, enum event_type type, int64_t experiment, int64_t attempt,
+         const char *data)
 {
     add_as(store, 1, type, experiment, attempt, 1000, data, NULL, NULL);
 }
@@ -202,7 +205,8 @@ void play_attempt(struct store *store, int64_t experiment, int64_t attempt, bool
 {
     add(store, EVENT_ATTEMPT_PREPARED, experiment, attempt, "{'folder': 'f'}");
     add(store, EVENT_JOB_BORN, experiment, attempt,
-        "{'role': 'foreground', 'pid': 4711, 'start_time': 99, 'boot_id': 'b-1', 'cgroup': '/cg/x', 'tag': 't-1',"
+        "{'role': 'foreground', 'pid': 4711, 'start_time': 99, 'boot_id': 'b-1', 'cgroup': "
+        "'/cg/x', 'tag': 't-1',"
         " 'layers': ['pidns', 'sweep']}");
     add(store, EVENT_ATTEMPT_STARTED, experiment, attempt, NULL);
     add(store, EVENT_ATTEMPT_STOPPING, experiment, attempt, "{'reason': 'exited'}");
@@ -215,7 +219,8 @@ void play_attempt(struct store *store, int64_t experiment, int64_t attempt, bool
         succeeds
             ? "{'outcome': 'succeeded', 'duration_s': 1.0, 'exit_code': 0, 'reason': 'exited',"
               " 'metrics': {'accuracy': 97.5, 'loss': null}, 'log': {'bytes': 120, 'lines': 4}}"
-            : "{'outcome': 'failed', 'duration_s': 2.5, 'exit_code': 1, 'reason': 'exited', 'error': 'exit code 1',"
+            : "{'outcome': 'failed', 'duration_s': 2.5, 'exit_code': 1, 'reason': 'exited', "
+              "'error': 'exit code 1',"
               " 'metrics': {}, 'log': {'bytes': 10, 'lines': 1}}");
 }
 

@@ -1,4 +1,5 @@
-/* fixture: a run in a folder of its own, a plan made by hand, and events as short to write as to read. */
+/* fixture: a run in a folder of its own, a plan made by hand, and events as short to write as to
+ * read. */
 #ifndef TARE_TEST_STORE_FIXTURE_H
 #define TARE_TEST_STORE_FIXTURE_H
 
@@ -22,7 +23,8 @@ void run_make(struct run *run);   /* an empty folder */
 void run_remove(struct run *run); /* with all that is in it */
 void run_path(const struct run *run, const char *name, char out[512]);
 bool run_has(const struct run *run, const char *name);
-char *run_read(const struct run *run, const char *name); /* the whole file; fails the test when it cannot be read */
+/* the whole file; fails the test when it cannot be read */
+char *run_read(const struct run *run, const char *name);
 
 /* 1: demo_net_001 (mutation), 2: other_default_002 (default), 3: demo_net_003_parallel. */
 void plan_fill(struct plan *plan);
@@ -32,9 +34,11 @@ struct store *fixture_open(const struct run *run);
 void fixture_close(struct store *store); /* which must succeed */
 
 /* Adds an event of session 1 (or `session`), its data written as JSON with ' for ". */
-void add(struct store *store, enum event_type type, int64_t experiment, int64_t attempt, const char *data);
-void add_as(struct store *store, int64_t session, enum event_type type, int64_t experiment, int64_t attempt,
-            int64_t monotonic_ns, const char *data, store_done_fn *done, void *context);
+void add(struct store *store, enum event_type type, int64_t experiment, int64_t attempt,
+         const char *data);
+void add_as(struct store *store, int64_t session, enum event_type type, int64_t experiment,
+            int64_t attempt, int64_t monotonic_ns, const char *data, store_done_fn *done,
+            void *context);
 
 /* How an event came out: filled by outcome_done. */
 struct outcome_seen {
@@ -47,7 +51,8 @@ void outcome_done(void *context, bool ok, const struct err *err);
 /* A whole attempt of one second, from prepared to ended, with exit code 0 or 1. */
 void play_attempt(struct store *store, int64_t experiment, int64_t attempt, bool succeeds);
 
-/* The first cell of the query over run.db (opened anew) as text; the caller frees. Closed runs only. */
+/* The first cell of the query over run.db (opened anew) as text; the caller frees. Closed runs
+ * only. */
 char *ask(const struct run *run, const char *sql);
 void assert_answer(const struct run *run, const char *sql, const char *expected);
 

@@ -82,9 +82,11 @@ static void what_happens_after_a_watcher_came_is_seen_as_it_happens(void **state
     assert_int_equal(live.experiments[0].state, STATE_PREPARING);
     assert_int_equal(live.experiments[0].attempts, 1);
     assert_int_equal(live_run_counts(&live).running, 1);
-    assert_string_equal(live_verdict_text(&live.experiments[0]), "no evidence"); /* and never "clean" */
+    /* and never "clean" */
+    assert_string_equal(live_verdict_text(&live.experiments[0]), "no evidence");
 
-    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'foreign_process', 'text': 'process 7 was on the GPU'}");
+    add(store, EVENT_EVIDENCE, 1, 1,
+        "{'kind': 'foreign_process', 'text': 'process 7 was on the GPU'}");
     assert_true(store_flush(store, NULL));
     assert_true(updated(&live));
     assert_string_equal(live_verdict_text(&live.experiments[0]), "contaminated");
@@ -102,7 +104,8 @@ static void evidence_from_before_a_watcher_came_is_not_forgotten(void **state)
     struct store *store = begin(&run);
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, "{'id': 'demo_net_001'}");
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, "{'folder': 'demo_net_001'}");
-    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'foreign_process', 'text': 'process 7 was on the GPU'}");
+    add(store, EVENT_EVIDENCE, 1, 1,
+        "{'kind': 'foreign_process', 'text': 'process 7 was on the GPU'}");
     assert_true(store_flush(store, NULL));
     open_run(&run, &live);
     assert_string_equal(live_verdict_text(&live.experiments[0]), "contaminated");
@@ -122,7 +125,8 @@ static void a_run_that_ended_says_how(void **state)
     assert_null(live.outcome);
     add(store, EVENT_EXPERIMENT_STARTED, 2, 0, "{'id': 'other_default_002'}");
     play_attempt(store, 2, 1, true);
-    add(store, EVENT_EXPERIMENT_ENDED, 2, 0, "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0}");
+    add(store, EVENT_EXPERIMENT_ENDED, 2, 0,
+        "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0}");
     add(store, EVENT_SESSION_ENDED, 0, 0, "{'outcome': 'interrupted'}");
     fixture_close(store);
     assert_true(updated(&live));
@@ -140,8 +144,10 @@ static void a_run_that_ended_says_how(void **state)
 static void measured_attempt(struct store *store, int64_t number, const char *energy)
 {
     char data[512];
-    snprintf(data, sizeof data,
-             "{'outcome': 'failed', 'duration_s': 1.0, 'reason': 'exited', 'metrics': {}, 'energy': %s}", energy);
+    snprintf(
+        data, sizeof data,
+        "{'outcome': 'failed', 'duration_s': 1.0, 'reason': 'exited', 'metrics': {}, 'energy': %s}",
+        energy);
     add(store, EVENT_ATTEMPT_PREPARED, 1, number, "{'folder': 'demo_net_001'}");
     add(store, EVENT_ATTEMPT_ENDED, 1, number, data);
     assert_true(store_flush(store, NULL));
@@ -157,10 +163,11 @@ static void what_all_attempts_used_is_the_same_for_who_watched_and_who_came_late
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, "{'id': 'demo_net_001'}");
     measured_attempt(store, 1, "{'gpu': {'joules': 100.5}, 'cpu_package': {'joules': 8}}");
     assert_true(updated(&watched));
-    assert_true(watched.experiments[0].used.gpu_j == 100.5 && watched.experiments[0].used.cpu_j == 8);
-    measured_attempt(
-        store, 2,
-        "{'gpu': {'joules': 50}, 'cpu_package': {'joules': 90}, 'cpu_package_share': {'attributed_mj': 2000}}");
+    assert_true(watched.experiments[0].used.gpu_j == 100.5 &&
+                watched.experiments[0].used.cpu_j == 8);
+    measured_attempt(store, 2,
+                     "{'gpu': {'joules': 50}, 'cpu_package': {'joules': 90}, 'cpu_package_share': "
+                     "{'attributed_mj': 2000}}");
     measured_attempt(store, 3, "null");
     assert_true(updated(&watched));
     open_run(&run, &later);
@@ -172,7 +179,8 @@ static void what_all_attempts_used_is_the_same_for_who_watched_and_who_came_late
         assert_int_equal(used->cpu_attempts, 2);
         assert_int_equal(used->ended, 3);
         assert_int_equal(both[i]->experiments[0].attempts, 3);
-        assert_false(both[i]->experiments[0].energy.gpu_j.valid); /* of the last one nothing is known */
+        /* of the last one nothing is known */
+        assert_false(both[i]->experiments[0].energy.gpu_j.valid);
     }
     live_run_close(&watched);
     live_run_close(&later);
@@ -199,7 +207,8 @@ static void lines_that_are_no_events_are_counted_and_left_out(void **state)
     struct live_run live;
     struct store *store = begin(&run);
     open_run(&run, &live);
-    append(&run, "nonsense\n{}\n[1]\n{\"type\":\"evidence\",\"realtime_ns\":1,\"monotonic_ns\":1,\"session\":1,"
+    append(&run, "nonsense\n{}\n[1]\n{\"type\":\"evidence\",\"realtime_ns\":1,\"monotonic_ns\":1,"
+                 "\"session\":1,"
                  "\"experiment\":99999999,"
                  "\"attempt\":1,\"data\":{}}\n{\"type\": \"evid");
     updated(&live);
@@ -210,11 +219,12 @@ static void lines_that_are_no_events_are_counted_and_left_out(void **state)
     run_remove(&run);
 }
 
-static const char slots_text[] = "{\"format\": 1, \"written_ns\": 5000000000, \"paused\": true, \"slots\": [{\"gpus\": "
-                                 "[\"GPU 0\"], \"phase\": \"running\", \"experiment\": 3,"
-                                 " \"attempt\": 1, \"started_ns\": 4000000000, \"power_w\": 301.5, \"points\": "
-                                 "{\"power_w\": [[1, 2]], \"metrics\": {}}},"
-                                 " {\"gpus\": 7, \"phase\": 5, \"experiment\": 4000000000, \"power_w\": \"x\"}]}";
+static const char slots_text[] =
+    "{\"format\": 1, \"written_ns\": 5000000000, \"paused\": true, \"slots\": [{\"gpus\": "
+    "[\"GPU 0\"], \"phase\": \"running\", \"experiment\": 3,"
+    " \"attempt\": 1, \"started_ns\": 4000000000, \"power_w\": 301.5, \"points\": "
+    "{\"power_w\": [[1, 2]], \"metrics\": {}}},"
+    " {\"gpus\": 7, \"phase\": 5, \"experiment\": 4000000000, \"power_w\": \"x\"}]}";
 
 static void readings_of_slots_are_those_of_live_json_and_absent_is_not_zero(void **state)
 {
@@ -234,7 +244,8 @@ static void readings_of_slots_are_those_of_live_json_and_absent_is_not_zero(void
     assert_int_equal(live.slots[1].experiment, 0); /* the plan has no such one */
     assert_false(live.slots[1].power_w.valid);
     json_t *json = live_run_json(&live, 0);
-    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(json, "slots"), 0), "temperature_c")));
+    assert_true(json_is_null(
+        json_object_get(json_array_get(json_object_get(json, "slots"), 0), "temperature_c")));
     assert_int_equal(json_array_size(json_object_get(json, "experiments")), 3);
     json_decref(json);
     json = live_run_json(&live, live.version);

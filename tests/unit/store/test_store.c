@@ -89,14 +89,15 @@ static void a_folder_without_a_run_is_refused(void **state)
     assert_null(store_open(run.dir, run.path, &err));
     assert_non_null(strstr(err.text, "holds no run"));
     assert_false(run_has(&run, "run.lock"));
-    int fd =
-        openat(run.dir, "run.db", O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* as a crash at the very start leaves it */
+    /* as a crash at the very start leaves it */
+    int fd = openat(run.dir, "run.db", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     close(fd);
     assert_null(store_open(run.dir, run.path, &err));
-    assert_non_null(strstr(err.text,
-                           "ended before the plan was written, so nothing of it has started; run its settings "
-                           "anew, and remove this folder"));
+    assert_non_null(
+        strstr(err.text,
+               "ended before the plan was written, so nothing of it has started; run its settings "
+               "anew, and remove this folder"));
     assert_int_equal(unlinkat(run.dir, "run.db", 0), 0); /* killed earlier still */
     assert_true(run_has(&run, "run.lock"));
     assert_null(store_open(run.dir, run.path, &err));
@@ -113,7 +114,8 @@ static void a_second_opener_is_refused_by_pid_and_host_of_the_first(void **state
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     char expected[400];
-    snprintf(expected, sizeof expected, "%s is in use by process %d on host %s", run.path, (int)getpid(), host);
+    snprintf(expected, sizeof expected, "%s is in use by process %d on host %s", run.path,
+             (int)getpid(), host);
     struct err err = {0};
     assert_null(store_open(run.dir, run.path, &err));
     assert_non_null(strstr(err.text, expected));
@@ -127,7 +129,8 @@ static void a_second_opener_is_refused_by_pid_and_host_of_the_first(void **state
 static void links_in_place_of_the_runs_files_are_refused(void **state)
 {
     (void)state;
-    static const char *const names[] = {"run.db", "run.db-wal", "run.db-shm", "events.jsonl", "run.lock"};
+    static const char *const names[] = {"run.db", "run.db-wal", "run.db-shm", "events.jsonl",
+                                        "run.lock"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct run run, elsewhere;
         run_make(&run);
@@ -184,8 +187,8 @@ static void a_run_of_another_format_is_refused_and_left_as_it_is(void **state)
     run_remove(&run);
 }
 
-static void expect_refusal(struct store *store, int64_t session, enum event_type type, int64_t experiment,
-                           int64_t attempt, const char *data, const char *why)
+static void expect_refusal(struct store *store, int64_t session, enum event_type type,
+                           int64_t experiment, int64_t attempt, const char *data, const char *why)
 {
     struct outcome_seen seen = {0};
     struct err err = {0};
@@ -303,7 +306,9 @@ static void an_experiment_that_was_not_begun_stays_planned(void **state)
     assert_int_equal(store_experiment(store, 1)->state, STATE_PLANNED);
     assert_int_equal(store_experiment(store, 1)->attempts, 0);
     fixture_close(store);
-    assert_answer(&run, "SELECT state || ' ' || coalesce(outcome, '-') FROM experiments WHERE number=1", "planned -");
+    assert_answer(&run,
+                  "SELECT state || ' ' || coalesce(outcome, '-') FROM experiments WHERE number=1",
+                  "planned -");
     store = fixture_open(&run);
     add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 0, NULL, NULL, NULL);
     add_as(store, 2, EVENT_EXPERIMENT_STARTED, 1, 0, 0, NULL, NULL, NULL);
@@ -330,7 +335,9 @@ static void an_interrupted_experiment_may_start_again(void **state)
     assert_int_equal(store_experiment(store, 1)->state, STATE_PREPARING);
     assert_int_equal(store_experiment(store, 1)->outcome, OUTCOME_NONE);
     fixture_close(store);
-    assert_answer(&run, "SELECT state || ' ' || coalesce(outcome, '-') FROM experiments WHERE number=1", "preparing -");
+    assert_answer(&run,
+                  "SELECT state || ' ' || coalesce(outcome, '-') FROM experiments WHERE number=1",
+                  "preparing -");
     run_remove(&run);
 }
 
@@ -392,7 +399,10 @@ static void the_events_data_is_copied(void **state)
     struct run run;
     run_make(&run);
     struct store *store = fixture_create(&run);
-    struct event event = {.type = EVENT_SESSION_STARTED, .session = 1, .realtime_ns = START_NS, .data = json_object()};
+    struct event event = {.type = EVENT_SESSION_STARTED,
+                          .session = 1,
+                          .realtime_ns = START_NS,
+                          .data = json_object()};
     json_object_set_new(event.data, "host", json_string("before"));
     store_add(store, &event, NULL, NULL);
     json_object_set_new(event.data, "host", json_string("after"));
@@ -415,8 +425,8 @@ static void a_commit_that_waits_never_blocks_adding(void **state)
     run_path(&run, "run.db", path);
     assert_int_equal(sqlite3_open_v2(path, &other, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    /* The lock is let go by this very thread further down: an add that waited for it would wait for the busy timeout
-     * (60 s). */
+    /* The lock is let go by this very thread further down: an add that waited for it would wait for
+     * the busy timeout (60 s). */
     struct outcome_seen seen = {0};
     int64_t started = clock_monotonic_ns();
     for (int i = 0; i < 200; i++) {
@@ -470,7 +480,8 @@ static void a_forked_child_does_not_keep_the_lock_when_it_closes_its_files(void 
     run_remove(&run);
 }
 
-/* A runner that is killed between a fork and what the child closes first: the lock is in the child's hands for a moment. */
+/* A runner that is killed between a fork and what the child closes first: the lock is in the
+ * child's hands for a moment. */
 static void the_last_moment_of_a_dead_runner_s_child_is_waited_for(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Evidence, the verdicts that follow from it, and experiments that are done again because of one. */
+/* Evidence, the verdicts that follow from it, and experiments that are done again because of
+ * one. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -37,14 +38,16 @@ static struct store *begin(void)
 static void evidence(struct store *store, int64_t experiment, int64_t attempt, const char *kind)
 {
     char data[200];
-    snprintf(data, sizeof data, "{'kind': '%s', 'text': 'seen', 'from_s': 1.5, 'to_s': 3, 'device': 'GPU 0'}", kind);
+    snprintf(data, sizeof data,
+             "{'kind': '%s', 'text': 'seen', 'from_s': 1.5, 'to_s': 3, 'device': 'GPU 0'}", kind);
     add(store, EVENT_EVIDENCE, experiment, attempt, data);
 }
 
 static void end(struct store *store, int64_t experiment, const char *outcome, double duration_s)
 {
     char data[200];
-    snprintf(data, sizeof data, "{'outcome': '%s', 'retries': 0, 'duration_s': %g, 'metrics': {'accuracy': %g}}",
+    snprintf(data, sizeof data,
+             "{'outcome': '%s', 'retries': 0, 'duration_s': %g, 'metrics': {'accuracy': %g}}",
              outcome, duration_s, duration_s);
     add(store, EVENT_EXPERIMENT_ENDED, experiment, 0, data);
     store_write_results(store, (size_t)experiment, NULL, NULL);
@@ -64,7 +67,8 @@ static void play(struct store *store, int64_t experiment, const char *kind)
     end(store, experiment, "succeeded", 1);
 }
 
-/* Ends the cell that begins here. The next one, or NULL. A quoted cell may hold commas; none here holds a quote. */
+/* Ends the cell that begins here. The next one, or NULL. A quoted cell may hold commas; none here
+ * holds a quote. */
 static char *cut_cell(char *cell)
 {
     char *from = *cell == '"' ? strchr(cell + 1, '"') : cell;
@@ -88,7 +92,8 @@ static char *column(const char *file, const char *name)
             if (line == text && strcmp(cell, name) == 0)
                 at = number;
             else if (line != text && number == at)
-                snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s%s", rows++ ? " " : "", cell);
+                snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s%s",
+                         rows++ ? " " : "", cell);
         }
     }
     free(text);
@@ -113,12 +118,17 @@ static void the_heaviest_evidence_makes_the_verdict(void **state)
     assert_int_equal(results.items[2].evidence[0].weight, EVIDENCE_CONTAMINATED);
     results_fini(&results);
     fixture_close(store);
-    assert_answer(&run, "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM experiments ORDER BY number)",
-                  "clean suspect contaminated");
-    assert_answer(&run, "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM attempts ORDER BY experiment)",
-                  "clean suspect contaminated");
+    assert_answer(
+        &run,
+        "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM experiments ORDER BY number)",
+        "clean suspect contaminated");
+    assert_answer(
+        &run,
+        "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM attempts ORDER BY experiment)",
+        "clean suspect contaminated");
     assert_answer(&run,
-                  "SELECT experiment || kind || weight || text || from_s || '-' || to_s || device || attempt FROM"
+                  "SELECT experiment || kind || weight || text || from_s || '-' || to_s || device "
+                  "|| attempt FROM"
                   " evidence WHERE experiment=3",
                   "3foreign_processcontaminatedseen1.5-3.0GPU 01");
 }
@@ -154,7 +164,8 @@ static void rows_are_safe_or_affected_in_the_columns_of_the_study(void **state)
     assert_string_equal(column("summary_safe.csv", "experiment_id"), "other_default_002");
     assert_string_equal(column("summary_safe.csv", "verdict"), "unverified");
     assert_string_equal(column("summary_affected.csv", "verdict"), "contaminated suspect");
-    assert_string_equal(column("summary_affected.csv", "reason"), "xid: seen not_known_to_this_version: seen");
+    assert_string_equal(column("summary_affected.csv", "reason"),
+                        "xid: seen not_known_to_this_version: seen");
     expect_header("summary_safe.csv", ",verdict");
     expect_header("summary_affected.csv", ",verdict,reason");
 }
@@ -166,21 +177,25 @@ static void a_failed_training_is_not_judged_and_its_row_is_safe(void **state)
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
     add(store, EVENT_ATTEMPT_ENDED, 1, 1,
-        "{'outcome': 'failed', 'failure': {'cause': 'out_of_memory', 'line': 7, 'text': 'CUDA out of memory'}}");
+        "{'outcome': 'failed', 'failure': {'cause': 'out_of_memory', 'line': 7, 'text': 'CUDA out "
+        "of memory'}}");
     end(store, 1, "failed", 1);
     fixture_close(store);
     assert_string_equal(column("summary.csv", "verdict"), "");
     assert_string_equal(column("summary.csv", "failure"), "out_of_memory");
     assert_string_equal(column("summary_safe.csv", "experiment_id"), "demo_net_001");
     assert_string_equal(column("summary_safe.csv", "training_success"), "False");
-    assert_answer(&run, "SELECT count(*) FROM experiments WHERE outcome='failed' AND verdict IS NULL", "1");
-    assert_answer(&run, "SELECT count(*) FROM attempts WHERE outcome='failed' AND verdict IS NULL", "1");
+    assert_answer(
+        &run, "SELECT count(*) FROM experiments WHERE outcome='failed' AND verdict IS NULL", "1");
+    assert_answer(&run, "SELECT count(*) FROM attempts WHERE outcome='failed' AND verdict IS NULL",
+                  "1");
     char *text = run_read(&run, "demo_net_001/experiment.json");
     json_t *json = json_loads(text, 0, NULL), *own = json_object_get(json, "tare");
     const json_t *failure = json_object_get(own, "failure");
     assert_true(json_is_null(json_object_get(own, "verdict")));
     assert_int_equal(json_integer_value(json_object_get(failure, "line")), 7);
-    assert_true(json_equal(failure, json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "failure")));
+    assert_true(json_equal(
+        failure, json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "failure")));
     json_decref(json);
     free(text);
 }
@@ -218,7 +233,8 @@ static void a_failure_that_an_older_version_called_clean_is_read_as_not_judged(v
     json_t *json = results_read_json(run.path, NULL);
     json_t *own = json_object_get(json_array_get(json_object_get(json, "experiments"), 0), "tare");
     assert_true(json_is_null(json_object_get(own, "verdict")));
-    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "verdict")));
+    assert_true(json_is_null(
+        json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "verdict")));
     json_decref(json);
 }
 
@@ -237,8 +253,10 @@ static void evidence_of_an_attempt_before_stays_with_it(void **state)
     play_attempt(store, 2, 1, true);
     end(store, 2, "succeeded", 1);
     fixture_close(store);
-    assert_answer(&run, "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM attempts ORDER BY experiment)",
-                  "contaminated clean clean");
+    assert_answer(
+        &run,
+        "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM attempts ORDER BY experiment)",
+        "contaminated clean clean");
     assert_string_equal(column("summary.csv", "verdict"), "clean unverified");
 }
 
@@ -267,7 +285,8 @@ static void evidence_about_no_experiment_is_kept_and_accuses_none(void **state)
     evidence(store, 0, 0, "suspend");
     play(store, 1, NULL);
     fixture_close(store);
-    assert_answer(&run, "SELECT count(*) FROM evidence WHERE experiment IS NULL AND kind='suspend'", "1");
+    assert_answer(&run, "SELECT count(*) FROM evidence WHERE experiment IS NULL AND kind='suspend'",
+                  "1");
     assert_string_equal(column("summary.csv", "verdict"), "clean");
 }
 
@@ -309,7 +328,8 @@ static void the_old_row_stands_until_the_new_one_has_come(void **state)
     assert_string_equal(column("summary.csv", "attempt"), "3 1");
     assert_answer(&run, "SELECT group_concat(outcome, ' ') FROM attempts WHERE experiment=1",
                   "succeeded interrupted succeeded");
-    assert_answer(&run, "SELECT verdict FROM attempts WHERE experiment=1 AND number=1", "contaminated");
+    assert_answer(&run, "SELECT verdict FROM attempts WHERE experiment=1 AND number=1",
+                  "contaminated");
 }
 
 static void evidence_of_the_result_before_does_not_accuse_the_new_one(void **state)
@@ -338,7 +358,8 @@ static void evidence_of_the_result_before_does_not_accuse_the_new_one(void **sta
     assert_string_equal(results.items[0].evidence[0].kind, "xid_program");
     results_fini(&results);
     fixture_close(store);
-    assert_answer(&run, "SELECT group_concat(pass || kind, ' ') FROM evidence", "1gpu_busy_before 2xid_program");
+    assert_answer(&run, "SELECT group_concat(pass || kind, ' ') FROM evidence",
+                  "1gpu_busy_before 2xid_program");
 }
 
 /* Adds an event that the store must refuse. */

@@ -1,4 +1,5 @@
-/* A full disk, as RLIMIT_FSIZE makes it: the run stops with a clear error, and what was acknowledged stays. */
+/* A full disk, as RLIMIT_FSIZE makes it: the run stops with a clear error, and what was
+ * acknowledged stays. */
 #include "fixture.h"
 
 #include <setjmp.h>
@@ -43,8 +44,8 @@ static void check_done(void *context, bool ok, const struct err *err)
         _exit(11); /* another error than the first */
 }
 
-/* Adds events one by one until the disk is full, then three more. The exit status is 0 when all went as it should;
- * what was acknowledged goes into the pipe. */
+/* Adds events one by one until the disk is full, then three more. The exit status is 0 when all
+ * went as it should; what was acknowledged goes into the pipe. */
 static void fill_disk(const struct run *run, int pipe, size_t data_size)
 {
     char data[9000];
@@ -54,14 +55,16 @@ static void fill_disk(const struct run *run, int pipe, size_t data_size)
     struct store *store = store_open(run->dir, run->path, &err);
     if (!store)
         _exit(err.text[0] && write(pipe, &acked, sizeof acked) == sizeof acked ? 0 : 12);
-    add_as(store, store_next_session(store), EVENT_SESSION_STARTED, 0, 0, 0, NULL, check_done, &acked);
+    add_as(store, store_next_session(store), EVENT_SESSION_STARTED, 0, 0, 0, NULL, check_done,
+           &acked);
     int64_t session = store_next_session(store) - 1;
     for (int i = 0; i < 3000 && store_flush(store, &err); i++)
         add_as(store, session, EVENT_EVIDENCE, 0, 0, i, data, check_done, &acked);
     if (!err.text[0])
         _exit(13); /* the disk never was full */
+    /* the last event was committed, only its line in events.jsonl was not written */
     if (!first_failure.text[0])
-        first_failure = err; /* the last event was committed, only its line in events.jsonl was not written */
+        first_failure = err;
     for (int i = 0; i < 3; i++)
         add_as(store, session, EVENT_EVIDENCE, 0, 0, i, NULL, check_done, &acked);
     if (store_flush(store, &err) || strcmp(err.text, first_failure.text) != 0)
@@ -86,7 +89,8 @@ static int64_t fill_in_child(const struct run *run, rlim_t bytes, size_t data_si
     close(ends[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        fail_msg("with %llu bytes the child ended with status %x", (unsigned long long)bytes, (unsigned)status);
+        fail_msg("with %llu bytes the child ended with status %x", (unsigned long long)bytes,
+                 (unsigned)status);
     assert_int_equal(got, sizeof acked);
     return acked;
 }
@@ -130,7 +134,8 @@ static void a_full_disk_loses_nothing_acknowledged_at_any_size(void **state)
 static void a_disk_that_fills_while_the_log_is_moved_into_the_database_loses_nothing(void **state)
 {
     (void)state;
-    /* The -wal is moved after 1000 pages of 4 KiB and then used again: these sizes are behind that. */
+    /* The -wal is moved after 1000 pages of 4 KiB and then used again: these sizes are behind
+     * that. */
     for (rlim_t bytes = 4500000; bytes < 6000000; bytes += 499979) {
         struct run run;
         run_make(&run);
@@ -162,14 +167,16 @@ static void an_event_whose_line_does_not_fit_is_durable_and_ends_the_journal(voi
     int64_t acked = fill_in_child(&run, (rlim_t)st.st_size + 50, 500);
     assert_int_equal(acked, 1);
     assert_usable(&run, 101 + acked - 1);
-    assert_answer(&run, "SELECT count(*) FROM sessions", "3"); /* the second one's event was acknowledged */
+    /* the second one's event was acknowledged */
+    assert_answer(&run, "SELECT count(*) FROM sessions", "3");
     run_remove(&run);
 }
 
 static void a_run_that_cannot_be_made_says_why(void **state)
 {
     (void)state;
-    for (rlim_t bytes = 0; bytes < 40000; bytes += 3001) { /* the tables alone take ten pages of 4 KiB */
+    /* the tables alone take ten pages of 4 KiB */
+    for (rlim_t bytes = 0; bytes < 40000; bytes += 3001) {
         struct run run;
         run_make(&run);
         pid_t child = fork();
@@ -180,7 +187,8 @@ static void a_run_that_cannot_be_made_says_why(void **state)
             struct store_head head = {&plan, "{}", 2, "{}", 2, false};
             limit_files(bytes);
             struct store *store = store_create(run.dir, run.path, &head, &err);
-            _exit(!store && strstr(err.text, run.path) && strstr(err.text, "File too large") ? 0 : 1);
+            _exit(!store && strstr(err.text, run.path) && strstr(err.text, "File too large") ? 0
+                                                                                             : 1);
         }
         int status = -1;
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -1,5 +1,5 @@
-/* What another machine recorded becomes part of a run: lines that are whole, lines that are not, and what is made of
- * the rest. */
+/* What another machine recorded becomes part of a run: lines that are whole, lines that are not,
+ * and what is made of the rest. */
 #include "fixture.h"
 
 #include "base/cleanup.h"
@@ -18,16 +18,19 @@
 
 #include <cmocka.h>
 
-static const char fields[] = "\"realtime_ns\":5,\"monotonic_ns\":6,\"attempt\":0,\"data\":{\"outcome\":\"finished\"}";
+static const char fields[] =
+    "\"realtime_ns\":5,\"monotonic_ns\":6,\"attempt\":0,\"data\":{\"outcome\":\"finished\"}";
 
 /* A line about the run, or about an experiment. */
 static char *line_of(int seq, int session, int experiment)
 {
     return mem_printf("{\"seq\":%d,\"type\":\"%s\",\"session\":%d,\"experiment\":%d,%s}", seq,
-                      experiment ? "experiment_started" : "session_ended", session, experiment, fields);
+                      experiment ? "experiment_started" : "session_ended", session, experiment,
+                      fields);
 }
 
-static bool take(struct import_lines *lines, const char *line, int64_t *missing, struct event *event, struct err *err)
+static bool take(struct import_lines *lines, const char *line, int64_t *missing,
+                 struct event *event, struct err *err)
 {
     bool usable = import_line_take(lines, line, strlen(line), event, missing, err);
     if (usable)
@@ -88,7 +91,9 @@ static void assert_refused(const char *line, const char *why)
     assert_string_equal(err.text, why);
 }
 
-#define MARK "\"type\":\"mark\",\"session\":1,\"experiment\":1,\"attempt\":1,\"realtime_ns\":5,\"monotonic_ns\":6,"
+#define MARK                                                                            \
+    "\"type\":\"mark\",\"session\":1,\"experiment\":1,\"attempt\":1,\"realtime_ns\":5," \
+    "\"monotonic_ns\":6,"
 
 static void a_line_that_no_table_can_hold_is_refused(void **state)
 {
@@ -96,8 +101,10 @@ static void a_line_that_no_table_can_hold_is_refused(void **state)
     assert_refused("{}", "is no event");
     assert_refused("{\"type\":\"nonsense\"}", "is no event");
     assert_refused("{\"seq\":0," MARK "\"data\":{}}", "has no number that can be");
-    assert_refused("{\"seq\":9223372036854775807," MARK "\"data\":{}}", "has no number that can be");
-    assert_refused("{\"seq\":1," MARK "\"data\":{\"name\":\"epoch\",\"at\":\"start\",\"source\":\"log\"}}",
+    assert_refused("{\"seq\":9223372036854775807," MARK "\"data\":{}}",
+                   "has no number that can be");
+    assert_refused("{\"seq\":1," MARK
+                   "\"data\":{\"name\":\"epoch\",\"at\":\"start\",\"source\":\"log\"}}",
                    "is a mark without 't_ns'");
     assert_refused("{\"seq\":1," MARK "\"data\":{\"name\":\"epoch\",\"at\":\"start\",\"t_ns\":3}}",
                    "is a mark without 'source'");
@@ -112,8 +119,8 @@ static void a_line_that_no_table_can_hold_is_refused(void **state)
     assert_true(take(&lines, late, &missing, &event, NULL));
 }
 
-/* A run of one experiment that succeeded at its second attempt, as another machine left it: 3 + 2 x an attempt's + 2
- * lines. */
+/* A run of one experiment that succeeded at its second attempt, as another machine left it: 3 + 2 x
+ * an attempt's + 2 lines. */
 static char *make_source(struct run *run)
 {
     run_make(run);
@@ -123,7 +130,8 @@ static char *make_source(struct run *run)
     play_attempt(store, 1, 1, false);
     play_attempt(store, 1, 2, true);
     add(store, EVENT_EXPERIMENT_ENDED, 1, 0,
-        "{'outcome': 'succeeded', 'retries': 1, 'duration_s': 1.0, 'metrics': {'loss': 0.5}, 'error': null}");
+        "{'outcome': 'succeeded', 'retries': 1, 'duration_s': 1.0, 'metrics': {'loss': 0.5}, "
+        "'error': null}");
     add(store, EVENT_SESSION_ENDED, 0, 0, "{'outcome': 'finished', 'error': null}");
     fixture_close(store);
     return run_read(run, "events.jsonl");
@@ -174,7 +182,8 @@ static void whole_records_are_taken_whole(void **state)
     free(make_source(&source));
     struct import_loss loss = import(&source, &target);
     assert_int_equal(loss.events, 0);
-    assert_answer(&target, "SELECT outcome || ' ' || retries FROM experiments WHERE number = 2", "succeeded 1");
+    assert_answer(&target, "SELECT outcome || ' ' || retries FROM experiments WHERE number = 2",
+                  "succeeded 1");
     assert_answer(&target, "SELECT verdict FROM experiments WHERE number = 2", "clean");
     assert_answer(&target, "SELECT count(*) FROM attempts WHERE experiment = 2", "2");
     assert_answer(&target, "SELECT host FROM sessions WHERE number = 1", "other");
@@ -196,8 +205,10 @@ static void beginnings_that_are_lost_are_implied_and_the_result_is_suspect(void 
     assert_string_equal(loss.first.text, "events.jsonl:1: 3 events are missing before it");
     assert_answer(&target, "SELECT outcome FROM experiments WHERE number = 2", "succeeded");
     assert_answer(&target, "SELECT verdict FROM experiments WHERE number = 2", "suspect");
-    assert_answer(&target, "SELECT text FROM evidence WHERE kind = 'records_lost' AND experiment = 2",
-                  "tasks/0002/1: events.jsonl:1: 3 events are missing before it; 3 events are lost, the rest was read");
+    assert_answer(&target,
+                  "SELECT text FROM evidence WHERE kind = 'records_lost' AND experiment = 2",
+                  "tasks/0002/1: events.jsonl:1: 3 events are missing before it; 3 events are "
+                  "lost, the rest was read");
     run_remove(&source);
     run_remove(&target);
 }

@@ -58,12 +58,14 @@ static void every_committed_event_is_a_line_with_its_number(void **state)
         assert_non_null(end);
         json_t *line = json_loadb(at, (size_t)(end - at), 0, NULL);
         assert_int_equal(json_integer_value(json_object_get(line, "seq")), seq);
-        assert_string_equal(json_string_value(json_object_get(line, "time")), "2025-11-15T15:54:19.379192+00:00");
+        assert_string_equal(json_string_value(json_object_get(line, "time")),
+                            "2025-11-15T15:54:19.379192+00:00");
         assert_int_equal(json_integer_value(json_object_get(line, "session")), 1);
         if (seq == 4) {
             assert_string_equal(json_string_value(json_object_get(line, "type")), "evidence");
-            assert_string_equal(json_string_value(json_object_get(json_object_get(line, "data"), "text")),
-                                "line\nend \xc3\xa4");
+            assert_string_equal(
+                json_string_value(json_object_get(json_object_get(line, "data"), "text")),
+                "line\nend \xc3\xa4");
         }
         json_decref(line);
         at = end + 1;
@@ -140,7 +142,8 @@ static void a_line_that_does_not_fit_on_the_disk_leaves_no_half_behind(void **st
         struct err err = {0};
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &limit);
-        bool refused = !jsonl_append(fd, &lines, &err) && strstr(err.text, "append to events.jsonl");
+        bool refused =
+            !jsonl_append(fd, &lines, &err) && strstr(err.text, "append to events.jsonl");
         _exit(refused ? 0 : 1);
     }
     int status = -1;

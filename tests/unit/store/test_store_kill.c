@@ -1,4 +1,5 @@
-/* Acknowledged is durable: a runner killed at any moment loses nothing that it was told is written. */
+/* Acknowledged is durable: a runner killed at any moment loses nothing that it was told is
+ * written. */
 #include "fixture.h"
 
 #include "base/rng.h"
@@ -16,8 +17,8 @@
 #include <cmocka.h>
 
 #define ROUNDS 20
-#define PER_ROUND                                                                                                      \
-    100000 /* more events than a round ever acknowledges; an event's id is round * PER_ROUND + its place */
+/* more events than a round ever acknowledges; an event's id is round * PER_ROUND + its \ place */
+#define PER_ROUND  100000
 #define IN_FLIGHT  5
 #define MOST_ACKED 4096
 
@@ -54,8 +55,10 @@ static const struct step steps[] = {
     {EVENT_ATTEMPT_STOPPING, "{'reason': 'interrupted'}"},
     {EVENT_JOB_EXITED, "{'signal': 15}"},
     {EVENT_JOB_PROVEN, "{'leftovers': [], 'survivors': []}"},
-    {EVENT_ATTEMPT_ENDED, "{'outcome': 'interrupted', 'duration_s': 0.5, 'metrics': {'loss': 0.25}}"},
-    {EVENT_EXPERIMENT_ENDED, "{'outcome': 'interrupted', 'retries': 0, 'duration_s': 0.5, 'metrics': {'loss': 0.25}}"},
+    {EVENT_ATTEMPT_ENDED,
+     "{'outcome': 'interrupted', 'duration_s': 0.5, 'metrics': {'loss': 0.25}}"},
+    {EVENT_EXPERIMENT_ENDED,
+     "{'outcome': 'interrupted', 'retries': 0, 'duration_s': 0.5, 'metrics': {'loss': 0.25}}"},
 };
 #define STEPS (sizeof steps / sizeof steps[0])
 
@@ -129,10 +132,11 @@ static size_t ids_in_db(const struct run *run, int64_t *out)
     size_t count = 0;
     run_path(run, "run.db", path);
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db,
-                                        "SELECT iif(type = 'files_written', 0, monotonic_ns) FROM events ORDER BY seq",
-                                        -1, &query, NULL),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(
+            db, "SELECT iif(type = 'files_written', 0, monotonic_ns) FROM events ORDER BY seq", -1,
+            &query, NULL),
+        SQLITE_OK);
     while (sqlite3_step(query) == SQLITE_ROW && count < MOST_ACKED)
         out[count++] = sqlite3_column_int64(query, 0);
     sqlite3_finalize(query);
@@ -160,7 +164,8 @@ static size_t ids_in_lines(const struct run *run, int64_t *out)
     return count;
 }
 
-static void kill_at_some_moment(const struct run *run, int64_t round, struct rng *rng, int64_t *acked, size_t *count)
+static void kill_at_some_moment(const struct run *run, int64_t round, struct rng *rng,
+                                int64_t *acked, size_t *count)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -204,7 +209,10 @@ static void what_was_acknowledged_is_there_exactly_once_after_sigkill(void **sta
         assert_int_equal(line_count, stored_count);
         assert_memory_equal(lines, stored, stored_count * sizeof stored[0]);
         assert_answer(&run, "SELECT state FROM experiments WHERE number=1", state_name(known));
-        assert_answer(&run, "SELECT (SELECT attempts FROM experiments WHERE number=1) = count(*) FROM attempts", "1");
+        assert_answer(
+            &run,
+            "SELECT (SELECT attempts FROM experiments WHERE number=1) = count(*) FROM attempts",
+            "1");
         assert_answer(&run, "SELECT count(*) FROM pragma_foreign_key_check", "0");
     }
     assert_true(acked_count > 0);

@@ -25,12 +25,12 @@ static void end(struct store *store, int64_t attempt, const char *ended)
     add(store, EVENT_ATTEMPT_ENDED, 1, attempt, ended);
 }
 
-static void mark(struct store *store, int64_t attempt, const char *name, const char *label, const char *at,
-                 int64_t t_ns, const char *source)
+static void mark(struct store *store, int64_t attempt, const char *name, const char *label,
+                 const char *at, int64_t t_ns, const char *source)
 {
-    AUTO_FREE char *text =
-        mem_printf("{'name': '%s', 'label': %s%s%s, 'at': '%s', 't_ns': %lld, 'source': '%s'}", name, label ? "'" : "",
-                   label ? label : "null", label ? "'" : "", at, (long long)t_ns, source);
+    AUTO_FREE char *text = mem_printf(
+        "{'name': '%s', 'label': %s%s%s, 'at': '%s', 't_ns': %lld, 'source': '%s'}", name,
+        label ? "'" : "", label ? label : "null", label ? "'" : "", at, (long long)t_ns, source);
     add(store, EVENT_MARK, 1, attempt, text);
 }
 
@@ -57,13 +57,16 @@ static void assert_file(const struct run *run, const char *name, const char *exp
     assert_string_equal(text, expected);
 }
 
-#define HEADER                                                                                                         \
-    "name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,"      \
+#define HEADER                                                                                   \
+    "name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_w," \
+    "gpu_mem_peak_mib,"                                                                          \
     "cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n"
 /* Nothing was measured. */
-#define NO_ENERGY                                                                                                      \
-    "'gpu_energy_j': null, 'gpu_half_width_j': null, 'gpu_power_w': null, 'gpu_mem_peak_mib': null,"                   \
-    " 'cpu_energy_j': null, 'cpu_half_width_j': null, 'dram_energy_j': null, 'dram_half_width_j': null,"               \
+#define NO_ENERGY                                                                               \
+    "'gpu_energy_j': null, 'gpu_half_width_j': null, 'gpu_power_w': null, 'gpu_mem_peak_mib': " \
+    "null,"                                                                                     \
+    " 'cpu_energy_j': null, 'cpu_half_width_j': null, 'dram_energy_j': null, "                  \
+    "'dram_half_width_j': null,"                                                                \
     " 'host_mem_peak_mib': null"
 
 /* The attempt goes from 5 s to 15 s of the monotonic clock. */
@@ -86,28 +89,32 @@ static void marks_cut_the_last_attempt_into_epochs(void **state)
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "epoch,startup,,0.000000000,2.000000000,2.000000000,,,,,,,,,,\n"
-                       "epoch,epoch,1,2.000000000,6.000000001,4.000000001,log,,,,,,,,,\n"
-                       "epoch,epoch,2,6.000000001,10.000000000,3.999999999,log,,,,,,,,,\n"
-                       "note,epoch,\"a, \"\"b\"\"\",0.000000000,4.500000000,4.500000000,fifo,,,,,,,,,\n"
-                       "note,final,,4.500000000,10.000000000,5.500000000,,,,,,,,,,\n");
+                HEADER
+                "epoch,startup,,0.000000000,2.000000000,2.000000000,,,,,,,,,,\n"
+                "epoch,epoch,1,2.000000000,6.000000001,4.000000001,log,,,,,,,,,\n"
+                "epoch,epoch,2,6.000000001,10.000000000,3.999999999,log,,,,,,,,,\n"
+                "note,epoch,\"a, \"\"b\"\"\",0.000000000,4.500000000,4.500000000,fifo,,,,,,,,,\n"
+                "note,final,,4.500000000,10.000000000,5.500000000,,,,,,,,,,\n");
     json_t *epochs = epochs_of(&run);
     assert_int_equal(json_array_size(epochs), 5);
-    assert_json(json_array_get(epochs, 0),
-                "{'name': 'epoch', 'part': 'startup', 'label': null, 'start_s': 0.0, 'end_s': 2.0, 'duration_s': 2.0,"
-                " 'source': null, " NO_ENERGY "}");
-    assert_json(json_array_get(epochs, 2),
-                "{'name': 'epoch', 'part': 'epoch', 'label': '2', 'start_s': 6.000000001, 'end_s': 10.0,"
-                " 'duration_s': 3.999999999, 'source': 'log', " NO_ENERGY "}");
+    assert_json(json_array_get(epochs, 0), "{'name': 'epoch', 'part': 'startup', 'label': null, "
+                                           "'start_s': 0.0, 'end_s': 2.0, 'duration_s': 2.0,"
+                                           " 'source': null, " NO_ENERGY "}");
+    assert_json(
+        json_array_get(epochs, 2),
+        "{'name': 'epoch', 'part': 'epoch', 'label': '2', 'start_s': 6.000000001, 'end_s': 10.0,"
+        " 'duration_s': 3.999999999, 'source': 'log', " NO_ENERGY "}");
     json_decref(epochs);
     assert_answer(&run,
-                  "SELECT group_concat(number || name || coalesce(label, '-') || at || t_ns || source, ' ') FROM"
+                  "SELECT group_concat(number || name || coalesce(label, '-') || at || t_ns || "
+                  "source, ' ') FROM"
                   " (SELECT * FROM marks WHERE name='epoch' ORDER BY number)",
                   "1epoch1start7000000000log 3epoch2start11000000001log");
-    assert_answer(&run,
-                  "SELECT job_start_ns || ' ' || job_end_ns || ' ' || marks_taken || marks_repeated ||"
-                  " marks_limited || marks_refused FROM attempts",
-                  "5000000000 15000000000 3456");
+    assert_answer(
+        &run,
+        "SELECT job_start_ns || ' ' || job_end_ns || ' ' || marks_taken || marks_repeated ||"
+        " marks_limited || marks_refused FROM attempts",
+        "5000000000 15000000000 3456");
     run_remove(&run);
 }
 
@@ -136,8 +143,9 @@ static void attempts_that_were_tried_again_keep_their_own(void **state)
     assert_false(run_has(&run, "demo_net_001/attempt_2"));
     assert_file(&run, "demo_net_001/energy/marks.csv",
                 HEADER "epoch,epoch,,0.000000000,1.000000000,1.000000000,fifo,,,,,,,,,\n");
-    assert_epochs(&run, "[{'name': 'epoch', 'part': 'epoch', 'label': null, 'start_s': 0.0, 'end_s': 1.0,"
-                        " 'duration_s': 1.0, 'source': 'fifo', " NO_ENERGY "}]");
+    assert_epochs(&run,
+                  "[{'name': 'epoch', 'part': 'epoch', 'label': null, 'start_s': 0.0, 'end_s': 1.0,"
+                  " 'duration_s': 1.0, 'source': 'fifo', " NO_ENERGY "}]");
     run_remove(&run);
 }
 
@@ -155,16 +163,17 @@ static void an_attempt_whose_session_died_has_an_open_end(void **state)
     store = fixture_open(&run);
     add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 1, NULL, NULL, NULL);
     add_as(store, 2, EVENT_JOB_PROVEN, 1, 1, 1, "{'survivors': []}", NULL, NULL);
-    add_as(store, 2, EVENT_ATTEMPT_ENDED, 1, 1, 1, "{'outcome': 'interrupted', 'end_ns': null}", NULL, NULL);
+    add_as(store, 2, EVENT_ATTEMPT_ENDED, 1, 1, 1, "{'outcome': 'interrupted', 'end_ns': null}",
+           NULL, NULL);
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     assert_file(&run, "demo_net_001/energy/marks.csv",
                 HEADER "epoch,startup,,0.000000000,0.500000000,0.500000000,,,,,,,,,,\n"
                        "epoch,epoch,1,0.500000000,,,fifo,,,,,,,,,\n");
     json_t *epochs = epochs_of(&run);
-    assert_json(json_array_get(epochs, 1),
-                "{'name': 'epoch', 'part': 'epoch', 'label': '1', 'start_s': 0.5, 'end_s': null, 'duration_s': null,"
-                " 'source': 'fifo', " NO_ENERGY "}");
+    assert_json(json_array_get(epochs, 1), "{'name': 'epoch', 'part': 'epoch', 'label': '1', "
+                                           "'start_s': 0.5, 'end_s': null, 'duration_s': null,"
+                                           " 'source': 'fifo', " NO_ENERGY "}");
     json_decref(epochs);
     run_remove(&run);
 }
@@ -197,8 +206,8 @@ static void a_mark_of_another_attempt_is_refused(void **state)
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     begin(store, 1, "{'start_ns': 1}");
     struct outcome_seen seen = {0};
-    add_as(store, 1, EVENT_MARK, 1, 2, 1, "{'name': 'e', 'at': 'start', 't_ns': 1, 'source': 'log'}", outcome_done,
-           &seen);
+    add_as(store, 1, EVENT_MARK, 1, 2, 1,
+           "{'name': 'e', 'at': 'start', 't_ns': 1, 'source': 'log'}", outcome_done, &seen);
     assert_false(store_flush(store, NULL));
     assert_false(seen.ok);
     assert_non_null(strstr(seen.err.text, "mark: attempt 2 of experiment 1, expected 1"));

@@ -22,13 +22,15 @@ static void play_two(struct store *store)
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     play_attempt(store, 1, 1, true);
     add(store, EVENT_EXPERIMENT_ENDED, 1, 0,
-        "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0, 'metrics': {'accuracy': 97.5, 'loss': null}}");
+        "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0, 'metrics': {'accuracy': 97.5, "
+        "'loss': null}}");
     add(store, EVENT_EXPERIMENT_STARTED, 2, 0, NULL);
     play_attempt(store, 2, 1, false);
     play_attempt(store, 2, 2, false);
     add(store, EVENT_JOB_PROVEN, 2, 2, "{'leftovers': [], 'survivors': [{'pid': 1}, {'pid': 2}]}");
     add(store, EVENT_EXPERIMENT_ENDED, 2, 0,
-        "{'outcome': 'failed', 'retries': 1, 'duration_s': 2.5, 'error': 'exit code 1', 'metrics': {}}");
+        "{'outcome': 'failed', 'retries': 1, 'duration_s': 2.5, 'error': 'exit code 1', 'metrics': "
+        "{}}");
 }
 
 static void assert_two(const struct results *results)
@@ -99,7 +101,8 @@ static void a_finished_run_reads_the_same_before_and_after_closing(void **state)
     run_make(&run);
     struct store *store = fixture_create(&run);
     play_two(store);
-    assert_true(results_from_store(store, &results, &err)); /* what was added counts, flushed or not */
+    /* what was added counts, flushed or not */
+    assert_true(results_from_store(store, &results, &err));
     assert_two(&results);
     results_fini(&results);
     assert_true(results_read(run.path, &results, &err)); /* live, while the runner has it open */
@@ -208,7 +211,8 @@ static void what_is_no_run_is_refused_by_name(void **state)
     assert_non_null(strstr(err.text, "run.db"));
     assert_false(results_read("/nonexistent/run", &results, &err));
     assert_non_null(strstr(err.text, "/nonexistent/run"));
-    assert_true(fs_write_atomic(run.dir, "run.db", "this is no database, however long it may go on", 46, NULL));
+    assert_true(fs_write_atomic(run.dir, "run.db", "this is no database, however long it may go on",
+                                46, NULL));
     assert_false(results_read(run.path, &results, &err));
     assert_non_null(strstr(err.text, "not a database"));
     run_remove(&run);

@@ -1,4 +1,5 @@
-/* summary.csv grows by a row at a time: what a row costs, and what is left when somebody is killed or meddles with the file. */
+/* summary.csv grows by a row at a time: what a row costs, and what is left when somebody is killed
+ * or meddles with the file. */
 #include "fixture.h"
 
 #include "base/cleanup.h"
@@ -46,12 +47,14 @@ static void play(struct store *store, int64_t experiment)
     add(store, EVENT_EXPERIMENT_STARTED, experiment, 0, NULL);
     add(store, EVENT_GUARD, experiment, 0, "{'phase': 'preflight', 'devices': []}");
     play_attempt(store, experiment, 1, true);
-    add(store, EVENT_EXPERIMENT_ENDED, experiment, 0, "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0}");
+    add(store, EVENT_EXPERIMENT_ENDED, experiment, 0,
+        "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0}");
     store_write_results(store, (size_t)experiment, NULL, NULL);
     assert_true(store_flush(store, NULL));
 }
 
-/* Bytes that this process has given to write() and taken by read(), of all its threads; and its CPU time. */
+/* Bytes that this process has given to write() and taken by read(), of all its threads; and its CPU
+ * time. */
 struct cost {
     double written, read, cpu_s;
 };
@@ -68,7 +71,8 @@ static struct cost cost_now(void)
     return cost;
 }
 
-/* As play, with a commit for each event: how many share one otherwise depends on when the store's thread gets a processor. */
+/* As play, with a commit for each event: how many share one otherwise depends on when the store's
+ * thread gets a processor. */
 static void play_slowly(struct store *store, int64_t experiment)
 {
     static const struct {
@@ -80,14 +84,17 @@ static void play_slowly(struct store *store, int64_t experiment)
         {EVENT_GUARD, 0, "{'phase': 'preflight', 'devices': []}"},
         {EVENT_ATTEMPT_PREPARED, 1, "{'folder': 'f'}"},
         {EVENT_JOB_BORN, 1,
-         "{'role': 'foreground', 'pid': 4711, 'start_time': 99, 'boot_id': 'b-1', 'cgroup': '/cg/x', 'tag': 't-1', "
+         "{'role': 'foreground', 'pid': 4711, 'start_time': 99, 'boot_id': 'b-1', 'cgroup': "
+         "'/cg/x', 'tag': 't-1', "
          "'layers': []}"},
         {EVENT_ATTEMPT_STARTED, 1, NULL},
         {EVENT_ATTEMPT_STOPPING, 1, "{'reason': 'exited'}"},
-        {EVENT_JOB_EXITED, 1, "{'exit_code': 0, 'cpu_s': 0.25, 'peak_memory_bytes': 4096, 'processes': 2}"},
+        {EVENT_JOB_EXITED, 1,
+         "{'exit_code': 0, 'cpu_s': 0.25, 'peak_memory_bytes': 4096, 'processes': 2}"},
         {EVENT_JOB_PROVEN, 1, "{'leftovers': [], 'survivors': [], 'seconds': 0.01}"},
         {EVENT_ATTEMPT_ENDED, 1,
-         "{'outcome': 'succeeded', 'duration_s': 1.0, 'exit_code': 0, 'reason': 'exited', 'metrics': {'accuracy': "
+         "{'outcome': 'succeeded', 'duration_s': 1.0, 'exit_code': 0, 'reason': 'exited', "
+         "'metrics': {'accuracy': "
          "97.5, 'loss': null}, 'log': {'bytes': 120, 'lines': 4}}"},
         {EVENT_EXPERIMENT_ENDED, 0, "{'outcome': 'succeeded', 'retries': 0, 'duration_s': 1.0}"},
     };
@@ -99,7 +106,8 @@ static void play_slowly(struct store *store, int64_t experiment)
     assert_true(store_flush(store, NULL));
 }
 
-/* CPU time as if all had gone as its fastest fifth did: what else the machine does makes some slower. */
+/* CPU time as if all had gone as its fastest fifth did: what else the machine does makes some
+ * slower. */
 static struct cost cost_of(struct store *store, int64_t first, int64_t count)
 {
     enum { FIFTHS = 5 };
@@ -113,7 +121,8 @@ static struct cost cost_of(struct store *store, int64_t first, int64_t count)
         least_s = fmin(least_s, after.cpu_s - then.cpu_s);
         then = after;
     }
-    return (struct cost){after.written - before.written, after.read - before.read, FIFTHS * least_s};
+    return (struct cost){after.written - before.written, after.read - before.read,
+                         FIFTHS * least_s};
 }
 
 static void an_experiment_costs_the_same_however_many_were_before_it(void **state)
@@ -125,11 +134,13 @@ static void an_experiment_costs_the_same_however_many_were_before_it(void **stat
     struct cost first = cost_of(store, 1, 100);
     cost_of(store, 101, 500);
     struct cost last = cost_of(store, 601, 100);
-    /* Two summaries of 600 rows of about 90 bytes would be 108,000 bytes for each of them, where it takes some 126,000. */
+    /* Two summaries of 600 rows of about 90 bytes would be 108,000 bytes for each of them, where it
+     * takes some 126,000. */
     if (last.written > 1.2 * first.written || last.read > 1.5 * first.read + 1e6)
-        fail_msg("100 experiments write %.0f bytes, then %.0f; read %.0f, then %.0f", first.written, last.written,
-                 first.read, last.read);
-    /* CPU time, which a busy machine does not lengthen much; what reads all that was before took ten times as long. */
+        fail_msg("100 experiments write %.0f bytes, then %.0f; read %.0f, then %.0f", first.written,
+                 last.written, first.read, last.read);
+    /* CPU time, which a busy machine does not lengthen much; what reads all that was before took
+     * ten times as long. */
     if (last.cpu_s > 2 * first.cpu_s)
         fail_msg("100 experiments take %.3f s of CPU, then %.3f s", first.cpu_s, last.cpu_s);
     fixture_close(store);
@@ -162,7 +173,8 @@ static void a_row_is_appended_to_the_file_that_is_there(void **state)
     AUTO_FREE char *after = run_read(&run, "summary.csv");
     assert_memory_equal(after, before, strlen(before));
     assert_int_equal(strncmp(after + strlen(before), "demo_net_0002,", 14), 0);
-    assert_true(inode_of(&run, "summary.csv") == inode && inode_of(&run, "summary_safe.csv") == safe);
+    assert_true(inode_of(&run, "summary.csv") == inode &&
+                inode_of(&run, "summary_safe.csv") == safe);
     fixture_close(store);
     run_remove(&run);
 }
@@ -195,8 +207,10 @@ static void what_a_killed_runner_left_is_whole_again_when_the_run_is_opened(void
         assert_non_null(strstr(whole[1], "\ndemo_net_0002,"));
         for (size_t i = 0; i < 2; i++) {
             run_path(&run, names[i], path);
-            off_t length = (off_t)strlen(whole[i]), last = strstr(whole[i], "demo_net_0002") - whole[i];
-            /* In the middle of the last row; a row too few; zeros for the end of it, as a power cut may leave them. */
+            off_t length = (off_t)strlen(whole[i]),
+                  last = strstr(whole[i], "demo_net_0002") - whole[i];
+            /* In the middle of the last row; a row too few; zeros for the end of it, as a power cut
+             * may leave them. */
             assert_int_equal(truncate(path, cut == 1 ? last : length - 9), 0);
             if (cut == 2)
                 assert_int_equal(truncate(path, length), 0);
@@ -235,7 +249,8 @@ static void a_file_that_somebody_changed_is_made_anew_with_the_next_row(void **s
         assert_non_null(strstr(text, "\ndemo_net_0002,"));
         struct err err = {0};
         assert_false(store_close(store, &err));
-        assert_non_null(strstr(err.text, "another program changed records of this run: summary.csv"));
+        assert_non_null(
+            strstr(err.text, "another program changed records of this run: summary.csv"));
         run_remove(&run);
     }
 }

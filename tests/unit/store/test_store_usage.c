@@ -1,4 +1,5 @@
-/* How the lanes spent a run's time, by events at times that are chosen here: every figure below is added up by hand. */
+/* How the lanes spent a run's time, by events at times that are chosen here: every figure below is
+ * added up by hand. */
 #include "fixture.h"
 
 #include "base/clock.h"
@@ -15,8 +16,10 @@
 
 static struct store *store;
 
-/* At so many seconds behind START_NS; the monotonic clock of session n began n thousand seconds before. data: ' for ". */
-static void tell(int64_t session, enum event_type type, int64_t experiment, double at_s, const char *data)
+/* At so many seconds behind START_NS; the monotonic clock of session n began n thousand seconds
+ * before. data: ' for ". */
+static void tell(int64_t session, enum event_type type, int64_t experiment, double at_s,
+                 const char *data)
 {
     char *text = mem_strdup(data ? data : "{}");
     for (char *c = text; *c; c++)
@@ -27,7 +30,8 @@ static void tell(int64_t session, enum event_type type, int64_t experiment, doub
                           .realtime_ns = START_NS + at_ns,
                           .session = session,
                           .experiment = experiment,
-                          .attempt = experiment && type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED,
+                          .attempt = experiment && type != EVENT_EXPERIMENT_STARTED &&
+                                     type != EVENT_EXPERIMENT_ENDED,
                           .data = json_loads(text, 0, NULL)};
     assert_non_null(event.data);
     store_add(store, &event, NULL, NULL);
@@ -37,7 +41,8 @@ static void tell(int64_t session, enum event_type type, int64_t experiment, doub
 
 static void tell_session(int64_t session, double at_s, const char *host)
 {
-    AUTO_FREE char *data = mem_printf("{'pid': 1, 'host': '%s', 'boot_id': 'b', 'version': '1'}", host);
+    AUTO_FREE char *data =
+        mem_printf("{'pid': 1, 'host': '%s', 'boot_id': 'b', 'version': '1'}", host);
     tell(session, EVENT_SESSION_STARTED, 0, at_s, data);
 }
 
@@ -53,24 +58,28 @@ static void tell_try(int64_t session, int64_t experiment, struct try it)
 {
     int64_t zero_ns = session * 1000 * NS_PER_S;
     AUTO_FREE char *born = mem_printf("{'role': 'foreground', 'pid': %d, 'start_time': 9}", it.pid);
-    AUTO_FREE char *began = mem_printf("{'start_ns': %lld}", (long long)(zero_ns + (int64_t)(it.start_s * 1e9)));
-    AUTO_FREE char *ended = mem_printf(
-        "{'outcome': 'succeeded', 'duration_s': %g, 'end_ns': %lld, 'energy': {'gpu': {'joules': %g}, 'devices':"
-        " [{'device': '%s', 'uuid': '%s', 'scope': 'GPU board', 'joules': %g}]}}",
-        it.end_s - it.start_s, (long long)(zero_ns + (int64_t)(it.end_s * 1e9)), it.joules, it.label, it.uuid,
-        it.joules);
+    AUTO_FREE char *began =
+        mem_printf("{'start_ns': %lld}", (long long)(zero_ns + (int64_t)(it.start_s * 1e9)));
+    AUTO_FREE char *ended =
+        mem_printf("{'outcome': 'succeeded', 'duration_s': %g, 'end_ns': %lld, 'energy': {'gpu': "
+                   "{'joules': %g}, 'devices':"
+                   " [{'device': '%s', 'uuid': '%s', 'scope': 'GPU board', 'joules': %g}]}}",
+                   it.end_s - it.start_s, (long long)(zero_ns + (int64_t)(it.end_s * 1e9)),
+                   it.joules, it.label, it.uuid, it.joules);
     tell(session, EVENT_ATTEMPT_PREPARED, experiment, it.prepared_s, "{'folder': 'f'}");
     tell(session, EVENT_JOB_BORN, experiment, it.prepared_s, born);
     tell(session, EVENT_ATTEMPT_STARTED, experiment, it.start_s + 0.25, began);
     tell(session, EVENT_ATTEMPT_STOPPING, experiment, it.end_s, "{'reason': 'exited'}");
     tell(session, EVENT_JOB_EXITED, experiment, it.end_s, "{'role': 'foreground', 'exit_code': 0}");
-    tell(session, EVENT_JOB_PROVEN, experiment, it.end_s, "{'role': 'foreground', 'leftovers': [], 'survivors': []}");
+    tell(session, EVENT_JOB_PROVEN, experiment, it.end_s,
+         "{'role': 'foreground', 'leftovers': [], 'survivors': []}");
     tell(session, EVENT_ATTEMPT_ENDED, experiment, it.ended_s, ended);
 }
 
 static void tell_end(int64_t session, int64_t experiment, double at_s)
 {
-    tell(session, EVENT_EXPERIMENT_ENDED, experiment, at_s, "{'outcome': 'succeeded', 'duration_s': 1, 'metrics': {}}");
+    tell(session, EVENT_EXPERIMENT_ENDED, experiment, at_s,
+         "{'outcome': 'succeeded', 'duration_s': 1, 'metrics': {}}");
 }
 
 /* What the run's page is told; the caller frees. */
@@ -95,7 +104,8 @@ static void assert_number(const json_t *json, const char *key, double expected)
         fail_msg("%s is %.9g, not %.9g", key, got, expected);
 }
 
-static void assert_times(const json_t *lane, double busy, double overhead, double waiting, double nothing)
+static void assert_times(const json_t *lane, double busy, double overhead, double waiting,
+                         double nothing)
 {
     assert_number(lane, "busy_s", busy);
     assert_number(lane, "overhead_s", overhead);
@@ -114,14 +124,18 @@ static void play_two_lanes(void)
     static const char first[] = "{'id': 'x', 'lane': 1, 'gpus': ['GPU 0']}";
     static const char second[] = "{'id': 'x', 'lane': 2, 'gpus': ['GPU 1']}";
     tell_session(1, 0, "n1");
-    /* Lane 1: 0-1 starts, 1-4 its GPU is not free, 4-6 idle draw and job, 6-30 trains, 30-32 proof, 32-42 cools. */
+    /* Lane 1: 0-1 starts, 1-4 its GPU is not free, 4-6 idle draw and job, 6-30 trains, 30-32 proof,
+     * 32-42 cools. */
     tell(1, EVENT_EXPERIMENT_STARTED, 1, 1, first);
     tell(1, EVENT_GUARD, 1, 5,
-         "{'phase': 'preflight', 'waited_s': 3.0, 'devices': [{'device': 'GPU 0', 'idle': {'seconds': 1.0}}]}");
+         "{'phase': 'preflight', 'waited_s': 3.0, 'devices': [{'device': 'GPU 0', 'idle': "
+         "{'seconds': 1.0}}]}");
     tell_try(1, 1, (struct try){5, 6, 30, 31, "GPU 0", "GPU-a", 120.5, 4711});
     tell_end(1, 1, 32);
-    tell(1, EVENT_PAUSE, 0, 32, "{'seconds': 10, 'why': 'between_runs', 'lane': 1, 'gpus': ['GPU 0']}");
-    /* Lane 2: 0-1 starts, 1-21 waits for the other, 21-22 looks, 22-72 trains, 72-75 proof, then nothing. */
+    tell(1, EVENT_PAUSE, 0, 32,
+         "{'seconds': 10, 'why': 'between_runs', 'lane': 1, 'gpus': ['GPU 0']}");
+    /* Lane 2: 0-1 starts, 1-21 waits for the other, 21-22 looks, 22-72 trains, 72-75 proof, then
+     * nothing. */
     tell(1, EVENT_EXPERIMENT_STARTED, 2, 21, second);
     tell_try(1, 2, (struct try){21, 22, 72, 73, "GPU 1", "GPU-b", 400, 4800});
     /* Lane 1: 42-44 looks, 44-50 trains, 50-52 proof, then nothing. */
@@ -141,8 +155,10 @@ static void each_second_of_a_lane_is_counted_once(void **state)
     tell(1, EVENT_EVIDENCE, 1, 75, "{'kind': 'foreign_process', 'text': 'x'}");
     tell(1, EVENT_EVIDENCE, 2, 75, "{'kind': 'sampling_gap', 'text': 'x'}");
     tell(1, EVENT_SESSION_ENDED, 0, 100,
-         "{'outcome': 'finished', 'pool': {'seconds': 100, 'lanes': [{'lane': 1, 'gpus': ['GPU 0'], 'lost': null},"
-         " {'lane': 2, 'gpus': ['GPU 1'], 'lost': 'GPU 1 is lost'}, {'lane': 3, 'gpus': ['GPU 2'], 'lost': null}]}}");
+         "{'outcome': 'finished', 'pool': {'seconds': 100, 'lanes': [{'lane': 1, 'gpus': ['GPU "
+         "0'], 'lost': null},"
+         " {'lane': 2, 'gpus': ['GPU 1'], 'lost': 'GPU 1 is lost'}, {'lane': 3, 'gpus': ['GPU 2'], "
+         "'lost': null}]}}");
     json_t *usage = finish(&run);
     assert_int_equal(json_array_size(json_object_get(usage, "lanes")), 3);
     assert_number(usage, "seconds", 100);
@@ -172,7 +188,8 @@ static void tasks_on_several_nodes_are_lanes_by_node_and_uuid(void **state)
     struct run run;
     run_make(&run);
     store = fixture_create(&run);
-    /* Each task sees its GPU as the first. 0-40 on n1, 20-60 on n2, and 100-130 on another GPU of n1. */
+    /* Each task sees its GPU as the first. 0-40 on n1, 20-60 on n2, and 100-130 on another GPU of
+     * n1. */
     tell_session(1, 0, "n1");
     tell(1, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     tell_try(1, 1, (struct try){1, 5, 35, 36, "GPU 0", "GPU-aaaaaaaa-1", 1, 7});

@@ -33,9 +33,11 @@ static void a_line_goes_from_the_lower_left_dot_to_the_upper_right_one(void **st
 {
     (void)state;
     struct plot_point points[] = {{0, 1}, {10, 3}};
-    /* 9 columns of labels and 4 of braille: 8 dots across, 8 high: a diagonal. The bits of U+2800 are counted from the top left: 1, 2, 4,
-     * 0x40 in the left column, 8, 0x10, 0x20, 0x80 in the right one. */
-    char *out = plotted(2, 13, false, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10});
+    /* 9 columns of labels and 4 of braille: 8 dots across, 8 high: a diagonal. The bits of U+2800
+     * are counted from the top left: 1, 2, 4, 0x40 in the left column, 8, 0x10, 0x20, 0x80 in the
+     * right one. */
+    char *out =
+        plotted(2, 13, false, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10});
     assert_string_equal(out, "       3   ⡠⠊\n       1 ⡠⠊\n");
     free(out);
 }
@@ -45,7 +47,8 @@ static void a_steep_line_has_no_gap(void **state)
     (void)state;
     /* From the bottom to the top of 8 dots within two columns: each column has its half. */
     struct plot_point points[] = {{0, 0}, {1, 1}, {7, 1}};
-    char *out = plotted(2, 13, false, (struct plot){.points = points, .count = 3, .from_s = 0, .to_s = 7});
+    char *out =
+        plotted(2, 13, false, (struct plot){.points = points, .count = 3, .from_s = 0, .to_s = 7});
     assert_string_equal(out, "       1 ⢸⠉⠉⠉\n       0 ⡸\n");
     free(out);
     /* Two points of one column are joined in it. */
@@ -59,11 +62,14 @@ static void what_is_below_a_curve_from_zero_is_filled(void **state)
 {
     (void)state;
     struct plot_point points[] = {{0, 50}, {10, 50}};
-    char *out =
-        plotted(1, 13, false, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
+    char *out = plotted(
+        1, 13, false,
+        (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
     assert_string_equal(out, "      50 ⣿⣿⣿⣿\n");
     free(out);
-    out = plotted(1, 13, true, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
+    out = plotted(
+        1, 13, true,
+        (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10, .from_zero = true});
     assert_string_equal(out, "      50 ####\n");
     free(out);
 }
@@ -72,7 +78,8 @@ static void a_constant_is_drawn_in_the_middle_with_one_label(void **state)
 {
     (void)state;
     struct plot_point points[] = {{0, -0.25}, {10, -0.25}};
-    char *out = plotted(3, 13, true, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10});
+    char *out =
+        plotted(3, 13, true, (struct plot){.points = points, .count = 2, .from_s = 0, .to_s = 10});
     assert_string_equal(out, "   -0.25\n         ....\n\n");
     free(out);
 }
@@ -84,7 +91,8 @@ static void without_a_point_it_says_so_and_one_point_is_a_dot(void **state)
     char *out = plotted(1, 20, false, (struct plot){0});
     assert_string_equal(out, " no readings yet\n");
     free(out);
-    out = plotted(1, 13, false, (struct plot){.points = &point, .count = 1, .from_s = 5, .to_s = 5});
+    out =
+        plotted(1, 13, false, (struct plot){.points = &point, .count = 1, .from_s = 5, .to_s = 5});
     assert_string_equal(out, "       7 ⠄\n");
     free(out);
 }
@@ -94,11 +102,12 @@ static void only_finite_numbers_in_the_order_of_time_are_points(void **state)
     (void)state;
     json_error_t error;
     size_t count;
-    json_t *json =
-        json_loads("[[1, 2], [2, null], [3, 4.5], [2.5, 9], \"text\", [4], [5, \"nan\"], [6, 7]]", 0, &error);
+    json_t *json = json_loads(
+        "[[1, 2], [2, null], [3, 4.5], [2.5, 9], \"text\", [4], [5, \"nan\"], [6, 7]]", 0, &error);
     struct plot_point *points = plot_points_read(json, &count);
     assert_int_equal(count, 3);
-    assert_true(points[0].value == 2 && points[1].value == 4.5 && points[2].value == 7 && points[2].t_s == 6);
+    assert_true(points[0].value == 2 && points[1].value == 4.5 && points[2].value == 7 &&
+                points[2].t_s == 6);
     free(points);
     json_decref(json);
     free(plot_points_read(NULL, &count));
@@ -146,7 +155,8 @@ static void controls_and_foreign_bytes_are_not_kept(void **state)
     (void)state;
     struct grid grid = {0};
     grid_resize(&grid, 1, 20);
-    grid_put(&(struct grid_area){&grid, 0, 0, 1, 20}, 0, 0, GRID_PLAIN, "a\033[31mb\xff\302\233\342\200\256c");
+    grid_put(&(struct grid_area){&grid, 0, 0, 1, 20}, 0, 0, GRID_PLAIN,
+             "a\033[31mb\xff\302\233\342\200\256c");
     char *out = printed(&grid);
     assert_string_equal(out, "a?[31mb???c\n");
     free(out);

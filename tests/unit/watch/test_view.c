@@ -17,9 +17,11 @@
 
 enum { EXPERIMENTS_MAX = 10000, SLOTS_MAX = 64, NOW_S = 1000 };
 
-static char loss[] = "loss", accuracy[] = "accuracy", dir[] = "results/run_1", run_name[] = "run_1", anything[] = "x";
+static char loss[] = "loss", accuracy[] = "accuracy", dir[] = "results/run_1", run_name[] = "run_1",
+            anything[] = "x";
 
-/* A run filled by hand: experiment 1 has ended, those from 2 on are in the slots, the others are planned. */
+/* A run filled by hand: experiment 1 has ended, those from 2 on are in the slots, the others are
+ * planned. */
 struct made {
     struct live_run run;
     struct plan_experiment plan[EXPERIMENTS_MAX];
@@ -34,10 +36,11 @@ static struct made *make(size_t experiments, size_t slots)
 {
     struct made *made = mem_alloc(sizeof *made);
     made->gpus = json_pack("[s]", "GPU 0");
-    made->training = json_pack("{s:s, s:f, s:f, s:f}", "name", "epoch", "at", 3.0, "of", 4.0, "share", 0.625);
+    made->training =
+        json_pack("{s:s, s:f, s:f, s:f}", "name", "epoch", "at", 3.0, "of", 4.0, "share", 0.625);
     made->values = json_pack("{s:f, s:f}", "loss", 0.25, "accuracy", 0.75);
-    made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0, 999.0, 310.0, "metrics",
-                             "loss", 900.0, 0.5, 999.0, 0.25);
+    made->points = json_pack("{s:[[f,f],[f,f]], s:{s:[[f,f],[f,f]]}}", "power_w", 900.0, 300.0,
+                             999.0, 310.0, "metrics", "loss", 900.0, 0.5, 999.0, 0.25);
     made->metrics[0].name = loss;
     made->metrics[1].name = accuracy;
     made->run = (struct live_run){.dir = dir,
@@ -54,10 +57,11 @@ static struct made *make(size_t experiments, size_t slots)
         made->plan[i].foreground.metrics = made->metrics;
         made->plan[i].foreground.metric_count = 2;
         made->plan[i].foreground.repo = made->plan[i].foreground.model = anything;
-        made->rows[i] = (struct live_experiment){.plan = &made->plan[i],
-                                                 .state = i > 0 && i <= slots ? STATE_RUNNING : STATE_PLANNED,
-                                                 .slot = i > 0 && i <= slots ? i : 0,
-                                                 .started_ns = 940 * NS_PER_S};
+        made->rows[i] =
+            (struct live_experiment){.plan = &made->plan[i],
+                                     .state = i > 0 && i <= slots ? STATE_RUNNING : STATE_PLANNED,
+                                     .slot = i > 0 && i <= slots ? i : 0,
+                                     .started_ns = 940 * NS_PER_S};
     }
     made->rows[0].state = STATE_DONE;
     made->rows[0].outcome = OUTCOME_SUCCEEDED;
@@ -96,7 +100,8 @@ static struct watch_scene scene_of(const struct made *made)
     return (struct watch_scene){.run = &made->run, .run_count = 1, .now_ns = NOW_S * NS_PER_S};
 }
 
-static char *drawn(struct watch_view *view, const struct watch_scene *scene, size_t rows, size_t columns, bool ascii)
+static char *drawn(struct watch_view *view, const struct watch_scene *scene, size_t rows,
+                   size_t columns, bool ascii)
 {
     struct grid grid = {.ascii = ascii};
     struct text text = {0};
@@ -127,8 +132,9 @@ static void shows_all(const struct made *made, size_t rows, size_t columns, bool
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);
     char *out = drawn(&view, &scene, rows, columns, ascii);
-    static const char *const parts[] = {"repo_net_002", "310 W",     "97 %",  "20.0/80.0 GiB", "no evidence", "3/4",
-                                        "62 %",         "loss 0.25", "1m00s", "under way",     "clean"};
+    static const char *const parts[] = {"repo_net_002", "310 W",     "97 %", "20.0/80.0 GiB",
+                                        "no evidence",  "3/4",       "62 %", "loss 0.25",
+                                        "1m00s",        "under way", "clean"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         has(out, parts[i]);
     has(out, ascii ? "61 C" : "61 °C");
@@ -180,14 +186,15 @@ static void what_was_not_read_is_a_dash_and_never_zero(void **state)
     (void)state;
     struct made *made = make(3, 1);
     struct live_slot *slot = &made->slots[0];
-    slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes = slot->temperature_c =
-        (struct reading){0};
+    slot->power_w = slot->utilisation_percent = slot->memory_bytes = slot->memory_total_bytes =
+        slot->temperature_c = (struct reading){0};
     slot->training = slot->metrics = slot->points = NULL;
     struct watch_view view;
     watch_view_begin(&view);
     struct watch_scene scene = scene_of(made);
     char *out = drawn(&view, &scene, 40, 160, false);
-    has(out, "running 1m00s     –                                  –          –              –      –");
+    has(out,
+        "running 1m00s     –                                  –          –              –      –");
     has(out, "no readings yet");
     has_not(out, "0 W");
     has_not(out, "0 °C");
@@ -250,7 +257,8 @@ static void states_say_how_to_go_on(void **state)
     made_free(made);
 }
 
-static enum watch_action press(struct watch_view *view, const struct watch_scene *scene, const char *keys)
+static enum watch_action press(struct watch_view *view, const struct watch_scene *scene,
+                               const char *keys)
 {
     enum watch_action action = WATCH_DRAW;
     for (; *keys; keys++)
