@@ -8,7 +8,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = (("How-to guides", "howto"), ("Reference", "reference"), ("Explanation", "explanation"))
-TOP = ("README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+TOP = ("README.md", "README.zh.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 FENCE = re.compile(r"^\s*```")
 LINK = re.compile(r"""\]\(<?([^)\s>#]+)|src=["']([^"']+)""")
 
