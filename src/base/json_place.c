@@ -1,6 +1,7 @@
 /* Paths to values, and a scan for the place of one. The text scanned is one that jansson accepted,
  * so it is well formed; every step is checked against the end all the same. */
 #include "base/json_place.h"
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -13,11 +14,6 @@
 static bool is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("0123456789_-", c));
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static char *quoted_step(const char *path, const char *key)
@@ -231,7 +227,7 @@ static size_t step_length(struct walk *walk, struct open_value *in)
 {
     char *end;
     if (!in->is_object)
-        return in->path[0] == '[' && is_digit(in->path[1]) &&
+        return in->path[0] == '[' && ascii_is_digit(in->path[1]) &&
                        strtoull(in->path + 1, &end, 10) == in->index && *end == ']'
                    ? (size_t)(end + 1 - in->path)
                    : 0;

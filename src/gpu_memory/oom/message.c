@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"
 
@@ -77,11 +78,6 @@ struct words {
     size_t length;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -114,7 +110,7 @@ static int64_t process_before(struct words before, struct words behind)
     rest.length -= sentence ? 3 : 1;
     size_t end = rest.length;
     int64_t pid = 0, place = 1;
-    for (; rest.length > 0 && is_digit(rest.text[rest.length - 1]) && end - rest.length < 10;
+    for (; rest.length > 0 && ascii_is_digit(rest.text[rest.length - 1]) && end - rest.length < 10;
          place *= 10)
         pid += (rest.text[--rest.length] - '0') * place;
     return rest.length < end && ends_with(rest, name) ? pid : -1;
@@ -158,8 +154,8 @@ static bool begins_number(const char *squeezed, size_t i)
 {
     char before = i > 0 ? squeezed[i - 1] : ' ';
     bool parted = before == '.' || before == ',';
-    return is_digit(squeezed[i]) && !is_digit(before) &&
-           !(parted && i > 1 && is_digit(squeezed[i - 2]));
+    return ascii_is_digit(squeezed[i]) && !ascii_is_digit(before) &&
+           !(parted && i > 1 && ascii_is_digit(squeezed[i - 2]));
 }
 
 size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oom *out)
@@ -197,11 +193,11 @@ static void read_gpu(struct words words, const char *const *fronts, struct oom *
         struct words rest = find(words, *fronts);
         size_t digits = 0;
         int64_t number = 0;
-        for (; digits < rest.length && digits < 4 && is_digit(rest.text[digits]); digits++)
+        for (; digits < rest.length && digits < 4 && ascii_is_digit(rest.text[digits]); digits++)
             number = number * 10 + (rest.text[digits] - '0');
         /* "GPU10.76GiB" has no number but a size. */
-        if (digits > 0 &&
-            (digits == rest.length || (rest.text[digits] != '.' && !is_digit(rest.text[digits]))))
+        if (digits > 0 && (digits == rest.length ||
+                           (rest.text[digits] != '.' && !ascii_is_digit(rest.text[digits]))))
             out->gpu = number;
     }
 }
@@ -219,7 +215,7 @@ static bool multiply(struct words dimensions, uint64_t *product)
     *product = 1;
     for (size_t i = 0; i <= dimensions.length; i++) {
         bool ends = i == dimensions.length || dimensions.text[i] == ',';
-        if (!ends && !is_digit(dimensions.text[i]))
+        if (!ends && !ascii_is_digit(dimensions.text[i]))
             return false;
         if (!ends && __builtin_mul_overflow(number, 10, &number))
             return false;

@@ -1,5 +1,7 @@
 #include "gpu_memory/oom/oom.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
@@ -28,25 +30,21 @@ struct decimal {
     size_t length; /* of its text; 0: it is none */
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct decimal read_decimal(const char *text, size_t length)
 {
     struct decimal number = {.scale = 1};
     size_t digits = 0, decimals = 0, i = 0;
     bool point = false;
     for (; i < length; i++) {
-        if (text[i] == '.' && !point && i > 0 && i + 1 < length && is_digit(text[i + 1])) {
+        if (text[i] == '.' && !point && i > 0 && i + 1 < length && ascii_is_digit(text[i + 1])) {
             point = true;
-        } else if (is_digit(text[i])) {
+        } else if (ascii_is_digit(text[i])) {
             if (++digits > DIGITS_MAX || (point && ++decimals > DECIMALS_MAX))
                 return (struct decimal){0};
             number.digits = number.digits * 10 + (unsigned char)(text[i] - '0');
             number.scale *= point ? (wide)10 : (wide)1;
-        } else if (text[i] != ',' || point || i == 0 || i + 3 >= length || !is_digit(text[i + 1])) {
+        } else if (text[i] != ',' || point || i == 0 || i + 3 >= length ||
+                   !ascii_is_digit(text[i + 1])) {
             break;
         }
     }

@@ -1,5 +1,6 @@
 #include "run/log/joblog.h"
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 #include <math.h>
@@ -15,11 +16,6 @@ static const double PERCENT_SLACK = 1.5;
 struct span {
     const char *start, *end;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Behind an escape character: a control sequence (ECMA-48, 5.4) as colours and moves of the cursor
  * are; gives where it ends. */
@@ -51,13 +47,13 @@ static bool read_count(struct span *text, double *out)
     static const char prefixes[] = "kMGTPEZY";
     double value = 0, place = 1;
     size_t digits = 0;
-    for (; text->start < text->end && is_digit(*text->start); text->start++, digits++)
+    for (; text->start < text->end && ascii_is_digit(*text->start); text->start++, digits++)
         value = value * 10 + (*text->start - '0');
     if (digits == 0 || digits > DIGITS_MAX)
         return false;
-    if (text->start + 1 < text->end && text->start[0] == '.' && is_digit(text->start[1]))
+    if (text->start + 1 < text->end && text->start[0] == '.' && ascii_is_digit(text->start[1]))
         for (text->start++;
-             text->start < text->end && is_digit(*text->start) && digits < DIGITS_MAX;
+             text->start < text->end && ascii_is_digit(*text->start) && digits < DIGITS_MAX;
              text->start++, digits++)
             value += (*text->start - '0') * (place /= 10);
     const char *prefix =
@@ -76,7 +72,7 @@ static char skip_clock(const char *at, const char *end)
     size_t parts = 0;
     for (;;) {
         const char *from = at;
-        while (at < end && is_digit(*at))
+        while (at < end && ascii_is_digit(*at))
             at++;
         if (at == from || at == end || (parts > 0 && at - from != 2))
             return 0;
@@ -113,7 +109,7 @@ static bool take_percent(struct span *text, double *out)
     if (text->end == text->start || text->end[-1] != '%')
         return false;
     const char *end = text->end - 1, *at = end;
-    while (at > text->start && end - at < 3 && is_digit(at[-1]))
+    while (at > text->start && end - at < 3 && ascii_is_digit(at[-1]))
         at--;
     struct span number = {at, end};
     text->end = at;
@@ -186,9 +182,9 @@ bool bar_parse(const char *line, size_t length, struct bar *out)
 static bool same_name(const char *a, const char *b)
 {
     for (;; a++, b++) {
-        while (is_digit(*a))
+        while (ascii_is_digit(*a))
             a++;
-        while (is_digit(*b))
+        while (ascii_is_digit(*b))
             b++;
         if (*a != *b)
             return false;

@@ -1,5 +1,6 @@
 #include "run/log/number_read.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -19,14 +20,10 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || ascii_is_digit(c) || c == '_' ||
+           c == '.';
 }
 
 static struct span trim(struct span text)
@@ -62,7 +59,7 @@ static bool is_grouped(struct span digits, char separator)
         return false;
     for (size_t i = 0; i < digits.length; i++) {
         bool has_separator = i >= head && (i - head) % 4 == 0;
-        if (has_separator ? digits.at[i] != separator : !is_digit(digits.at[i]))
+        if (has_separator ? digits.at[i] != separator : !ascii_is_digit(digits.at[i]))
             return false;
     }
     return true;
@@ -156,7 +153,7 @@ static bool find_argument(struct span text, size_t *length, struct span *out)
     size_t at = 0;
     while (at < text.length && is_name(text.at[at]))
         at++;
-    if (at == 0 || is_digit(*text.at) || at == text.length || text.at[at] != '(')
+    if (at == 0 || ascii_is_digit(*text.at) || at == text.length || text.at[at] != '(')
         return false;
     size_t depth = 1, end = ++at, stop = 0;
     for (; end < text.length && end < NUMBER_TEXT_MAX; end++) {
@@ -191,7 +188,7 @@ size_t number_scalar_length(const char *text, size_t length)
     size_t sign = argument.length > 1 && (*argument.at == '-' || *argument.at == '+');
     struct span digits = {argument.at + sign, argument.length - sign};
     double number;
-    return (digits.length && (is_digit(*digits.at) || *digits.at == '.')) ||
+    return (digits.length && (ascii_is_digit(*digits.at) || *digits.at == '.')) ||
                    read_word(digits, &number)
                ? used
                : 0;

@@ -1,5 +1,7 @@
 #include "run/log/printed_private.h"
 
+#include "base/ascii.h"
+
 #include "run/log/joblog.h"
 
 #include <stdio.h>
@@ -7,11 +9,6 @@
 #include <string.h>
 
 enum { RANK_TOKENS = 24, RANK_DIGITS = 5 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 bool printed_fraction_read(const char *text, size_t length, double *out)
 {
@@ -122,7 +119,7 @@ static void find_rank(struct printed_line *line)
         line->rank = rank;
     } else if (find_named_rank(line, &line->rank)) {
         line->rank_kind = RANK_NAMED;
-    } else if (is_digit(text[*text == '[']) &&
+    } else if (ascii_is_digit(text[*text == '[']) &&
                ((sscanf(text, "%5lu:%n", &rank, &used) == 1 && used && text[used] == ' ') ||
                 (sscanf(text, "[%5lu]%n", &rank, &used) == 1 && used && strchr(" :", text[used]) &&
                  text[used]))) {

@@ -1,12 +1,9 @@
 #include "run/log/printed_private.h"
 
+#include "base/ascii.h"
+
 #include <string.h>
 #include <strings.h>
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Letters beyond ASCII are letters too. */
 static bool is_letter(char c)
@@ -38,7 +35,7 @@ static size_t find_sign(const char *at, size_t left, char plain[3])
     for (size_t i = 0; i < sizeof narrow_blanks / sizeof *narrow_blanks; i++) {
         size_t length = strlen(narrow_blanks[i]);
         if (left >= length && memcmp(at, narrow_blanks[i], length) == 0) {
-            strcpy(plain, left > length && is_digit(at[length]) ? "_" : " ");
+            strcpy(plain, left > length && ascii_is_digit(at[length]) ? "_" : " ");
             return length;
         }
     }
@@ -67,7 +64,7 @@ static void copy_text(struct printed_line *out, const char *line, size_t length)
             used = 0;
             at++;
         } else if (sign) {
-            if (*plain == '_' && (used == 0 || !is_digit(out->text[used - 1])))
+            if (*plain == '_' && (used == 0 || !ascii_is_digit(out->text[used - 1])))
                 *plain = ' ';
             memcpy(out->text + used, plain, strlen(plain));
             used += strlen(plain);
@@ -109,9 +106,9 @@ static size_t word_length(const char *at)
         char c = at[length], next = c ? at[length + 1] : '\0';
         bool is_top = length == 3 && strncasecmp(at, "top", 3) == 0;
         bool is_map = length == 5 && strncasecmp(at, "map50-95", 8) == 0;
-        if (!is_letter(c) && !is_digit(c) && !(c == '@' && is_digit(next)) && !is_map &&
-            !(is_top && (c == '-' || c == '_' || c == ' ') && is_digit(next) &&
-              !is_digit(at[length + 2])))
+        if (!is_letter(c) && !ascii_is_digit(c) && !(c == '@' && ascii_is_digit(next)) && !is_map &&
+            !(is_top && (c == '-' || c == '_' || c == ' ') && ascii_is_digit(next) &&
+              !ascii_is_digit(at[length + 2])))
             return length;
         length++;
     }
@@ -143,8 +140,8 @@ static size_t add_words(struct printed_line *line, size_t at, size_t *first)
 static size_t number_length(const char *at)
 {
     size_t length = 0;
-    while (is_digit(at[length]) ||
-           (at[length] && strchr(".,_'", at[length]) && is_digit(at[length + 1])))
+    while (ascii_is_digit(at[length]) ||
+           (at[length] && strchr(".,_'", at[length]) && ascii_is_digit(at[length + 1])))
         length++;
     if (length && (at[length] == 'e' || at[length] == 'E')) {
         size_t sign = at[length + 1] == '-' || at[length + 1] == '+';
@@ -167,9 +164,9 @@ static size_t add_number(struct printed_line *line, size_t at, size_t sign)
         length += below ? 1 + below : 0;
     }
     char c = text[length], next = c ? text[length + 1] : '\0';
-    if (is_letter(c) || c == '_' || c == '/' || ((c == ':' || c == '-') && is_digit(next))) {
+    if (is_letter(c) || c == '_' || c == '/' || ((c == ':' || c == '-') && ascii_is_digit(next))) {
         kind = TOKEN_OTHER;
-        while (is_letter(text[length]) || is_digit(text[length]) ||
+        while (is_letter(text[length]) || ascii_is_digit(text[length]) ||
                (text[length] && strchr("_/.:-%", text[length])))
             length++;
     }
@@ -182,7 +179,7 @@ static size_t add_next(struct printed_line *line, size_t at)
     const char *text = line->text + at;
     bool can_be_signed = at == 0 || strchr(" \t:=,([{|'\"", text[-1]);
     size_t sign = (*text == '-' || *text == '+') && can_be_signed;
-    if (is_digit(text[sign]) || (text[sign] == '.' && is_digit(text[sign + 1])))
+    if (ascii_is_digit(text[sign]) || (text[sign] == '.' && ascii_is_digit(text[sign + 1])))
         return add_number(line, at, sign);
     if (sign && is_named_number(text + 1, word_length(text + 1))) {
         add_token(line, TOKEN_NUMBER, at, 1 + word_length(text + 1));

@@ -1,16 +1,12 @@
 #include "run/log/table.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "run/log/number_read.h"
 
 #include <string.h>
 
 enum { HEADER_CELL_MAX = 40 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static char find_delimiter(const char *text)
 {
@@ -66,7 +62,7 @@ static bool read_header(const struct printed_line *line, const struct printed_na
     EACH (column, found.columns, found.count) {
         const char *text = line->text + column->begin;
         size_t length = column->end - column->begin;
-        if (length > HEADER_CELL_MAX || (length && (is_digit(*text) || strchr("-+.", *text))))
+        if (length > HEADER_CELL_MAX || (length && (ascii_is_digit(*text) || strchr("-+.", *text))))
             return false;
         column->is_known = printed_column_parse(line, column->begin, column->end, vocabulary, count,
                                                 &column->name);
@@ -99,7 +95,7 @@ static void read_row(const struct log_table *table, struct printed_line *line, l
     struct table_column cells[TABLE_COLUMNS_MAX] = {{0}};
     size_t count = split_cells(line->text, line->length, table->delimiter, cells);
     bool has_empty = count < table->count && table->delimiter == ' ';
-    if ((count != table->count && !has_empty) || !is_digit(line->text[cells[0].begin]))
+    if ((count != table->count && !has_empty) || !ascii_is_digit(line->text[cells[0].begin]))
         return;
     for (size_t i = 0; i < table->count && line->value_count < PRINTED_VALUES_MAX; i++) {
         const struct table_column *cell =
@@ -111,7 +107,7 @@ static void read_row(const struct log_table *table, struct printed_line *line, l
         value.length = cell->end - cell->begin;
         bool is_cut = line->is_cut && cell->end == line->length;
         value.readable = !is_cut && number_read(value.text, value.length, c_locale, &value.number);
-        if (value.readable || (value.length && is_digit(*value.text)))
+        if (value.readable || (value.length && ascii_is_digit(*value.text)))
             line->values[line->value_count++] = value;
     }
 }
