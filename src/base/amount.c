@@ -8,7 +8,7 @@
 
 enum { DIGITS = 3, DIGITS_EXACT = 6 };
 
-static int place_of(double value)
+static int decimal_exponent(double value)
 {
     return (int)floor(log10(fabs(value)));
 }
@@ -17,15 +17,15 @@ static int place_of(double value)
 static int last_place(double value, int digits)
 {
     value = number_round(value, digits);
-    return value == 0 ? 0 : place_of(value) - digits + 1;
+    return value == 0 ? 0 : decimal_exponent(value) - digits + 1;
 }
 
 int amount_last_place(double half_width)
 {
     /* Of the first digit as it will be shown: 0.96 has two, 1.0. */
     double shown = number_round(half_width, 2);
-    bool two = shown < 3 * pow(10, place_of(shown));
-    return two ? last_place(half_width, 2) : place_of(shown);
+    bool two = shown < 3 * pow(10, decimal_exponent(shown));
+    return two ? last_place(half_width, 2) : decimal_exponent(shown);
 }
 
 static double round_at(double value, int place)
@@ -77,7 +77,7 @@ static int place_for(double value, double half_width, int digits)
 
 /* The smallest prefix with which at most three digits precede the point, as both will be shown:
  * 999.96 ± 0.5 J are 1.0000 ± 0.0005 kJ. */
-static struct scaled scale(double value, double half_width, int digits, const char *unit)
+static struct scaled scale_to_prefix(double value, double half_width, int digits, const char *unit)
 {
     if (!has_prefixes(unit) || (value == 0 && half_width == 0))
         return (struct scaled){value, half_width, ""};
@@ -90,10 +90,10 @@ static struct scaled scale(double value, double half_width, int digits, const ch
     }
 }
 
-static char *format(struct reading value, double half_width, int digits, const char *unit,
-                    const char *end)
+static char *format_amount(struct reading value, double half_width, int digits, const char *unit,
+                           const char *end)
 {
-    struct scaled scaled = scale(value.value, half_width, digits, unit);
+    struct scaled scaled = scale_to_prefix(value.value, half_width, digits, unit);
     int place = place_for(scaled.value, scaled.half_width, digits);
     AUTO_FREE char *shown = format_at(scaled.value, place);
     const char *space = *unit ? " " : "";
@@ -105,7 +105,7 @@ static char *format(struct reading value, double half_width, int digits, const c
 
 char *amount_format(struct reading value, const char *unit)
 {
-    return value.valid && isfinite(value.value) ? format(value, 0, DIGITS, unit, "")
+    return value.valid && isfinite(value.value) ? format_amount(value, 0, DIGITS, unit, "")
                                                 : mem_strdup("");
 }
 
@@ -114,6 +114,6 @@ char *amount_format_with(struct reading value, struct reading half_width, const 
     if (!value.valid || !isfinite(value.value))
         return mem_strdup("");
     if (!half_width.valid || !isfinite(half_width.value))
-        return format(value, 0, DIGITS, unit, " ± unknown");
-    return format(value, fabs(half_width.value), DIGITS_EXACT, unit, NULL);
+        return format_amount(value, 0, DIGITS, unit, " ± unknown");
+    return format_amount(value, fabs(half_width.value), DIGITS_EXACT, unit, NULL);
 }

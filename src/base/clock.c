@@ -84,7 +84,7 @@ int64_t clock_local_offset_s(int64_t realtime_ns)
 }
 
 /* The first second with another offset than at low, which is before high. */
-static int64_t find_change(int64_t low, int64_t high)
+static int64_t find_offset_change(int64_t low, int64_t high)
 {
     int64_t before = offset_at(low);
     while (high - low > 1) {
@@ -123,7 +123,7 @@ void clock_zone_here(int64_t realtime_ns, struct clock_zone *out)
         if (offset_at(from) == offset_at(to))
             continue;
         out->changes[out->count++] =
-            (struct clock_zone_change){find_change(from, to), offset_at(to)};
+            (struct clock_zone_change){find_offset_change(from, to), offset_at(to)};
     }
 }
 

@@ -62,7 +62,7 @@ void cpus_print(const struct cpus *cpus, struct text *out)
 }
 
 /* Digits at *at, which then stands behind them. */
-static bool take_number(const char **at, const char *end, size_t *out)
+static bool parse_cpu_number(const char **at, const char *end, size_t *out)
 {
     const char *start = *at;
     *out = 0;
@@ -82,12 +82,12 @@ bool cpus_parse(const char *bytes, size_t count, struct cpus *out)
         end--;
     while (at < end) {
         size_t first, last;
-        if (!take_number(&at, end, &first))
+        if (!parse_cpu_number(&at, end, &first))
             return false;
         last = first;
         if (at < end && *at == '-') {
             at++;
-            if (!take_number(&at, end, &last) || last < first)
+            if (!parse_cpu_number(&at, end, &last) || last < first)
                 return false;
         }
         for (size_t cpu = first; cpu <= last; cpu++)

@@ -26,7 +26,7 @@ static bool skip_line_end(struct csv_reader *reader)
     return true;
 }
 
-static bool fail(struct csv_reader *reader, struct err *err, const char *what)
+static bool fail_row(struct csv_reader *reader, struct err *err, const char *what)
 {
     reader->at = reader->end; /* what comes after cannot be trusted: no further row */
     return err_set(err, "line %zu: %s", reader->line, what);
@@ -42,9 +42,9 @@ static bool read_quoted(struct csv_reader *reader, struct text *cell, struct err
         text_add_bytes(cell, from, (size_t)(reader->at - from));
         from = reader->at;
         if (reader->at == reader->end)
-            return fail(reader, err, "a quoted cell is not closed");
+            return fail_row(reader, err, "a quoted cell is not closed");
         if (!*reader->at)
-            return fail(reader, err, "a NUL byte");
+            return fail_row(reader, err, "a NUL byte");
         if (skip_line_end(reader)) {
             text_add_bytes(cell, from, (size_t)(reader->at - from));
             continue;
@@ -63,14 +63,14 @@ static bool read_cell(struct csv_reader *reader, struct text *cell, struct err *
         if (!read_quoted(reader, cell, err))
             return false;
         if (reader->at < reader->end && !strchr(",\r\n", *reader->at))
-            return fail(reader, err, "text behind a closing quote");
+            return fail_row(reader, err, "text behind a closing quote");
     } else {
         const char *from = reader->at;
         while (reader->at < reader->end && !strchr(",\r\n", *reader->at))
             reader->at++;
         text_add_bytes(cell, from, (size_t)(reader->at - from));
     }
-    return reader->at == reader->end || *reader->at ? true : fail(reader, err, "a NUL byte");
+    return reader->at == reader->end || *reader->at ? true : fail_row(reader, err, "a NUL byte");
 }
 
 /* Signs and digits alone, as in -1.5e3, +00:00 or -inf: nothing that a spreadsheet could
@@ -121,7 +121,7 @@ int csv_next(struct csv_reader *reader, struct strv *row, struct err *err)
         if (!read_cell(reader, &cell, err))
             return -1;
         if (row->count == MOST_CELLS) {
-            fail(reader, err, "more than 4096 cells");
+            fail_row(reader, err, "more than 4096 cells");
             return -1;
         }
         bool escaped = cell.length && *text_get(&cell) == '\'' && is_formula(text_get(&cell));
@@ -134,7 +134,7 @@ int csv_next(struct csv_reader *reader, struct strv *row, struct err *err)
     return 1;
 }
 
-static void add_cell(struct text *out, const char *cell, bool escape)
+static void append_csv_cell(struct text *out, const char *cell, bool escape)
 {
     /* Where a comma separates decimals, spreadsheets part cells at semicolons. */
     if (!escape && !strpbrk(cell, ",;\t\"\r\n")) {
@@ -152,12 +152,12 @@ static void add_cell(struct text *out, const char *cell, bool escape)
 
 void csv_add_cell(struct text *out, const char *cell)
 {
-    add_cell(out, cell, is_formula(cell));
+    append_csv_cell(out, cell, is_formula(cell));
 }
 
 void csv_add_exact(struct text *out, const char *cell)
 {
-    add_cell(out, cell, false);
+    append_csv_cell(out, cell, false);
 }
 
 void csv_add_next(struct text *out, const char *cell)

@@ -43,7 +43,7 @@ void digest_print(const struct digest *digest, char out[DIGEST_HEX + 1])
     out[DIGEST_HEX] = '\0';
 }
 
-static int value_of(char digit)
+static int hex_digit_value(char digit)
 {
     if (digit >= '0' && digit <= '9')
         return digit - '0';
@@ -55,7 +55,7 @@ bool digest_parse(const char *hex, struct digest *out)
     if (!hex || strlen(hex) != DIGEST_HEX)
         return false;
     for (size_t i = 0; i < DIGEST_BYTES; i++) {
-        int high = value_of(hex[2 * i]), low = value_of(hex[2 * i + 1]);
+        int high = hex_digit_value(hex[2 * i]), low = hex_digit_value(hex[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         out->bytes[i] = (unsigned char)(high << 4 | low);

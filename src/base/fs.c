@@ -105,7 +105,7 @@ static bool read_fd(int fd, const char *name, size_t limit, struct text *out, st
     }
 }
 
-static bool refuse(struct err *err, int code, const char *name, const char *what)
+static bool fail_with_code(struct err *err, int code, const char *name, const char *what)
 {
     err_set(err, "%s %s", name, what);
     if (err)
@@ -122,15 +122,15 @@ static int open_regular(int dir, const char *name, int flags, struct err *err)
     struct stat status;
     bool regular = false;
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
-        refuse(err, ELOOP, name, "is a symbolic link");
+        fail_with_code(err, ELOOP, name, "is a symbolic link");
     else if (fd < 0)
         err_sys(err, "open %s", name);
     else if (fstat(fd, &status) != 0)
         err_sys(err, "stat %s", name);
     else if (S_ISDIR(status.st_mode))
-        refuse(err, EISDIR, name, "is a folder");
+        fail_with_code(err, EISDIR, name, "is a folder");
     else if (!S_ISREG(status.st_mode))
-        refuse(err, EINVAL, name, "is no regular file");
+        fail_with_code(err, EINVAL, name, "is no regular file");
     else
         regular = true;
     return regular ? steal_fd(&fd) : -1;
@@ -318,7 +318,7 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
     int code = errno;
     struct stat status;
     if (fstatat(above, last, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
-        refuse(err, ELOOP, plain, "is a symbolic link");
+        fail_with_code(err, ELOOP, plain, "is a symbolic link");
         return -1;
     }
     errno = code;

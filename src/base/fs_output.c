@@ -66,7 +66,7 @@ static char *read_link(const char *path, struct err *err)
     return *name == '/' ? steal_ptr(name) : mem_printf("%s/%s", folder, name);
 }
 
-static bool look(struct place *place, struct err *err)
+static bool inspect_output_place(struct place *place, struct err *err)
 {
     const char *path = place->path;
     size_t length = strlen(path);
@@ -91,13 +91,13 @@ static bool look(struct place *place, struct err *err)
     return false;
 }
 
-static bool find(const char *path, struct place *place, struct err *err)
+static bool resolve_output_place(const char *path, struct place *place, struct err *err)
 {
     *place = (struct place){.path = mem_strdup(path)};
     for (int links = 0; links < LINKS_MAX; links++) {
         struct stat status;
         if (lstat(place->path, &status) != 0 || !S_ISLNK(status.st_mode) || is_on_proc(place->path))
-            return look(place, err);
+            return inspect_output_place(place, err);
         char *next = read_link(place->path, err);
         if (!next)
             return false;
@@ -166,7 +166,7 @@ bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
 {
     AUTO(place_fini) struct place place;
     *out = (struct fs_output){.file = {.dir = -1, .fd = -1}, .path = mem_strdup(path)};
-    bool ok = find(path, &place, err);
+    bool ok = resolve_output_place(path, &place, err);
     bool beside =
         place.kind == PLACE_FREE || (place.kind == PLACE_REGULAR && !is_on_proc(place.path));
     ok = ok && (beside ? open_beside(&place, out, err) : open_in_place(&place, out, err));
@@ -185,7 +185,7 @@ bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, 
            err_wrap(err, "write %s", output->path);
 }
 
-static bool finish(struct fs_output *output, struct err *err)
+static bool finish_output_file(struct fs_output *output, struct err *err)
 {
     struct fs_unfinished *file = &output->file;
     if (file->dir >= 0)
@@ -201,7 +201,7 @@ static bool finish(struct fs_output *output, struct err *err)
 
 bool fs_output_commit(struct fs_output *output, struct err *err)
 {
-    bool ok = finish(output, err) || err_wrap(err, "write %s", output->path);
+    bool ok = finish_output_file(output, err) || err_wrap(err, "write %s", output->path);
     fs_output_drop(output);
     return ok;
 }
@@ -232,7 +232,7 @@ bool fs_write_output(const char *path, const char *bytes, size_t count, struct e
 bool fs_may_write_output(const char *path, struct err *err)
 {
     AUTO(place_fini) struct place place;
-    if (!find(path, &place, err))
+    if (!resolve_output_place(path, &place, err))
         return err_wrap(err, "write %s", path);
     if (place.kind == PLACE_OWN_FD)
         return fcntl(place.fd, F_GETFD) >= 0 || err_sys(err, "write %s", path);

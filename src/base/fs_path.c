@@ -36,7 +36,7 @@ bool fs_check_name(const char *name, struct err *err)
 }
 
 /* Adds path's steps to the absolute out, which is "" for the root. */
-static void add_steps(struct text *out, const char *path)
+static void append_path_steps(struct text *out, const char *path)
 {
     while (*path) {
         size_t length = strcspn(path, "/");
@@ -59,7 +59,7 @@ static void add_working_folder(struct text *out)
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     /* A working folder that was deleted has no name; this one stands for it and nothing can be made
      * in it. */
-    add_steps(out, cwd ? cwd : "/proc/self/cwd");
+    append_path_steps(out, cwd ? cwd : "/proc/self/cwd");
 }
 
 char *fs_resolve(const char *base, const char *path, const char *home)
@@ -74,10 +74,10 @@ char *fs_resolve(const char *base, const char *path, const char *home)
         if (!base || *base != '/')
             add_working_folder(&out);
         if (base)
-            add_steps(&out, base);
+            append_path_steps(&out, base);
     }
     if (path)
-        add_steps(&out, path);
+        append_path_steps(&out, path);
     return out.length ? text_take(&out) : mem_strdup("/");
 }
 

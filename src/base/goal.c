@@ -68,13 +68,13 @@ static bool listed(const char *word, const char *const *list)
 }
 
 /* Letters outside of ASCII belong to words. */
-static bool is_letter(char c)
+static bool is_word_letter(char c)
 {
     return isalpha((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
 /* Where the word that begins at s ends: "val|Loss", "m|AP|50", "ROC|Auc". */
-static size_t word_length(const char *s)
+static size_t metric_word_length(const char *s)
 {
     size_t n = 0;
     if (isdigit((unsigned char)*s)) {
@@ -84,24 +84,24 @@ static size_t word_length(const char *s)
     }
     while (isupper((unsigned char)s[n]))
         n++;
-    if (n > 1 && is_letter(s[n]))
+    if (n > 1 && is_word_letter(s[n]))
         return n - 1; /* the last capital begins the next word */
-    while (is_letter(s[n]) && !isupper((unsigned char)s[n]))
+    while (is_word_letter(s[n]) && !isupper((unsigned char)s[n]))
         n++;
     return n;
 }
 
-static size_t split(const char *metric, struct word *words)
+static size_t split_metric_words(const char *metric, struct word *words)
 {
     size_t count = 0;
     bool begins = true;
     while (*metric && count < MOST_WORDS) {
-        if (!is_letter(*metric) && !isdigit((unsigned char)*metric)) {
+        if (!is_word_letter(*metric) && !isdigit((unsigned char)*metric)) {
             begins = true;
             metric++;
             continue;
         }
-        size_t length = word_length(metric);
+        size_t length = metric_word_length(metric);
         struct word *word = &words[count++];
         *word = (struct word){.number = isdigit((unsigned char)*metric), .begins = begins};
         snprintf(word->letters, sizeof word->letters, "%.*s", (int)length, metric);
@@ -130,7 +130,7 @@ static bool says(const struct word *words, size_t count, size_t at, const char *
 enum goal goal_of_name(const char *metric)
 {
     struct word words[MOST_WORDS];
-    size_t count = split(metric, words);
+    size_t count = split_metric_words(metric, words);
     bool is_loss = false, is_less = false, is_more = false;
     for (size_t i = 0; i < count; i++) {
         if (listed(words[i].letters, turned))
@@ -148,7 +148,7 @@ enum goal goal_of_name(const char *metric)
 bool goal_is_share(const char *metric)
 {
     struct word words[MOST_WORDS];
-    size_t count = split(metric, words);
+    size_t count = split_metric_words(metric, words);
     bool is_share = false;
     for (size_t i = 0; i < count; i++) {
         if (listed(words[i].letters, turned) || says(words, count, i, losses))

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_name_char(char c)
+static bool is_key_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("0123456789_-", c));
 }
@@ -30,7 +30,7 @@ static char *quoted_step(const char *path, const char *key)
 char *json_path_key(const char *path, const char *key)
 {
     size_t length = 0;
-    while (is_name_char(key[length]))
+    while (is_key_char(key[length]))
         length++;
     return length && !key[length] ? mem_printf("%s.%s", path, key) : quoted_step(path, key);
 }
@@ -50,14 +50,14 @@ static bool at_char(const struct scan *scan, char c)
     return scan->at < scan->end && *scan->at == c;
 }
 
-static bool is_blank(char c)
+static bool is_json_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static void skip_blanks(struct scan *scan)
+static void skip_json_blanks(struct scan *scan)
 {
-    while (scan->at < scan->end && is_blank(*scan->at))
+    while (scan->at < scan->end && is_json_blank(*scan->at))
         scan->at++;
 }
 
@@ -81,19 +81,19 @@ static char *decode_string(const char *token, size_t length)
 }
 
 /* Steps over a key; gives it, decoded, or NULL when there is none. The caller frees it. */
-static char *take_key(struct scan *scan)
+static char *read_object_key(struct scan *scan)
 {
-    skip_blanks(scan);
+    skip_json_blanks(scan);
     if (!at_char(scan, '"'))
         return NULL;
     const char *token = scan->at;
     skip_string(scan);
     AUTO_FREE char *name = decode_string(token, (size_t)(scan->at - token));
-    skip_blanks(scan);
+    skip_json_blanks(scan);
     if (!at_char(scan, ':'))
         return NULL;
     scan->at++;
-    skip_blanks(scan);
+    skip_json_blanks(scan);
     return steal_ptr(name);
 }
 
@@ -212,7 +212,7 @@ static void walk_all(struct walk *walk, bool note, const char *path,
             close_value(walk);
         else if (c == ',' && walk->count > 0)
             walk->items[walk->count - 1].index++;
-        skip_blanks(scan);
+        skip_json_blanks(scan);
         if (walk->count > 0 && strchr("{[,", c) && !at_char(scan, '}') && !at_char(scan, ']'))
             more = visit(walk, &walk->items[walk->count - 1]);
     }
@@ -231,14 +231,13 @@ static size_t step_length(struct walk *walk, struct open_value *in)
                        strtoull(in->path + 1, &end, 10) == in->index && *end == ']'
                    ? (size_t)(end + 1 - in->path)
                    : 0;
-    AUTO_FREE char *key = take_key(&walk->scan);
+    AUTO_FREE char *key = read_object_key(&walk->scan);
     AUTO_FREE char *step = !key                 ? NULL
                            : in->path[0] == '[' ? quoted_step("", key)
                                                 : json_path_key("", key);
     size_t length = step ? strlen(step) : 0;
-    return length && strncmp(in->path, step, length) == 0 && !is_name_char(in->path[length])
-               ? length
-               : 0;
+    return length && strncmp(in->path, step, length) == 0 && !is_key_char(in->path[length]) ? length
+                                                                                            : 0;
 }
 
 /* Of keys that are there twice the last one counts. */
@@ -261,7 +260,7 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
     if (!doc->root || json_doc_overridden(doc, path) || *path++ != '$')
         return nowhere;
     struct walk walk = {.doc = (struct json_doc *)(uintptr_t)doc, .scan = scan_all(doc)};
-    skip_blanks(&walk.scan);
+    skip_json_blanks(&walk.scan);
     if (!*path)
         walk.key = walk.value = walk.scan.at;
     else
@@ -269,7 +268,7 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
     return walk.key ? json_place_at(doc, at_key ? walk.key : walk.value) : nowhere;
 }
 
-static char *path_of(const struct walk *walk)
+static char *format_walk_path(const struct walk *walk)
 {
     char *path = mem_strdup("$");
     EACH (item, walk->items, walk->count) {
@@ -288,7 +287,7 @@ static bool visit_key(struct walk *walk, struct open_value *in)
     if (!in->is_object)
         return true;
     free(in->key);
-    in->key = take_key(&walk->scan);
+    in->key = read_object_key(&walk->scan);
     if (!in->key)
         return true;
     const json_t *first = json_object_get(in->seen, in->key);
@@ -298,7 +297,7 @@ static bool visit_key(struct walk *walk, struct open_value *in)
     }
     /* An object of the same path that came earlier, under a key that is repeated itself, does not
      * count. */
-    AUTO_FREE char *path = path_of(walk);
+    AUTO_FREE char *path = format_walk_path(walk);
     json_object_set_new(walk->doc->repeats, path,
                         json_pack("[I, I]", json_integer_value(first), at));
     walk->kept += strlen(path);
@@ -344,7 +343,7 @@ bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err)
         doc->file, to.line, to.column, json_object_iter_key(first), from.line, from.column);
 }
 
-static bool begins(const char *text, const char *with)
+static bool word_begins_with(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -352,7 +351,7 @@ static bool begins(const char *text, const char *with)
 /* The last byte before this place that is not blank; 0: there is none. */
 static char before(const char *text, size_t place)
 {
-    while (place > 0 && is_blank(text[place - 1]))
+    while (place > 0 && is_json_blank(text[place - 1]))
         place--;
     return place > 0 ? text[place - 1] : '\0';
 }
@@ -368,10 +367,10 @@ static const char *hint_of_word(const char *word)
     static const char *const python[] = {"True", "False", "None", "TRUE", "FALSE", "NULL", "Null"};
     static const char *const no_number[] = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"};
     EACH_OF (item, python)
-        if (begins(word, *item))
+        if (word_begins_with(word, *item))
             return "JSON writes true, false and null";
     EACH_OF (entry, no_number)
-        if (begins(word, *entry))
+        if (word_begins_with(word, *entry))
             return "JSON has no such number";
     return NULL;
 }
@@ -385,8 +384,8 @@ const char *json_hint(const char *text, size_t length, const json_error_t *error
     if (!token || error->position < 1 || (size_t)error->position > length)
         return NULL;
     token += strlen(near);
-    bool close_expected =
-        begins(error->text, "'}' expected") || begins(error->text, "']' expected");
+    bool close_expected = word_begins_with(error->text, "'}' expected") ||
+                          word_begins_with(error->text, "']' expected");
     switch (*token) {
     case '\'':
         return "strings and keys need double quotes";

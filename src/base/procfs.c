@@ -40,7 +40,7 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
 
 /* The next number of a list separated by blanks; a negative one counts as 0 (tty_nr and tpgid may
  * be). */
-static bool number_next(const char **at, const char *end, uint64_t *out)
+static bool parse_next_number(const char **at, const char *end, uint64_t *out)
 {
     while (*at < end && (**at == ' ' || **at == '\t'))
         (*at)++;
@@ -88,7 +88,7 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out)
     const char *at = close + 3;
     uint64_t fields[19]; /* fields 4 (ppid) to 22 (starttime) of proc(5) */
     EACH (field, fields, 19)
-        if (!number_next(&at, end, field))
+        if (!parse_next_number(&at, end, field))
             return false;
     for (size_t i = 10; i <= 13; i++)
         out->cpu_ticks += fields[i];
@@ -163,7 +163,7 @@ static const char *keyed_line(const char *bytes, const char *end, const char *ke
 bool proc_keyed_number(const char *bytes, size_t count, const char *key, uint64_t *out)
 {
     const char *at = keyed_line(bytes, bytes + count, key);
-    return at && number_next(&at, bytes + count, out);
+    return at && parse_next_number(&at, bytes + count, out);
 }
 
 bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *innermost)
@@ -173,7 +173,7 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
     *depth = 0;
     if (!at)
         return false;
-    while (at < end && *at != '\n' && number_next(&at, end, &number)) {
+    while (at < end && *at != '\n' && parse_next_number(&at, end, &number)) {
         last = number;
         (*depth)++;
     }
@@ -317,7 +317,7 @@ ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, siz
 static const size_t TABLE_MAX = 16 << 20, SMALL_MAX = 64 << 10;
 
 /* The device as /proc/locks has it: that of the mount. On btrfs stat tells another one. */
-static dev_t device_of(int fd, dev_t otherwise)
+static dev_t find_mount_device(int fd, dev_t otherwise)
 {
     AUTO_TEXT struct text info = {0}, mounts = {0};
     AUTO_FREE char *path = mem_printf("/proc/self/fdinfo/%d", fd);
@@ -337,7 +337,7 @@ static dev_t device_of(int fd, dev_t otherwise)
 
 /* "3: FLOCK  ADVISORY  WRITE 28401 fe:00:11068451 0 EOF"; one with "->" behind the number only
  * waits. */
-static pid_t find_in(const char *table, dev_t device, ino_t inode)
+static pid_t find_lock_holder(const char *table, dev_t device, ino_t inode)
 {
     for (const char *at = table; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
         unsigned major_number, minor_number;
@@ -355,7 +355,7 @@ enum seen { SEEN_LOCKED, SEEN_NOT_LOCKED, SEEN_NOTHING };
 
 /* Whether the process has the file open by a descriptor whose lock it is. SEEN_NOTHING: it may not
  * be looked into. */
-static enum seen look_into(pid_t pid, const struct stat *file)
+static enum seen check_process_locks(pid_t pid, const struct stat *file)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/fd", (int)pid);
     DIR *listing = opendir(path);
@@ -376,7 +376,7 @@ static enum seen look_into(pid_t pid, const struct stat *file)
     return seen;
 }
 
-static bool exists(pid_t pid)
+static bool process_exists(pid_t pid)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d", (int)pid);
     struct stat status;
@@ -388,7 +388,7 @@ static pid_t find_by_descriptors(const struct stat *file)
     pid_t found = 0;
     DIR *listing = opendir("/proc");
     for (pid_t pid; listing && found == 0 && (pid = proc_next_pid(listing));)
-        if (look_into(pid, file) == SEEN_LOCKED)
+        if (check_process_locks(pid, file) == SEEN_LOCKED)
             found = pid;
     if (listing)
         closedir(listing);
@@ -401,11 +401,12 @@ pid_t file_lock_holder(int fd)
     struct stat file;
     if (fstat(fd, &file) != 0)
         return 0;
-    pid_t pid = fs_read_kernel(AT_FDCWD, "/proc/locks", TABLE_MAX, &table, NULL)
-                    ? find_in(text_get(&table), device_of(fd, file.st_dev), file.st_ino)
-                    : 0;
+    pid_t pid =
+        fs_read_kernel(AT_FDCWD, "/proc/locks", TABLE_MAX, &table, NULL)
+            ? find_lock_holder(text_get(&table), find_mount_device(fd, file.st_dev), file.st_ino)
+            : 0;
     /* It may have ended since it took the lock, and its number be another's. */
-    if (exists(pid) && look_into(pid, &file) != SEEN_NOT_LOCKED)
+    if (process_exists(pid) && check_process_locks(pid, &file) != SEEN_NOT_LOCKED)
         return pid;
     return find_by_descriptors(&file);
 }

@@ -20,7 +20,7 @@ static int left_ms(int64_t deadline_ns)
     return left_ns <= 0 ? 0 : (int)(left_ns / NS_PER_MS) + 1;
 }
 
-static void hand_over(posix_spawn_file_actions_t *files, int fd, int as)
+static void redirect_descriptor(posix_spawn_file_actions_t *files, int fd, int as)
 {
     if (fd >= 0)
         posix_spawn_file_actions_adddup2(files, fd, as);
@@ -38,9 +38,9 @@ int query_spawn(const char *program, char *const *argv, char *const *env, int in
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
-    hand_over(&files, input, STDIN_FILENO);
-    hand_over(&files, output, STDOUT_FILENO);
-    hand_over(&files, errors, STDERR_FILENO);
+    redirect_descriptor(&files, input, STDIN_FILENO);
+    redirect_descriptor(&files, output, STDOUT_FILENO);
+    redirect_descriptor(&files, errors, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                               POSIX_SPAWN_SETSIGDEF);
@@ -63,7 +63,7 @@ int query_input(const struct text *text, struct err *err)
 }
 
 /* Up to the end of its output. False: too long, in time or in bytes. */
-static bool read_answer(int fd, size_t limit, int64_t deadline_ns, struct text *out)
+static bool read_query_answer(int fd, size_t limit, int64_t deadline_ns, struct text *out)
 {
     char bytes[4096];
     for (;;) {
@@ -117,7 +117,7 @@ bool query_program(const struct strv *argv, const struct strv *env, size_t limit
     close(ends[1]);
     if (code != 0)
         return false;
-    bool whole = read_answer(read_end, limit, deadline_ns, out);
+    bool whole = read_query_answer(read_end, limit, deadline_ns, out);
     bool ended = whole && wait_end(pid, deadline_ns);
     kill(-pid, SIGKILL); /* its leader is not reaped */
     if (!ended)

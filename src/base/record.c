@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-static bool is_known(const struct record_field *field, const char *record)
+static bool is_field_known(const struct record_field *field, const char *record)
 {
     for (size_t i = 0; i < field->known_size; i++)
         if (record[field->known_at + i])
@@ -17,7 +17,7 @@ static bool is_known(const struct record_field *field, const char *record)
 static json_t *field_json(const struct record_field *field, const char *record)
 {
     const void *at = record + field->at;
-    if (!is_known(field, record))
+    if (!is_field_known(field, record))
         return json_null();
     switch (field->type) {
     case RECORD_TEXT:
@@ -74,27 +74,27 @@ json_t *record_list_json(const struct record_field *fields, const void *records,
     return out;
 }
 
-static void add_number(double number, struct text *out)
+static void add_csv_number(double number, struct text *out)
 {
     char shortest[32];
     number_shortest(number, shortest);
     csv_add_cell(out, shortest);
 }
 
-static void add_text(const char *text, struct text *out)
+static void add_csv_text(const char *text, struct text *out)
 {
     csv_add_cell(out, text ? text : "");
 }
 
-static void add_cell(const struct record_field *field, const void *at, struct text *out)
+static void add_field_cell(const struct record_field *field, const void *at, struct text *out)
 {
     switch (field->type) {
     case RECORD_TEXT:
-        add_text(*(const char *const *)at, out);
+        add_csv_text(*(const char *const *)at, out);
         break;
     case RECORD_READING:
         if (((const struct reading *)at)->valid)
-            add_number(((const struct reading *)at)->value, out);
+            add_csv_number(((const struct reading *)at)->value, out);
         break;
     case RECORD_SIZE:
         text_addf(out, "%zu", *(const size_t *)at);
@@ -106,7 +106,7 @@ static void add_cell(const struct record_field *field, const void *at, struct te
         text_addf(out, "%" PRId64, *(const int64_t *)at);
         break;
     case RECORD_DOUBLE:
-        add_number(*(const double *)at, out);
+        add_csv_number(*(const double *)at, out);
         break;
     case RECORD_BYTES:
         text_addf(out, "%" PRId64, (int64_t)(*(const double *)at));
@@ -119,7 +119,7 @@ static void add_cell(const struct record_field *field, const void *at, struct te
         text_add(out, *(const bool *)at ? "True" : "False");
         break;
     case RECORD_NAMED:
-        add_text(field->name(*(const unsigned *)at), out);
+        add_csv_text(field->name(*(const unsigned *)at), out);
         break;
     case RECORD_NESTED:
     case RECORD_LIST:
@@ -149,8 +149,8 @@ void record_csv_row(const struct record_field *fields, const void *record, struc
     for (; fields->key; fields++)
         if (has_cell(fields)) {
             text_add(out, comma);
-            if (is_known(fields, record))
-                add_cell(fields, (const char *)record + fields->at, out);
+            if (is_field_known(fields, record))
+                add_field_cell(fields, (const char *)record + fields->at, out);
             comma = ",";
         }
 }

@@ -30,7 +30,7 @@ void rng_seed_named(struct rng *rng, uint64_t seed, const char *name)
     rng_seed(rng, splitmix(&seed) ^ hash);
 }
 
-static uint64_t rotate(uint64_t x, int k)
+static uint64_t rotate_left(uint64_t x, int k)
 {
     return (x << k) | (x >> (64 - k));
 }
@@ -38,14 +38,14 @@ static uint64_t rotate(uint64_t x, int k)
 uint64_t rng_next(struct rng *rng)
 {
     uint64_t *s = rng->state;
-    uint64_t result = rotate(s[1] * 5, 7) * 9;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
     uint64_t t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = rotate_left(s[3], 45);
     return result;
 }
 

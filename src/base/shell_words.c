@@ -21,7 +21,7 @@ struct splitter {
 static const char mend[] =
     "write sh -c '...' around the command, or quote it to pass it on as it is";
 
-static size_t place_of(const struct splitter *splitter, const char *at)
+static size_t character_number(const struct splitter *splitter, const char *at)
 {
     return 1 + utf8_count(splitter->command, (size_t)(at - splitter->command));
 }
@@ -30,10 +30,10 @@ static bool needs_shell(const struct splitter *splitter, const char *at, size_t 
                         const char *what)
 {
     return err_set(splitter->err, "'%.*s' at character %zu: %s needs a shell, and none is run; %s",
-                   (int)length, at, place_of(splitter, at), what, mend);
+                   (int)length, at, character_number(splitter, at), what, mend);
 }
 
-static void add(struct splitter *splitter, char c, bool quoted)
+static void add_word_char(struct splitter *splitter, char c, bool quoted)
 {
     if (!splitter->in_word)
         splitter->word_begin = splitter->at;
@@ -143,7 +143,7 @@ static bool check_dollar(const struct splitter *splitter, bool quoted)
 static bool not_closed(const struct splitter *splitter, const char *open)
 {
     return err_set(splitter->err, "the %s quote at character %zu is not closed",
-                   *open == '"' ? "double" : "single", place_of(splitter, open));
+                   *open == '"' ? "double" : "single", character_number(splitter, open));
 }
 
 static void begin_quoted(struct splitter *splitter)
@@ -154,14 +154,14 @@ static void begin_quoted(struct splitter *splitter)
     splitter->at++;
 }
 
-static bool read_single(struct splitter *splitter)
+static bool read_single_quoted(struct splitter *splitter)
 {
     const char *open = splitter->at;
     begin_quoted(splitter);
     for (; *splitter->at != '\''; splitter->at++) {
         if (!*splitter->at)
             return not_closed(splitter, open);
-        add(splitter, *splitter->at, true);
+        add_word_char(splitter, *splitter->at, true);
     }
     splitter->at++;
     return true;
@@ -180,12 +180,12 @@ static bool read_double(struct splitter *splitter)
         if (c == '$' && !check_dollar(splitter, true))
             return false;
         if (c != '\\' || !next || !strchr("$`\"\\\n", next)) {
-            add(splitter, c, true);
+            add_word_char(splitter, c, true);
             continue;
         }
         splitter->at++;
         if (next != '\n')
-            add(splitter, next, true);
+            add_word_char(splitter, next, true);
     }
     splitter->at++;
     return true;
@@ -197,7 +197,7 @@ static bool read_backslash(struct splitter *splitter)
     if (!next)
         return err_set(splitter->err, "there is nothing behind the backslash at the end");
     if (next != '\n') /* else the line goes on */
-        add(splitter, next, true);
+        add_word_char(splitter, next, true);
     splitter->at += 2;
     return true;
 }
@@ -218,14 +218,14 @@ static bool refuse_operator(const struct splitter *splitter)
     return needs_shell(splitter, at, length, what);
 }
 
-static bool read_plain(struct splitter *splitter)
+static bool read_word_part(struct splitter *splitter)
 {
     char c = *splitter->at;
     if (splitter->line_end && !splitter->in_word)
         return err_set(splitter->err, "a second line at character %zu: one command is one line; %s",
-                       place_of(splitter, splitter->at), mend);
+                       character_number(splitter, splitter->at), mend);
     if (c == '\'')
-        return read_single(splitter);
+        return read_single_quoted(splitter);
     if (c == '"')
         return read_double(splitter);
     if (c == '\\')
@@ -238,12 +238,12 @@ static bool read_plain(struct splitter *splitter)
         return needs_shell(splitter, splitter->at, 1, "a comment");
     if (c == '$' && !check_dollar(splitter, false))
         return false;
-    add(splitter, c, false);
+    add_word_char(splitter, c, false);
     splitter->at++;
     return true;
 }
 
-static bool read_all(struct splitter *splitter)
+static bool read_command_words(struct splitter *splitter)
 {
     while (*splitter->at) {
         bool ok;
@@ -253,7 +253,7 @@ static bool read_all(struct splitter *splitter)
                 splitter->line_end = splitter->at;
             splitter->at++;
         } else {
-            ok = read_plain(splitter);
+            ok = read_word_part(splitter);
         }
         if (!ok)
             return false;
@@ -266,13 +266,13 @@ static bool read_all(struct splitter *splitter)
 bool shell_words_split(const char *command, struct strv *out, struct err *err)
 {
     struct splitter splitter = {.command = command, .at = command, .out = out, .err = err};
-    bool ok = read_all(&splitter);
+    bool ok = read_command_words(&splitter);
     text_fini(&splitter.word);
     text_fini(&splitter.mask);
     return ok;
 }
 
-static void add_quoted(const char *word, struct text *out)
+static void add_shell_quoted(const char *word, struct text *out)
 {
     text_add_char(out, '\'');
     for (const char *c = word; *c; c++) {
@@ -291,13 +291,13 @@ void shell_words_quote(const char *word, struct text *out)
     if (*word && strspn(word, plain) == strlen(word))
         text_add(out, word);
     else
-        add_quoted(word, out);
+        add_shell_quoted(word, out);
 }
 
 void shell_words_quote_command(const char *word, struct text *out)
 {
     if (strchr(word, '='))
-        add_quoted(word, out);
+        add_shell_quoted(word, out);
     else
         shell_words_quote(word, out);
 }

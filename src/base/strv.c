@@ -77,7 +77,7 @@ void strv_add_once(struct strv *list, const char *s)
         strv_add(list, s);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_strings(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -85,7 +85,7 @@ static int compare(const void *a, const void *b)
 void strv_sort(struct strv *list)
 {
     if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, compare);
+        qsort(list->items, list->count, sizeof *list->items, compare_strings);
 }
 
 char *strv_join(const struct strv *list, const char *between)

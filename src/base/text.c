@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void make_room(struct text *text, size_t more)
+static void reserve_text_room(struct text *text, size_t more)
 {
     if (text->length + more + 1 <= text->capacity)
         return;
@@ -20,7 +20,7 @@ static void make_room(struct text *text, size_t more)
 
 void text_add_bytes(struct text *text, const char *bytes, size_t count)
 {
-    make_room(text, count);
+    reserve_text_room(text, count);
     if (count)
         memcpy(text->data + text->length, bytes, count);
     text->length += count;
@@ -62,7 +62,7 @@ const char *text_get(const struct text *text)
 
 char *text_take(struct text *text)
 {
-    make_room(text, 0);
+    reserve_text_room(text, 0);
     text->data[text->length] = '\0';
     char *taken = text->data;
     *text = (struct text){0};

@@ -220,7 +220,7 @@ void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
     out[used] = '\0';
 }
 
-static size_t columns_of(struct utf8_step step)
+static size_t step_columns(struct utf8_step step)
 {
     if (!step.shown)
         return 1;
@@ -235,7 +235,7 @@ size_t utf8_columns(const char *s)
     const size_t count = strlen(s);
     struct utf8_step step;
     EACH_STEP(step, s, i, count)
-    columns += columns_of(step);
+    columns += step_columns(step);
     return columns;
 }
 
@@ -246,9 +246,9 @@ size_t utf8_fit(const char *s, size_t columns, struct text *out)
     struct utf8_step step;
     EACH_STEP(step, s, i, count)
     {
-        if (used + columns_of(step) > columns)
+        if (used + step_columns(step) > columns)
             break;
-        used += columns_of(step);
+        used += step_columns(step);
         end = i + step.length;
     }
     utf8_add_printable(s, end, "", out);

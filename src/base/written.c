@@ -47,7 +47,7 @@ static json_t *facts_of(const char *path)
 }
 
 /* An empty record where there is none that can be read: then nothing there is ours. */
-static json_t *read_record(const char *folder)
+static json_t *read_written_record(const char *folder)
 {
     AUTO_FREE char *path = mem_printf("%s/" WRITTEN_RECORD, folder);
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -70,7 +70,7 @@ bool written_may_replace(const char *folder, const char *name, struct err *err)
     struct stat status;
     if (lstat(path, &status) != 0)
         return errno == ENOENT || err_sys(err, "look at %s", path);
-    json_t *record = read_record(folder), *now = facts_of(path);
+    json_t *record = read_written_record(folder), *now = facts_of(path);
     bool ours = now && json_equal(now, json_object_get(json_object_get(record, "files"), name));
     json_decref(record);
     json_decref(now);
@@ -86,7 +86,7 @@ bool written_record(const char *folder, const char *name, struct err *err)
     AUTO_FREE char *path = mem_printf("%s/%s", folder, name),
                    *file = mem_printf("%s/" WRITTEN_RECORD, folder);
     AUTO_TEXT struct text text = {0};
-    json_t *record = read_record(folder), *facts = facts_of(path);
+    json_t *record = read_written_record(folder), *facts = facts_of(path);
     if (facts)
         json_object_set_new(json_object_get(record, "files"), name, facts);
     json_print_pretty(record, &text);

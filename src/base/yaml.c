@@ -45,7 +45,7 @@ struct reader {
     struct err *err;
 };
 
-static bool refuse(const struct reader *reader, const yaml_mark_t *at, const char *why)
+static bool refuse_at_mark(const struct reader *reader, const yaml_mark_t *at, const char *why)
 {
     return err_set(reader->err, "%s:%zu:%zu: %s", reader->file, at->line + 1, at->column + 1, why);
 }
@@ -56,7 +56,7 @@ static void add_mark(struct reader *reader, const yaml_mark_t *at)
         (struct json_mark){reader->json.length, {at->line + 1, at->column + 1}};
 }
 
-static bool is_one_of(const char *text, const char *const *words)
+static bool is_listed_word(const char *text, const char *const *words)
 {
     for (; *words; words++)
         if (strcmp(text, *words) == 0)
@@ -64,7 +64,7 @@ static bool is_one_of(const char *text, const char *const *words)
     return false;
 }
 
-static size_t digits(const char *text)
+static size_t leading_digits(const char *text)
 {
     return strspn(text, "0123456789");
 }
@@ -74,17 +74,17 @@ static bool number_to_json(const char *text, struct text *out)
 {
     const char *c = text + (*text == '-' || *text == '+');
     const char *zeros = c + strspn(c, "0");
-    size_t whole = digits(c), part = c[whole] == '.' ? digits(c + whole + 1) : 0;
+    size_t whole = leading_digits(c), part = c[whole] == '.' ? leading_digits(c + whole + 1) : 0;
     if (whole + part == 0)
         return false;
-    text_addf(out, "%s%s", *text == '-' ? "-" : "", digits(zeros) ? "" : "0");
-    text_addf(out, "%.*s", (int)digits(zeros), zeros);
+    text_addf(out, "%s%s", *text == '-' ? "-" : "", leading_digits(zeros) ? "" : "0");
+    text_addf(out, "%.*s", (int)leading_digits(zeros), zeros);
     c += whole;
     if (*c == '.')
         text_addf(out, ".%.*s%s", (int)part, c + 1, part ? "" : "0");
     c += *c == '.' ? 1 + part : 0;
     if (*c == 'e' || *c == 'E') {
-        size_t sign = c[1] == '-' || c[1] == '+', power = digits(c + 1 + sign);
+        size_t sign = c[1] == '-' || c[1] == '+', power = leading_digits(c + 1 + sign);
         if (!power)
             return false;
         text_addf(out, "e%.*s", (int)(sign + power), c + 1);
@@ -112,7 +112,7 @@ static bool string_to_json(const struct reader *reader, const yaml_mark_t *at, c
 {
     json_t *string = json_string(text);
     if (!string)
-        return refuse(reader, at, "a string that is not UTF-8");
+        return refuse_at_mark(reader, at, "a string that is not UTF-8");
     json_print(string, out);
     json_decref(string);
     return true;
@@ -126,21 +126,21 @@ static bool plain_to_json(const struct reader *reader, const yaml_mark_t *at, co
     static const char *const falses[] = {"false", "False", "FALSE", NULL};
     static const char *const no_numbers[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};
     AUTO_TEXT struct text number = {0};
-    if (is_one_of(text, nulls))
+    if (is_listed_word(text, nulls))
         text_add(out, "null");
-    else if (is_one_of(text, trues))
+    else if (is_listed_word(text, trues))
         text_add(out, "true");
-    else if (is_one_of(text, falses))
+    else if (is_listed_word(text, falses))
         text_add(out, "false");
-    else if (is_one_of(text + (*text == '-' || *text == '+'), no_numbers))
-        return refuse(reader, at, "a number that is not finite has no meaning here");
+    else if (is_listed_word(text + (*text == '-' || *text == '+'), no_numbers))
+        return refuse_at_mark(reader, at, "a number that is not finite has no meaning here");
     else if (radix_to_json(text, out))
         return true;
     else if (number_to_json(text, &number)) {
         json_t *read = json_loads(text_get(&number), JSON_DECODE_ANY, NULL);
         json_decref(read);
         if (!read)
-            return refuse(reader, at, "the number is too large");
+            return refuse_at_mark(reader, at, "the number is too large");
         text_add(out, text_get(&number));
     } else {
         return string_to_json(reader, at, text, out);
@@ -153,14 +153,15 @@ static bool begin_node(struct reader *reader, const yaml_mark_t *at, bool scalar
 {
     *key = false;
     if (reader->mark_count >= MOST_NODES || reader->json.length > MOST_JSON_BYTES)
-        return refuse(reader, at,
-                      "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
+        return refuse_at_mark(
+            reader, at,
+            "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
     struct level *level = reader->depth ? &reader->levels[reader->depth - 1] : NULL;
     if (!level)
         return true;
     *key = level->is_mapping && level->key_next;
     if (*key && !scalar)
-        return refuse(reader, at, "a key must be a string");
+        return refuse_at_mark(reader, at, "a key must be a string");
     if (!level->is_mapping || *key) {
         text_add(&reader->json, level->items++ ? ",\n" : "\n");
         for (size_t i = 0; i < reader->depth; i++)
@@ -186,19 +187,20 @@ static bool add_scalar(struct reader *reader, const yaml_event_t *event)
     const char *text = (const char *)event->data.scalar.value;
     bool key, plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (event->data.scalar.tag)
-        return refuse(reader, at,
-                      "tags (such as !!str) are not supported: quote what must be a string");
+        return refuse_at_mark(
+            reader, at, "tags (such as !!str) are not supported: quote what must be a string");
     if (strlen(text) != event->data.scalar.length)
-        return refuse(reader, at, "a NUL character");
+        return refuse_at_mark(reader, at, "a NUL character");
     if (reader->depth == 0)
-        return refuse(reader, at,
-                      *text ? "expected keys and values, not a single value" : "it is empty");
+        return refuse_at_mark(
+            reader, at, *text ? "expected keys and values, not a single value" : "it is empty");
     if (!begin_node(reader, at, true, &key))
         return false;
     if (key && plain && strcmp(text, "<<") == 0)
-        return refuse(reader, at,
-                      "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias "
-                      "for a whole value");
+        return refuse_at_mark(
+            reader, at,
+            "merge keys (<<) are not part of YAML 1.2: write the keys, or use an alias "
+            "for a whole value");
     size_t from = reader->json.length, first_mark = reader->mark_count;
     add_mark(reader, at);
     if (!(plain && !key ? plain_to_json : string_to_json)(reader, at, text, &reader->json))
@@ -215,9 +217,9 @@ static bool open_level(struct reader *reader, const yaml_event_t *event, bool is
     bool key;
     const yaml_mark_t *at = &event->start_mark;
     if (tag)
-        return refuse(reader, at, "tags (such as !!map) are not supported");
+        return refuse_at_mark(reader, at, "tags (such as !!map) are not supported");
     if (reader->depth == DEEPEST)
-        return refuse(reader, at, "more than 100 levels deep");
+        return refuse_at_mark(reader, at, "more than 100 levels deep");
     if (!begin_node(reader, at, false, &key))
         return false;
     reader->levels[reader->depth++] = (struct level){.is_mapping = is_mapping,
@@ -250,7 +252,7 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
     const char *name = (const char *)event->data.alias.anchor;
     const json_t *index = json_object_get(reader->by_name, name);
     if (!index)
-        return refuse(reader, at, "this alias has no anchor that is complete before it");
+        return refuse_at_mark(reader, at, "this alias has no anchor that is complete before it");
     const struct anchor piece = reader->anchors[json_integer_value(index)];
     bool key;
     if (!begin_node(reader, at, reader->json.data[piece.from] == '"', &key))
@@ -258,8 +260,9 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
     size_t to = reader->json.length, length = piece.to - piece.from,
            nodes = piece.end_mark - piece.first_mark;
     if (reader->mark_count + nodes > MOST_NODES || to + length > MOST_JSON_BYTES)
-        return refuse(reader, at,
-                      "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
+        return refuse_at_mark(
+            reader, at,
+            "too much of it: with what aliases repeat at most 1048576 values and 64 MiB");
     add_mark(reader, at);
     for (size_t k = piece.first_mark + 1; k < piece.end_mark; k++) {
         reader->marks = mem_room(reader->marks, reader->mark_count, sizeof *reader->marks);
@@ -274,12 +277,13 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
     return true;
 }
 
-static bool take_event(struct reader *reader, const yaml_event_t *event, size_t *documents)
+static bool handle_yaml_event(struct reader *reader, const yaml_event_t *event, size_t *documents)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++*documents > 1)
-            return refuse(reader, &event->start_mark, "a second document: one file holds one");
+            return refuse_at_mark(reader, &event->start_mark,
+                                  "a second document: one file holds one");
         return true;
     case YAML_SCALAR_EVENT:
         return add_scalar(reader, event);
@@ -310,10 +314,10 @@ static bool refuse_syntax(const struct reader *reader, const yaml_parser_t *pars
     AUTO_FREE char *why = mem_printf(
         "%s%s%s%s", what, parser->context ? ", " : "", parser->context ? parser->context : "",
         tab ? " (YAML is indented by spaces, not tabs, and @ ` % need quotes)" : "");
-    return refuse(reader, &parser->problem_mark, why);
+    return refuse_at_mark(reader, &parser->problem_mark, why);
 }
 
-static bool read_all(struct reader *reader, const char *text, size_t length)
+static bool read_yaml_documents(struct reader *reader, const char *text, size_t length)
 {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
@@ -328,18 +332,18 @@ static bool read_all(struct reader *reader, const char *text, size_t length)
             break;
         }
         ended = event.type == YAML_STREAM_END_EVENT;
-        good = take_event(reader, &event, &documents);
+        good = handle_yaml_event(reader, &event, &documents);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
-    return good && (documents > 0 || refuse(reader, &(yaml_mark_t){0}, "it is empty"));
+    return good && (documents > 0 || refuse_at_mark(reader, &(yaml_mark_t){0}, "it is empty"));
 }
 
 bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json,
                   struct json_mark **marks, size_t *mark_count, struct err *err)
 {
     struct reader reader = {.file = file, .by_name = json_object(), .err = err};
-    bool good = read_all(&reader, text, length);
+    bool good = read_yaml_documents(&reader, text, length);
     EACH (level, reader.levels, reader.depth)
         free(level->anchor);
     json_decref(reader.by_name);

@@ -146,7 +146,7 @@ static void first_group(const struct pattern *pattern, struct pattern_match *mat
         match->start = match->end;
 }
 
-static int search(struct pattern *pattern, const char *line, size_t length)
+static int match_line(struct pattern *pattern, const char *line, size_t length)
 {
     PCRE2_SPTR subject = (PCRE2_SPTR)line;
     if (pattern->fast && utf8_is_valid(line, length))
@@ -168,7 +168,7 @@ struct pattern_match pattern_find(struct pattern *pattern, const char *line, siz
         pcre2_set_match_limit(pattern->context, steps);
         pattern->steps = steps;
     }
-    int result = search(pattern, line ? line : "", length);
+    int result = match_line(pattern, line ? line : "", length);
     match.matched = result >= 0;
     match.limited = result < 0 && result != PCRE2_ERROR_NOMATCH;
     if (match.matched)
