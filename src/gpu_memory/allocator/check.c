@@ -26,45 +26,47 @@ static void pass_over(struct checking *checking)
         checking->at++;
 }
 
-static const struct snapshot_event *expected(struct checking *checking)
+static const struct snapshot_event *next_recorded_event(struct checking *checking)
 {
     pass_over(checking);
     return checking->at < checking->count ? &checking->events[checking->at] : NULL;
 }
 
-static void differ(struct checking *checking, enum name action, uint64_t addr, uint64_t size)
+static void record_difference(struct checking *checking, enum name action, uint64_t addr,
+                              uint64_t size)
 {
-    const struct snapshot_event *event = expected(checking);
+    const struct snapshot_event *event = next_recorded_event(checking);
     struct check *out = checking->out;
     if (checking->failed)
         return;
     checking->failed = true;
     out->differs_at = checking->at;
     int used = snprintf(out->difference, sizeof out->difference,
-                        "the model gives %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(action),
-                        size, addr);
+                        "the model gives %s of %" PRIu64 " bytes at 0x%" PRIx64,
+                        pickle_name_text(action), size, addr);
     if (used < 0 || (size_t)used >= sizeof out->difference)
         return;
     if (event)
         snprintf(out->difference + used, sizeof out->difference - (size_t)used,
-                 ", the record has %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(event->action),
-                 event->size_bytes, event->addr);
+                 ", the record has %s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 pickle_name_text(event->action), event->size_bytes, event->addr);
     else
         snprintf(out->difference + used, sizeof out->difference - (size_t)used,
                  ", and the record ends");
 }
 
 /* Each event of the model against the next one of the record. */
-static void compare(void *context, enum name action, uint64_t addr, uint64_t size, uint16_t stream)
+static void compare_with_record(void *context, enum name action, uint64_t addr, uint64_t size,
+                                uint16_t stream)
 {
     struct checking *checking = context;
-    const struct snapshot_event *event = expected(checking);
+    const struct snapshot_event *event = next_recorded_event(checking);
     if (checking->failed)
         return;
     /* An oom's addr is what the device had free. */
     if (!event || event->action != action || event->size_bytes != size || event->stream != stream ||
         (action != NAME_OOM && event->addr != addr)) {
-        differ(checking, action, addr, size);
+        record_difference(checking, action, addr, size);
         return;
     }
     checking->at++;
@@ -73,9 +75,9 @@ static void compare(void *context, enum name action, uint64_t addr, uint64_t siz
 
 /* The recorded device: gives the recorded address if it gave one here, else refuses as it did
  * then. */
-static bool recorded(struct checking *checking, enum name action, uint64_t *addr)
+static bool give_recorded_address(struct checking *checking, enum name action, uint64_t *addr)
 {
-    const struct snapshot_event *event = expected(checking);
+    const struct snapshot_event *event = next_recorded_event(checking);
     if (!event || event->action != action)
         return false;
     *addr = event->addr;
@@ -85,18 +87,18 @@ static bool recorded(struct checking *checking, enum name action, uint64_t *addr
 static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
 {
     (void)size;
-    return recorded(context, NAME_SEGMENT_ALLOC, addr);
+    return give_recorded_address(context, NAME_SEGMENT_ALLOC, addr);
 }
 
 static bool recorded_reserve(void *context, uint64_t size, uint64_t *addr)
 {
     (void)size;
-    return recorded(context, NAME_SEGMENT_MAP, addr);
+    return give_recorded_address(context, NAME_SEGMENT_MAP, addr);
 }
 
 static bool recorded_grow(void *context)
 {
-    return recorded(context, NAME_SEGMENT_MAP, &(uint64_t){0});
+    return give_recorded_address(context, NAME_SEGMENT_MAP, &(uint64_t){0});
 }
 
 static void recorded_give(void *context, uint64_t addr, uint64_t size)
@@ -140,7 +142,7 @@ static void empty_cache(struct checking *checking)
  * cache. */
 static void find_empty_cache(struct checking *checking)
 {
-    const struct snapshot_event *event = expected(checking);
+    const struct snapshot_event *event = next_recorded_event(checking);
     if (!event || (event->action != NAME_SEGMENT_FREE && event->action != NAME_SEGMENT_UNMAP))
         return;
     const struct op *request = driving_request(checking);
@@ -149,33 +151,33 @@ static void find_empty_cache(struct checking *checking)
         empty_cache(checking);
 }
 
-static void run_op(struct checking *checking, const struct op *op)
+static void run_checked_op(struct checking *checking, const struct op *op)
 {
     bool done = program_run_op(checking->model, op, &checking->blocks[op->allocation]);
     if (!done && (op->kind == OP_FREE || op->kind == OP_FREE_LATER))
-        differ(checking, NAME_FREE_REQUESTED, 0, 0);
+        record_difference(checking, NAME_FREE_REQUESTED, 0, 0);
 }
 
-static void replay(struct checking *checking)
+static void replay_against_record(struct checking *checking)
 {
     for (; checking->op < checking->program->op_count && !checking->failed; checking->op++) {
         const struct op *op = &checking->program->ops[checking->op];
-        const struct snapshot_event *event = expected(checking);
+        const struct snapshot_event *event = next_recorded_event(checking);
         /* Completed already by a release that waited for the streams. */
         if (op->kind == OP_COMPLETE && checking->at > op->event)
             continue;
         if (event && is_segment_event(event->action))
             find_empty_cache(checking);
         if (!checking->failed)
-            run_op(checking, op);
+            run_checked_op(checking, op);
     }
     if (!checking->failed)
         find_empty_cache(checking);
-    if (!checking->failed && expected(checking))
-        differ(checking, NAME_UNKNOWN, 0, 0);
+    if (!checking->failed && next_recorded_event(checking))
+        record_difference(checking, NAME_UNKNOWN, 0, 0);
 }
 
-static int by_addr(const void *a, const void *b)
+static int compare_block_addrs(const void *a, const void *b)
 {
     const struct model_block *one = *(const struct model_block *const *)a,
                              *two = *(const struct model_block *const *)b;
@@ -193,7 +195,7 @@ static const struct model_block **mapped_blocks(const struct model *model, size_
         MEM_ADD(found, *count) = model_block(model, block);
     }
     if (*count > 0)
-        qsort(found, *count, sizeof *found, by_addr);
+        qsort(found, *count, sizeof *found, compare_block_addrs);
     return found;
 }
 
@@ -257,10 +259,10 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
                                                .reserve = recorded_reserve,
                                                .grow = recorded_grow,
                                                .context = &checking},
-                                    .listener = compare,
+                                    .listener = compare_with_record,
                                     .listener_context = &checking};
     checking.model = program_model(program, options, total_bytes, &checking.blocks);
-    replay(&checking);
+    replay_against_record(&checking);
     if (!checking.failed)
         compare_layout(&checking, snapshot, device);
     out->exact = !checking.failed;

@@ -20,7 +20,7 @@ static bool whole(const char *text, uint64_t most, uint64_t *out)
     return proc_number_parse(text, strlen(text), most, out);
 }
 
-static bool set_expandable(char *value, struct alloc_settings *out, struct err *err)
+static bool parse_expandable(char *value, struct alloc_settings *out, struct err *err)
 {
     out->expandable = strcasecmp(value, "true") == 0;
     return out->expandable || strcasecmp(value, "false") == 0 ||
@@ -45,7 +45,7 @@ static bool set_gc(char *value, struct alloc_settings *out, struct err *err)
     return true;
 }
 
-static bool divisions_of(const char *value, uint32_t *out, struct err *err)
+static bool parse_divisions(const char *value, uint32_t *out, struct err *err)
 {
     uint64_t divisions;
     if (!whole(value, 1 << 20, &divisions) || (divisions & (divisions - 1)) != 0)
@@ -79,7 +79,7 @@ static bool set_division_list(char *list, struct alloc_settings *out, struct err
         bool above = strcmp(item, ">") == 0;
         if (!above && (!whole(item, UINT32_MAX, &mib) || mib == 0 || (mib & (mib - 1)) != 0))
             return err_set(err, "roundup_power2_divisions: '%s' is no power of 2 (in MiB)", item);
-        if (!divisions_of(colon + 1, &divisions, err))
+        if (!parse_divisions(colon + 1, &divisions, err))
             return false;
         size_t to = above ? CONF_CLASSES - 1 : class_of_mib(mib);
         for (size_t place = from; place <= to; place++)
@@ -98,7 +98,7 @@ static bool set_divisions(char *value, struct alloc_settings *out, struct err *e
         return set_division_list(value + 1, out, err);
     }
     uint32_t divisions = 0;
-    if (!divisions_of(value, &divisions, err))
+    if (!parse_divisions(value, &divisions, err))
         return false;
     EACH (division, out->divisions, CONF_CLASSES)
         *division = divisions;
@@ -117,7 +117,7 @@ static bool set_one(char *item, struct alloc_settings *out, struct err *err)
     static const struct {
         const char *name;
         bool (*set)(char *value, struct alloc_settings *out, struct err *err);
-    } settings[] = {{"expandable_segments", set_expandable},
+    } settings[] = {{"expandable_segments", parse_expandable},
                     {"max_split_size_mb", set_max_split},
                     {"garbage_collection_threshold", set_gc},
                     {"roundup_power2_divisions", set_divisions},

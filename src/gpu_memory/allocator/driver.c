@@ -72,7 +72,7 @@ static bool is_inside(const struct ranges *ranges, uint64_t addr, uint64_t size)
 }
 
 /* Takes [addr, addr + size) out of whatever is free there. */
-static void cut(struct ranges *ranges, uint64_t addr, uint64_t size)
+static void cut_range(struct ranges *ranges, uint64_t addr, uint64_t size)
 {
     uint64_t end = addr + size;
     size_t at = range_after(ranges, addr);
@@ -88,7 +88,8 @@ static void cut(struct ranges *ranges, uint64_t addr, uint64_t size)
 }
 
 /* Puts a range back, joined with its neighbours within [low, high). */
-static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t low, uint64_t high)
+static void join_range(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t low,
+                       uint64_t high)
 {
     size_t at = range_after(ranges, addr);
     if (!ranges->items)
@@ -112,8 +113,8 @@ static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
 {
     insert_range(&driver->chunks, range_after(&driver->chunks, addr),
                  (struct range){.addr = addr, .size = size});
-    cut(&driver->gaps, addr, size);
-    join(&driver->holes, addr, size, addr, addr + size);
+    cut_range(&driver->gaps, addr, size);
+    join_range(&driver->holes, addr, size, addr, addr + size);
 }
 
 /* All but the last chunk of a recorded segment may have been there before: each chunk that it
@@ -129,10 +130,10 @@ static void add_chunks_under(struct driver *driver, uint64_t addr, uint64_t size
         add_chunk(driver, from, (end - from + CHUNK - 1) / CHUNK * CHUNK);
 }
 
-static void use(struct driver *driver, uint64_t addr, uint64_t size)
+static void mark_range_used(struct driver *driver, uint64_t addr, uint64_t size)
 {
     size_t at = range_after(&driver->chunks, addr);
-    cut(&driver->holes, addr, size);
+    cut_range(&driver->holes, addr, size);
     if (at < driver->chunks.count && driver->chunks.items[at].addr <= addr)
         driver->chunks.items[at].used += size;
 }
@@ -186,7 +187,7 @@ static bool take_below(struct driver *driver, uint64_t size, uint64_t *addr)
     return true;
 }
 
-static bool take(void *context, uint64_t size, uint64_t *addr)
+static bool allocate_segment(void *context, uint64_t size, uint64_t *addr)
 {
     struct driver *driver = context;
     if (driver->kind == DRIVER_FALLING)
@@ -195,19 +196,19 @@ static bool take(void *context, uint64_t size, uint64_t *addr)
         add_chunks_under(driver, *addr, size);
     else if (!first_fit(driver, size, addr) && !new_chunk(driver, size, addr))
         return false;
-    use(driver, *addr, size);
+    mark_range_used(driver, *addr, size);
     return true;
 }
 
 static void drop_chunk(struct driver *driver, size_t at)
 {
     struct range chunk = driver->chunks.items[at];
-    cut(&driver->holes, chunk.addr, chunk.size);
-    join(&driver->gaps, chunk.addr, chunk.size, 0, UINT64_MAX);
+    cut_range(&driver->holes, chunk.addr, chunk.size);
+    join_range(&driver->gaps, chunk.addr, chunk.size, 0, UINT64_MAX);
     remove_range(&driver->chunks, at);
 }
 
-static void give(void *context, uint64_t addr, uint64_t size)
+static void free_segment(void *context, uint64_t addr, uint64_t size)
 {
     struct driver *driver = context;
     size_t at = range_after(&driver->chunks, addr);
@@ -215,17 +216,17 @@ static void give(void *context, uint64_t addr, uint64_t size)
         return; /* expandable */
     driver->follows = driver->follows && driver->left > 0;
     if (at == driver->chunks.count || driver->chunks.items[at].addr > addr) {
-        join(&driver->holes, addr, size, 0, UINT64_MAX);
+        join_range(&driver->holes, addr, size, 0, UINT64_MAX);
         return;
     }
     struct range *chunk = &driver->chunks.items[at];
-    join(&driver->holes, addr, size, chunk->addr, chunk->addr + chunk->size);
+    join_range(&driver->holes, addr, size, chunk->addr, chunk->addr + chunk->size);
     chunk->used -= size < chunk->used ? size : chunk->used;
     if (chunk->used == 0)
         drop_chunk(driver, at);
 }
 
-static bool reserve(void *context, uint64_t size, uint64_t *addr)
+static bool reserve_address_space(void *context, uint64_t size, uint64_t *addr)
 {
     struct driver *driver = context;
     *addr = driver->next_expandable;
@@ -236,7 +237,8 @@ static bool reserve(void *context, uint64_t size, uint64_t *addr)
 /* What the record tells of the address space as it was: a recorded segment that begins a chunk
  * lower than all before it was taken from the highest gap, so that gaps are there; one that lies
  * elsewhere filled a hole that others had left. All below is free. */
-static void learn(struct driver *driver, const struct snapshot_event *events, size_t count)
+static void infer_address_space(struct driver *driver, const struct snapshot_event *events,
+                                size_t count)
 {
     uint64_t lowest = 0;
     EACH (event, events, count) {
@@ -248,16 +250,16 @@ static void learn(struct driver *driver, const struct snapshot_event *events, si
         uint64_t room = begins ? (size + CHUNK - 1) / CHUNK * CHUNK : size;
         if (is_inside(&driver->gaps, addr, size) || is_inside(&driver->holes, addr, size))
             continue;
-        cut(&driver->gaps, addr, room);
-        cut(&driver->holes, addr, room);
-        join(begins ? &driver->gaps : &driver->holes, addr, room, 0, UINT64_MAX);
+        cut_range(&driver->gaps, addr, room);
+        cut_range(&driver->holes, addr, room);
+        join_range(begins ? &driver->gaps : &driver->holes, addr, room, 0, UINT64_MAX);
         if (begins)
             lowest = addr;
     }
     if (lowest == 0)
         lowest = SPACE_TOP;
-    cut(&driver->gaps, CHUNK, lowest - CHUNK);
-    join(&driver->gaps, CHUNK, lowest - CHUNK, 0, UINT64_MAX);
+    cut_range(&driver->gaps, CHUNK, lowest - CHUNK);
+    join_range(&driver->gaps, CHUNK, lowest - CHUNK, 0, UINT64_MAX);
 }
 
 struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *events, size_t count)
@@ -269,7 +271,7 @@ struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *ev
                               .kind = kind,
                               .falling = SPACE_TOP,
                               .next_expandable = EXPAND_BASE};
-    learn(driver, events, count);
+    infer_address_space(driver, events, count);
     return driver;
 }
 
@@ -285,5 +287,8 @@ void driver_free(struct driver *driver)
 
 struct model_driver driver_vtable(struct driver *driver)
 {
-    return (struct model_driver){.take = take, .give = give, .reserve = reserve, .context = driver};
+    return (struct model_driver){.take = allocate_segment,
+                                 .give = free_segment,
+                                 .reserve = reserve_address_space,
+                                 .context = driver};
 }

@@ -34,7 +34,7 @@ static size_t piece_of(const struct free_set *set, const struct free_key *key)
 }
 
 /* The first key of the piece that is not below key. */
-static size_t place_of(const struct free_piece *piece, const struct free_key *key)
+static size_t find_in_piece(const struct free_piece *piece, const struct free_key *key)
 {
     size_t low = 0, count = piece->count;
     while (count > 0) {
@@ -74,7 +74,7 @@ void free_set_insert(struct free_set *set, struct free_key key)
         at += !below(&key, &set->pieces[at + 1]->keys[0]);
     }
     struct free_piece *piece = set->pieces[at];
-    size_t place = place_of(piece, &key);
+    size_t place = find_in_piece(piece, &key);
     memmove(piece->keys + place + 1, piece->keys + place, (piece->count - place) * sizeof key);
     piece->keys[place] = key;
     piece->count++;
@@ -100,7 +100,7 @@ bool free_set_remove(struct free_set *set, struct free_key key)
         return false;
     struct free_place place = {.piece = piece_of(set, &key)};
     const struct free_piece *piece = set->pieces[place.piece];
-    place.at = place_of(piece, &key);
+    place.at = find_in_piece(piece, &key);
     if (place.at == piece->count || below(&key, &piece->keys[place.at]))
         return false;
     free_set_remove_at(set, place);
@@ -113,7 +113,7 @@ bool free_set_at_least(const struct free_set *set, uint64_t size, struct free_pl
     *out = (struct free_place){.piece = set->count};
     if (set->count == 0)
         return false;
-    size_t at = piece_of(set, &key), place = place_of(set->pieces[at], &key);
+    size_t at = piece_of(set, &key), place = find_in_piece(set->pieces[at], &key);
     if (place == set->pieces[at]->count) {
         at++;
         place = 0;
@@ -180,7 +180,7 @@ void free_set_fini(struct free_set *set)
 /* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table
  * is guessed from outside, as there is none: the worst a made-up file can do is to make its own
  * reading slow. */
-static size_t home(const struct addr_map *map, uint64_t addr)
+static size_t hash_addr(const struct addr_map *map, uint64_t addr)
 {
     uint64_t mixed = addr * UINT64_C(0x9E3779B97F4A7C15);
     mixed ^= mixed >> 29;
@@ -188,22 +188,22 @@ static size_t home(const struct addr_map *map, uint64_t addr)
     return (size_t)(mixed >> 32) & (map->capacity - 1);
 }
 
-static size_t entry_of(const struct addr_map *map, uint64_t addr)
+static size_t find_map_entry(const struct addr_map *map, uint64_t addr)
 {
-    size_t at = home(map, addr);
+    size_t at = hash_addr(map, addr);
     while (map->entries[at].value && map->entries[at].addr != addr)
         at = (at + 1) & (map->capacity - 1);
     return at;
 }
 
-static void grow(struct addr_map *map)
+static void grow_addr_map(struct addr_map *map)
 {
     struct addr_map bigger = {.count = map->count,
                               .capacity = map->capacity ? map->capacity * 2 : 1024};
     bigger.entries = mem_array(bigger.capacity, sizeof *bigger.entries);
     EACH (entry, map->entries, map->capacity)
         if (entry->value)
-            bigger.entries[entry_of(&bigger, entry->addr)] = *entry;
+            bigger.entries[find_map_entry(&bigger, entry->addr)] = *entry;
     free(map->entries);
     *map = bigger;
 }
@@ -211,8 +211,8 @@ static void grow(struct addr_map *map)
 void addr_map_set(struct addr_map *map, uint64_t addr, uint32_t value)
 {
     if (map->count >= map->capacity / 2)
-        grow(map);
-    size_t at = entry_of(map, addr);
+        grow_addr_map(map);
+    size_t at = find_map_entry(map, addr);
     map->count += map->entries[at].value == 0;
     map->entries[at] = (struct addr_entry){.addr = addr, .value = value + 1};
 }
@@ -221,7 +221,7 @@ bool addr_map_get(const struct addr_map *map, uint64_t addr, uint32_t *value)
 {
     if (map->capacity == 0)
         return false;
-    const struct addr_entry *entry = &map->entries[entry_of(map, addr)];
+    const struct addr_entry *entry = &map->entries[find_map_entry(map, addr)];
     *value = entry->value - 1;
     return entry->value != 0;
 }
@@ -238,7 +238,7 @@ static void remove_at(struct addr_map *map, size_t hole)
             at = (at + 1) & mask;
             if (!map->entries[at].value)
                 return;
-            wanted = home(map, map->entries[at].addr);
+            wanted = hash_addr(map, map->entries[at].addr);
         } while (((at - wanted) & mask) < ((at - hole) & mask));
         map->entries[hole] = map->entries[at];
         hole = at;
@@ -249,7 +249,7 @@ bool addr_map_take(struct addr_map *map, uint64_t addr, uint32_t *value)
 {
     if (!addr_map_get(map, addr, value))
         return false;
-    remove_at(map, entry_of(map, addr));
+    remove_at(map, find_map_entry(map, addr));
     return true;
 }
 

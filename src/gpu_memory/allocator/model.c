@@ -108,7 +108,7 @@ void unmapped_remove(struct model *model, uint32_t at)
             (list->count - place) * sizeof *list->blocks);
 }
 
-uint64_t merge(struct model *model, uint32_t dst, uint32_t src)
+uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src)
 {
     if (src == MODEL_NONE)
         return 0;
@@ -136,8 +136,8 @@ void block_to_free(struct model *model, uint32_t at)
     struct model_block *block = &model->blocks[at];
     uint64_t size = block->size;
     model_emit(model, NAME_FREE_COMPLETED, block->addr, block->requested, block->stream);
-    uint64_t taken = merge(model, at, block->prev);
-    taken += merge(model, at, block->next);
+    uint64_t taken = model_merge_blocks(model, at, block->prev);
+    taken += model_merge_blocks(model, at, block->next);
     free_insert(model, at);
     if (!block->expandable) {
         /* What was taken in counted as split already. */
@@ -207,8 +207,8 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
 /* What was there before the record began. */
 
 /* A block between prev and next, which may be none. */
-static uint32_t add_piece(struct model *model, const struct model_block *like,
-                          const struct model_piece *piece)
+static uint32_t add_model_piece(struct model *model, const struct model_block *like,
+                                const struct model_piece *piece)
 {
     uint32_t at = block_new(model, like);
     link_blocks(model, like->prev, at);
@@ -246,7 +246,7 @@ void model_preload(struct model *model, const struct model_early *early,
                                    .pool = (uint16_t)(early->pool * 2 + early->small),
                                    .allocated = pieces[i].allocated,
                                    .mapped = true};
-        prev = blocks[i] = add_piece(model, &like, &pieces[i]);
+        prev = blocks[i] = add_model_piece(model, &like, &pieces[i]);
         addr += pieces[i].size;
         if (!expandable && count > 1 && !pieces[i].allocated && !pieces[i].pending)
             energy_meters_add(&model->stats.inactive_split, pieces[i].size);

@@ -8,7 +8,7 @@
 /* Address space for a segment of this half of a pool: whole pages. */
 static uint64_t space_of(const struct model *model, uint16_t half)
 {
-    uint64_t page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER;
+    uint64_t page = model_is_small(half) ? SMALL_BUFFER : LARGE_BUFFER;
     return (model->options.address_space_bytes + page - 1) / page * page;
 }
 
@@ -17,7 +17,7 @@ static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half
 {
     struct expandable made = {.addr = addr,
                               .size = space_of(model, half),
-                              .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
+                              .page = model_is_small(half) ? SMALL_BUFFER : LARGE_BUFFER};
     MEM_ADD(model->expandables, model->expandable_count) = made;
     struct model_block like = {.addr = made.addr,
                                .size = made.size,
@@ -31,7 +31,7 @@ static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half
     return at;
 }
 
-static bool reserve(struct model *model, const struct request *request, uint32_t *out)
+static bool reserve_expandable(struct model *model, const struct request *request, uint32_t *out)
 {
     const struct model_driver *driver = &model->options.driver;
     uint64_t size = space_of(model, request->half), addr;
@@ -90,7 +90,7 @@ uint32_t expandable_carve(struct model *model, const struct model_early *early, 
     return whole.expandable;
 }
 
-static bool is_free(const struct model *model, uint32_t at)
+static bool is_block_free(const struct model *model, uint32_t at)
 {
     return at != MODEL_NONE && !model->blocks[at].allocated && !model->blocks[at].pending;
 }
@@ -98,7 +98,7 @@ static bool is_free(const struct model *model, uint32_t at)
 static bool has_room(const struct model *model, uint32_t at, uint64_t size)
 {
     uint64_t bytes = 0;
-    while (bytes < size && is_free(model, at)) {
+    while (bytes < size && is_block_free(model, at)) {
         bytes += model->blocks[at].size;
         at = model->blocks[at].next;
     }
@@ -112,14 +112,14 @@ static bool find_start(struct model *model, const struct request *request, uint3
     const struct unmapped *list = &model->unmapped[queue_of(model, request->half, request->stream)];
     EACH (block, list->blocks, list->count) {
         uint32_t at = *block;
-        if (is_free(model, model->blocks[at].prev))
+        if (is_block_free(model, model->blocks[at].prev))
             at = model->blocks[at].prev;
         if (has_room(model, at, request->size)) {
             *out = at;
             return true;
         }
     }
-    return reserve(model, request, out);
+    return reserve_expandable(model, request, out);
 }
 
 /* Maps whole pages from the block's start, at least size bytes; what it merges into is a free
@@ -147,8 +147,8 @@ static void map(struct model *model, uint32_t at, uint64_t size)
         block->size = mapped;
         unmapped_insert(model, rest);
     }
-    merge(model, at, block->prev);
-    merge(model, at, block->next);
+    model_merge_blocks(model, at, block->prev);
+    model_merge_blocks(model, at, block->next);
     free_insert(model, at);
     energy_meters_add(&model->stats.reserved, mapped);
     model_emit(model, NAME_SEGMENT_MAP, addr, mapped, block->stream);
@@ -210,8 +210,8 @@ void expandable_unmap(struct model *model, uint32_t at)
     block->addr = begin;
     block->size = end - begin;
     block->mapped = false;
-    merge(model, at, block->prev);
-    merge(model, at, block->next);
+    model_merge_blocks(model, at, block->prev);
+    model_merge_blocks(model, at, block->next);
     unmapped_insert(model, at);
     energy_meters_sub(&model->stats.reserved, end - begin);
     model_emit(model, NAME_SEGMENT_UNMAP, begin, end - begin, stream);

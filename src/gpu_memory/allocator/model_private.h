@@ -76,7 +76,7 @@ static inline void link_blocks(struct model *model, uint32_t prev, uint32_t next
         model->blocks[next].prev = prev;
 }
 
-static inline bool is_small(uint16_t half)
+static inline bool model_is_small(uint16_t half)
 {
     return half & 1;
 }
@@ -95,7 +95,7 @@ void unmapped_remove(struct model *model, uint32_t at);
 
 /* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be
  * MODEL_NONE. */
-uint64_t merge(struct model *model, uint32_t dst, uint32_t src);
+uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src);
 
 /* A freed block that a stream may still use. */
 void pending_add(struct model *model, uint32_t at);

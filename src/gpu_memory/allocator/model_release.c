@@ -91,7 +91,7 @@ void collect_garbage(struct model *model)
 }
 
 /* Oversize blocks are never split, but for what lay there before the record began. */
-static bool is_whole(const struct model *model, uint32_t at)
+static bool is_whole_segment(const struct model *model, uint32_t at)
 {
     return !model->blocks[at].expandable && !is_split(&model->blocks[at]);
 }
@@ -107,7 +107,7 @@ bool release_oversize(struct model *model, const struct request *request)
     if (most == UINT64_MAX)
         return false;
     for (bool more = free_set_at_least(set, key, &place); more; more = free_set_next(set, &place))
-        if (is_whole(model, free_set_get(set, place)->block)) {
+        if (is_whole_segment(model, free_set_get(set, place)->block)) {
             release_segment(model, free_set_get(set, place)->block);
             return true;
         }
@@ -115,7 +115,7 @@ bool release_oversize(struct model *model, const struct request *request)
     while (more && released < key && free_set_get(set, place)->size >= most) {
         struct free_key last = *free_set_get(set, place);
         more = free_set_previous(set, &place);
-        if (is_whole(model, last.block)) {
+        if (is_whole_segment(model, last.block)) {
             released += last.size;
             release_segment(model, last.block);
         }

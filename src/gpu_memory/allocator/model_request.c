@@ -6,7 +6,7 @@ static uint64_t floor_power2(uint64_t value)
     return UINT64_C(1) << (63 - __builtin_clzll(value));
 }
 
-static uint32_t divisions_of(const struct alloc_settings *settings, uint64_t size)
+static uint32_t divisions_for_size(const struct alloc_settings *settings, uint64_t size)
 {
     int place = 63 - __builtin_clzll(size) - 20;
     return settings->divisions[place < 0 ? 0 : place > CONF_CLASSES - 1 ? CONF_CLASSES - 1 : place];
@@ -18,7 +18,7 @@ uint64_t model_round(const struct alloc_settings *settings, uint64_t requested)
         return MIN_BLOCK;
     if (requested > REQUEST_MAX)
         return requested; /* refused whatever it is; nothing overflows */
-    uint32_t divisions = divisions_of(settings, requested);
+    uint32_t divisions = divisions_for_size(settings, requested);
     if (divisions <= 1 || requested <= MIN_BLOCK * divisions)
         return (requested + MIN_BLOCK - 1) / MIN_BLOCK * MIN_BLOCK;
     uint64_t step = floor_power2(requested) / floor_power2(divisions);
@@ -131,13 +131,13 @@ static uint32_t find_or_grow(struct model *model, const struct request *request)
 static bool should_split(const struct model *model, const struct request *request, uint64_t size)
 {
     uint64_t rest = size - request->size;
-    if (is_small(request->half) || model->options.settings.expandable)
+    if (model_is_small(request->half) || model->options.settings.expandable)
         return rest >= MIN_BLOCK;
     return request->size < model->options.settings.max_split_bytes && rest > SMALL_MAX;
 }
 
 /* The front of a block; the rest goes back to the free ones. */
-static uint32_t split(struct model *model, uint32_t rest, uint64_t size)
+static uint32_t split_block(struct model *model, uint32_t rest, uint64_t size)
 {
     struct model_block like = model->blocks[rest];
     bool was_split = is_split(&like);
@@ -168,7 +168,7 @@ uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, ui
         return at;
     }
     if (should_split(model, &request, model->blocks[at].size))
-        at = split(model, at, request.size);
+        at = split_block(model, at, request.size);
     else if (is_split(&model->blocks[at]) && !model->blocks[at].expandable)
         energy_meters_sub(&model->stats.inactive_split, model->blocks[at].size);
     struct model_block *block = &model->blocks[at];

@@ -279,7 +279,7 @@ enum name names_find(const struct names *names, const char *text, size_t length)
     return name;
 }
 
-const char *name_text(enum name name)
+const char *pickle_name_text(enum name name)
 {
     return texts[name];
 }
@@ -332,7 +332,7 @@ bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value
         return true;
     }
     if (!pickle_number(value, &number))
-        return pickle_fail(p, "'%s' of an event is not an integer", name_text(key.name));
+        return pickle_fail(p, "'%s' of an event is not an integer", pickle_name_text(key.name));
     switch (key.name) {
     case NAME_SIZE:
         event->size = number;

@@ -77,7 +77,7 @@ void names_init(struct names *names);
 enum name names_find(const struct names *names, const char *text, size_t length);
 
 /* "free_requested"; "" for NAME_UNKNOWN. */
-const char *name_text(enum name name);
+const char *pickle_name_text(enum name name);
 
 enum pickle_kind {
     PICKLE_ABSENT, /* no value: a memo place never written */

@@ -26,7 +26,7 @@ static bool has(struct pickle *p, size_t values)
 }
 
 /* The argument: count bytes, NULL when the input ends before them. */
-static const uint8_t *take(struct pickle *p, uint64_t count)
+static const uint8_t *read_argument(struct pickle *p, uint64_t count)
 {
     if ((uint64_t)(p->end - p->at) < count) {
         pickle_fail(p, "the file ends within a value");
@@ -48,9 +48,9 @@ static uint64_t little_endian(const uint8_t *bytes, size_t count)
 }
 
 /* An argument that is a number of count bytes without a sign. */
-static bool take_number(struct pickle *p, size_t count, uint64_t *out)
+static bool read_unsigned(struct pickle *p, size_t count, uint64_t *out)
 {
-    const uint8_t *bytes = take(p, count);
+    const uint8_t *bytes = read_argument(p, count);
     if (!bytes)
         return false;
     *out = little_endian(bytes, count);
@@ -65,7 +65,7 @@ static bool push_int(struct pickle *p, int64_t number)
 static bool op_proto(struct pickle *p)
 {
     uint64_t protocol;
-    if (!take_number(p, 1, &protocol))
+    if (!read_unsigned(p, 1, &protocol))
         return false;
     return (protocol >= 2 && protocol <= 5) ||
            pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
@@ -75,7 +75,7 @@ static bool op_proto(struct pickle *p)
 static bool op_frame(struct pickle *p)
 {
     uint64_t length;
-    if (!take_number(p, 8, &length))
+    if (!read_unsigned(p, 8, &length))
         return false;
     return length <= (uint64_t)(p->end - p->at) ||
            pickle_fail(p, "a frame is longer than what is left of the file");
@@ -112,9 +112,9 @@ static bool memo_get(struct pickle *p, uint64_t index)
 static bool op_long1(struct pickle *p)
 {
     uint64_t length, number;
-    if (!take_number(p, 1, &length))
+    if (!read_unsigned(p, 1, &length))
         return false;
-    const uint8_t *bytes = take(p, length);
+    const uint8_t *bytes = read_argument(p, length);
     if (!bytes)
         return false;
     if (length == 9 && bytes[8] == 0)
@@ -136,7 +136,7 @@ static bool op_binfloat(struct pickle *p)
 {
     uint64_t bits;
     struct pickle_value value = {.kind = PICKLE_FLOAT};
-    if (!take_number(p, 8, &bits))
+    if (!read_unsigned(p, 8, &bits))
         return false;
     bits = __builtin_bswap64(bits);
     memcpy(&value.real, &bits, sizeof value.real);
@@ -145,7 +145,7 @@ static bool op_binfloat(struct pickle *p)
 
 static bool push_text(struct pickle *p, uint64_t length)
 {
-    const uint8_t *bytes = take(p, length);
+    const uint8_t *bytes = read_argument(p, length);
     if (!bytes)
         return false;
     const char *text = (const char *)bytes;
@@ -219,8 +219,8 @@ static bool put_items(struct pickle *p, const struct pickle_value *values, size_
 }
 
 /* Puts count values behind what the holder has. */
-static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values,
-                 size_t count)
+static bool append_values(struct pickle *p, struct holder *holder,
+                          const struct pickle_value *values, size_t count)
 {
     if (count == 0)
         return true;
@@ -274,7 +274,7 @@ static bool append_from(struct pickle *p, size_t start)
         return pickle_fail(p, "it appends to what is no list");
     size_t count = p->stack.count - start;
     p->stack.count = start;
-    return fill(p, holder_at(p, stack[start - 1]), stack + start, count);
+    return append_values(p, holder_at(p, stack[start - 1]), stack + start, count);
 }
 
 /* A new event for an empty dictionary whose first key is "action". */
@@ -304,7 +304,7 @@ static bool set_from(struct pickle *p, size_t start)
         values[0].name == NAME_ACTION && !begin_event(p, holder))
         return false;
     if (holder->last != HOLDER_EVENT)
-        return fill(p, holder, values, count);
+        return append_values(p, holder, values, count);
     struct pickle_event *event = (struct pickle_event *)p->events.data + holder->first;
     for (size_t i = 0; i < count; i += 2)
         if (!event_set(p, event, values[i], values[i + 1]))
@@ -319,7 +319,7 @@ static bool tuple_from(struct pickle *p, size_t start)
         return false;
     struct pickle_value *values = STACK(p) + start;
     struct pickle_value tuple = values[count];
-    if (!fill(p, holder_at(p, tuple), values, count))
+    if (!append_values(p, holder_at(p, tuple), values, count))
         return false;
     p->stack.count = start;
     return push(p, tuple);
@@ -344,7 +344,7 @@ static bool op_mark(struct pickle *p)
 
 /* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones
  * in line: a trace has a hundred million of them. */
-static inline bool run_op(struct pickle *p, uint8_t opcode)
+static inline bool run_opcode(struct pickle *p, uint8_t opcode)
 {
     uint64_t number = 0;
     size_t start = 0;
@@ -356,13 +356,13 @@ static inline bool run_op(struct pickle *p, uint8_t opcode)
     case 0x94: /* MEMOIZE */
         return memo_set(p, p->memo.count);
     case 'q': /* BINPUT */
-        return take_number(p, 1, &number) && memo_set(p, number);
+        return read_unsigned(p, 1, &number) && memo_set(p, number);
     case 'r': /* LONG_BINPUT */
-        return take_number(p, 4, &number) && memo_set(p, number);
+        return read_unsigned(p, 4, &number) && memo_set(p, number);
     case 'h': /* BINGET */
-        return take_number(p, 1, &number) && memo_get(p, number);
+        return read_unsigned(p, 1, &number) && memo_get(p, number);
     case 'j': /* LONG_BINGET */
-        return take_number(p, 4, &number) && memo_get(p, number);
+        return read_unsigned(p, 4, &number) && memo_get(p, number);
     case '(': /* MARK */
         return op_mark(p);
     case 'N': /* NONE */
@@ -371,19 +371,19 @@ static inline bool run_op(struct pickle *p, uint8_t opcode)
     case 0x89:
         return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = opcode == 0x88});
     case 'J': /* BININT */
-        return take_number(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
+        return read_unsigned(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
     case 'K': /* BININT1 */
-        return take_number(p, 1, &number) && push_int(p, (int64_t)number);
+        return read_unsigned(p, 1, &number) && push_int(p, (int64_t)number);
     case 'M': /* BININT2 */
-        return take_number(p, 2, &number) && push_int(p, (int64_t)number);
+        return read_unsigned(p, 2, &number) && push_int(p, (int64_t)number);
     case 0x8a: /* LONG1 */
         return op_long1(p);
     case 'G': /* BINFLOAT */
         return op_binfloat(p);
     case 0x8c: /* SHORT_BINUNICODE */
-        return take_number(p, 1, &number) && push_text(p, number);
+        return read_unsigned(p, 1, &number) && push_text(p, number);
     case 'X': /* BINUNICODE */
-        return take_number(p, 4, &number) && push_text(p, number);
+        return read_unsigned(p, 4, &number) && push_text(p, number);
     case ']': /* EMPTY_LIST */
         return push_holder(p, PICKLE_LIST);
     case '}': /* EMPTY_DICT */
@@ -418,7 +418,7 @@ bool pickle_run(struct pickle *p)
         if (p->at == p->end)
             return pickle_fail(p, "the file ends before its last opcode (STOP): it is cut short, "
                                   "or still being written");
-        if (!run_op(p, *p->at++))
+        if (!run_opcode(p, *p->at++))
             return false;
     }
     return true;

@@ -122,7 +122,7 @@ static void add_complete(struct builder *builder, size_t at)
         add_awaited(builder, at);
 }
 
-static void add_oom(struct builder *builder, size_t at)
+static void add_oom_op(struct builder *builder, size_t at)
 {
     struct op *op = add_op(builder->program, OP_OOM, at);
     op->size = builder->events[at].size_bytes;
@@ -142,7 +142,7 @@ static void add_event(struct builder *builder, size_t at)
         add_complete(builder, at);
         break;
     case NAME_OOM:
-        add_oom(builder, at);
+        add_oom_op(builder, at);
         break;
     default:
         break;

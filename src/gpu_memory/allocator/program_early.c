@@ -166,7 +166,7 @@ static void find_freed(struct early *early)
     }
 }
 
-static void find_kept(struct early *early, const struct addr_map *live)
+static void add_untraced_allocations(struct early *early, const struct addr_map *live)
 {
     struct program *program = early->program;
     const struct snapshot *snapshot = early->snapshot;
@@ -191,13 +191,13 @@ static void find_kept(struct early *early, const struct addr_map *live)
     }
 }
 
-static int by_addr(const void *a, const void *b)
+static int compare_item_addrs(const void *a, const void *b)
 {
     const struct item *one = a, *two = b;
     return ORDER(one->addr, two->addr);
 }
 
-static void add_piece(struct program *program, uint64_t size, uint32_t allocation)
+static void add_early_piece(struct program *program, uint64_t size, uint32_t allocation)
 {
     if (size == 0)
         return;
@@ -234,11 +234,11 @@ static void lay_out(struct early *early, const struct item *segment, size_t *at)
         uint64_t size = block->size < next - block->addr ? block->size : next - block->addr;
         if (!block->exact && next - block->addr - size < rest_min)
             size = next - block->addr;
-        add_piece(program, block->addr - filled, UINT32_MAX);
-        add_piece(program, size, block->allocation);
+        add_early_piece(program, block->addr - filled, UINT32_MAX);
+        add_early_piece(program, size, block->allocation);
         filled = block->addr + size;
     }
-    add_piece(program, end - filled, UINT32_MAX);
+    add_early_piece(program, end - filled, UINT32_MAX);
     made.piece_count = program->piece_count - made.first_piece;
     MEM_ADD(program->early, program->early_count) = made;
 }
@@ -250,11 +250,11 @@ void program_find_early(const struct snapshot *snapshot, size_t device, struct p
     find_segments(&early);
     find_pages(&early);
     find_freed(&early);
-    find_kept(&early, live);
+    add_untraced_allocations(&early, live);
     if (early.segment_count > 0)
-        qsort(early.segments, early.segment_count, sizeof *early.segments, by_addr);
+        qsort(early.segments, early.segment_count, sizeof *early.segments, compare_item_addrs);
     if (early.block_count > 0)
-        qsort(early.blocks, early.block_count, sizeof *early.blocks, by_addr);
+        qsort(early.blocks, early.block_count, sizeof *early.blocks, compare_item_addrs);
     size_t at = 0;
     for (size_t i = 0; i < early.segment_count; i++) {
         const struct item *segment = &early.segments[i];

@@ -69,9 +69,9 @@ static int by_need(const void *a, const void *b)
                                          : strcmp(text_get(&first), text_get(&second));
 }
 
-static void try_one(const struct snapshot *snapshot, size_t device, const struct program *program,
-                    uint64_t total_bytes, const struct alloc_settings *settings,
-                    struct recommendation *out)
+static void add_advice(const struct snapshot *snapshot, size_t device,
+                       const struct program *program, uint64_t total_bytes,
+                       const struct alloc_settings *settings, struct recommendation *out)
 {
     EACH (item, out->advices, out->count)
         if (conf_equal(&item->settings, settings))
@@ -102,11 +102,11 @@ void recommend_run(const struct snapshot *snapshot, size_t device, const struct 
                                         "expandable_segments:True,roundup_power2_divisions:8",
                                         NULL};
     *out = (struct recommendation){0};
-    try_one(snapshot, device, program, total_bytes, &snapshot->settings, out);
+    add_advice(snapshot, device, program, total_bytes, &snapshot->settings, out);
     for (size_t i = 0; confs[i]; i++) {
         struct alloc_settings settings;
         if (conf_parse(confs[i], &settings, NULL))
-            try_one(snapshot, device, program, total_bytes, &settings, out);
+            add_advice(snapshot, device, program, total_bytes, &settings, out);
     }
     qsort(out->advices, out->count, sizeof *out->advices, by_need);
 }
@@ -132,7 +132,7 @@ static const struct gpu_size sizes[] = {{8, "RTX 4060"},
 
 /* What of a GPU's nominal memory PyTorch can reserve: nine tenths (ECC and the driver keep some),
  * less 0.7 GiB for the CUDA context and the libraries' own memory. */
-static uint64_t usable(const struct gpu_size *size)
+static uint64_t usable_bytes(const struct gpu_size *size)
 {
     return size->gib * GIB / 10 * 9 - 7 * GIB / 10;
 }
@@ -140,7 +140,7 @@ static uint64_t usable(const struct gpu_size *size)
 const struct gpu_size *gpu_size_for(uint64_t reserved_bytes)
 {
     EACH_OF (size, sizes)
-        if (usable(size) >= reserved_bytes)
+        if (usable_bytes(size) >= reserved_bytes)
             return size;
     return NULL;
 }

@@ -22,7 +22,7 @@ static bool is_survivable(const struct program *program, const struct op *op)
     return allocation->born != UINT32_MAX && allocation->died == allocation->born + 1;
 }
 
-static void refused(struct replaying *replaying, const struct op *op)
+static void record_refusal(struct replaying *replaying, const struct op *op)
 {
     struct replay *out = replaying->out;
     struct replay_refusal refusal = {
@@ -45,11 +45,11 @@ static void refused(struct replaying *replaying, const struct op *op)
     out->refusals++;
 }
 
-static void run_op(struct replaying *replaying, const struct op *op)
+static void replay_op(struct replaying *replaying, const struct op *op)
 {
     bool done = program_run_op(replaying->model, op, &replaying->blocks[op->allocation]);
     if (!done && (op->kind == OP_ALLOC || op->kind == OP_OOM))
-        refused(replaying, op);
+        record_refusal(replaying, op);
     else if (op->kind == OP_OOM)
         replaying->out->beyond = true;
 }
@@ -66,7 +66,7 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
         .settings = *settings, .cap_bytes = cap_bytes, .driver = driver_vtable(driver)};
     replaying.model = program_model(program, options, total_bytes, &replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
-        run_op(&replaying, &program->ops[i]);
+        replay_op(&replaying, &program->ops[i]);
     out->stats = *model_stats(replaying.model);
     out->peak_low_bytes = out->peak_high_bytes = out->stats.reserved.peak;
     model_free(replaying.model);

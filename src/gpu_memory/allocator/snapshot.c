@@ -82,7 +82,7 @@ static bool read_traces(struct reading_snapshot *reading, struct pickle_value li
     return true;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_uint64(const void *a, const void *b)
 {
     const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
     return ORDER(one, two);
@@ -96,10 +96,10 @@ static void sort_streams(struct snapshot *snapshot)
     uint16_t *place = mem_array(count, sizeof *place);
     if (count > 0)
         memcpy(sorted, snapshot->streams, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_number);
+    qsort(sorted, count, sizeof *sorted, compare_uint64);
     for (size_t i = 0; i < count; i++) {
         const uint64_t *found =
-            bsearch(&snapshot->streams[i], sorted, count, sizeof *sorted, by_number);
+            bsearch(&snapshot->streams[i], sorted, count, sizeof *sorted, compare_uint64);
         place[i] = (uint16_t)(found - sorted);
     }
     EACH (segment, snapshot->segments, snapshot->segment_count)
@@ -123,7 +123,7 @@ static void copy_streams(struct reading_snapshot *reading)
 }
 
 /* A segment may name a device that recorded no trace. */
-static void add_devices(struct snapshot *out)
+static void add_untraced_devices(struct snapshot *out)
 {
     size_t most = out->segment_count ? out->segments[out->segment_count - 1].device + (size_t)1 : 0;
     if (most <= out->device_count)
@@ -133,7 +133,7 @@ static void add_devices(struct snapshot *out)
     out->device_count = most;
 }
 
-static bool read_root(struct reading_snapshot *reading)
+static bool read_snapshot_root(struct reading_snapshot *reading)
 {
     const struct pickle *pickle = reading->pickle;
     struct pickle_value root = pickle_root(pickle);
@@ -153,7 +153,7 @@ static bool read_root(struct reading_snapshot *reading)
         !snapshot_read_settings(reading, pickle_get(pickle, root, NAME_ALLOCATOR_SETTINGS)) ||
         !snapshot_read_marks(reading, pickle_get(pickle, root, NAME_EXTERNAL_ANNOTATIONS)))
         return false;
-    add_devices(out);
+    add_untraced_devices(out);
     sort_streams(out);
     return true;
 }
@@ -165,7 +165,7 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     reading.pickle = pickle_read(bytes, count, err);
     if (!reading.pickle)
         return false;
-    bool good = read_root(&reading);
+    bool good = read_snapshot_root(&reading);
     out->read_memory_bytes = pickle_memory(reading.pickle);
     struct addr_map *maps[] = {&reading.stack_of_list, &reading.frame_of_dict, &reading.text_at,
                                &reading.stack_of,      &reading.frame_of,      &reading.text_of};

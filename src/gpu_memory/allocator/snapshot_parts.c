@@ -17,13 +17,13 @@ bool snapshot_count(struct reading_snapshot *reading, struct pickle_value elemen
                    "the same lists are named over and over: no snapshot is written so");
 }
 
-static char *copy_text(struct pickle_value value)
+static char *copy_pickle_text(struct pickle_value value)
 {
     return mem_strndup(value.kind == PICKLE_TEXT ? value.text : "",
                        value.kind == PICKLE_TEXT ? value.length : 0);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_stack_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return hash ^ hash >> 32;
@@ -35,10 +35,10 @@ static uint64_t hash_text(const char *text, size_t length)
     for (; length >= sizeof hash; text += sizeof hash, length -= sizeof hash) {
         uint64_t word;
         memcpy(&word, text, sizeof word);
-        hash = mix(hash, word);
+        hash = mix_stack_hash(hash, word);
     }
     for (; length > 0; text++, length--)
-        hash = mix(hash, (unsigned char)*text);
+        hash = mix_stack_hash(hash, (unsigned char)*text);
     return hash;
 }
 
@@ -92,7 +92,8 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
         .function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
         .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
         .line = (int64_t)line};
-    uint64_t hash = mix(mix(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
+    uint64_t hash =
+        mix_stack_hash(mix_stack_hash(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
     bool known = addr_map_get(&reading->frame_of, hash, out);
     if (!known || !same_frame(&snapshot->frames[*out], &frame)) {
         *out = (uint32_t)snapshot->frame_count;
@@ -121,7 +122,7 @@ static bool add_frames(struct reading_snapshot *reading, struct pickle_value lis
             return false;
         out->stack_frames = mem_room(out->stack_frames, end, sizeof place);
         out->stack_frames[end] = place;
-        *hash = mix(*hash, place);
+        *hash = mix_stack_hash(*hash, place);
         ++*count;
     }
     return true;
@@ -187,14 +188,14 @@ bool snapshot_stream(struct reading_snapshot *reading, uint64_t stream, uint16_t
     return true;
 }
 
-static bool number_of(struct reading_snapshot *reading, struct pickle_value dict, enum name key,
-                      uint64_t *out)
+static bool read_dict_number(struct reading_snapshot *reading, struct pickle_value dict,
+                             enum name key, uint64_t *out)
 {
     return pickle_number(pickle_get(reading->pickle, dict, key), out) ||
-           err_set(reading->err, "'%s' is not an integer, or absent", name_text(key));
+           err_set(reading->err, "'%s' is not an integer, or absent", pickle_name_text(key));
 }
 
-static enum block_state state_of(struct pickle_value state)
+static enum block_state parse_block_state(struct pickle_value state)
 {
     switch (state.kind == PICKLE_TEXT ? state.name : NAME_UNKNOWN) {
     case NAME_ACTIVE_ALLOCATED:
@@ -208,18 +209,20 @@ static enum block_state state_of(struct pickle_value state)
 }
 
 /* Blocks lie one after the other; older writers leave their addresses out. */
-static bool add_block(struct reading_snapshot *reading, struct pickle_value dict, uint64_t *addr)
+static bool add_snapshot_block(struct reading_snapshot *reading, struct pickle_value dict,
+                               uint64_t *addr)
 {
     struct snapshot *out = reading->out;
     struct snapshot_block block = {.addr = *addr};
     uint64_t said;
-    if (!snapshot_count(reading, dict) || !number_of(reading, dict, NAME_SIZE, &block.size_bytes))
+    if (!snapshot_count(reading, dict) ||
+        !read_dict_number(reading, dict, NAME_SIZE, &block.size_bytes))
         return false;
     if (pickle_number(pickle_get(reading->pickle, dict, NAME_ADDRESS), &said) && said != *addr)
         return err_set(reading->err, "its blocks do not lie one after the other");
     block.requested_bytes = block.size_bytes;
     pickle_number(pickle_get(reading->pickle, dict, NAME_REQUESTED_SIZE), &block.requested_bytes);
-    block.state = (uint8_t)state_of(pickle_get(reading->pickle, dict, NAME_STATE));
+    block.state = (uint8_t)parse_block_state(pickle_get(reading->pickle, dict, NAME_STATE));
     if (!snapshot_stack(reading, pickle_get(reading->pickle, dict, NAME_FRAMES), &block.stack))
         return false;
     MEM_ADD(out->blocks, out->block_count) = block;
@@ -238,7 +241,7 @@ static bool read_blocks(struct reading_snapshot *reading, struct pickle_value li
     if (list.kind != PICKLE_LIST)
         return err_set(reading->err, "it has no list of blocks");
     while (pickle_next(&walk, &block))
-        if (!add_block(reading, block, &addr))
+        if (!add_snapshot_block(reading, block, &addr))
             return err_wrap(reading->err, "block %zu",
                             reading->out->block_count - segment->first_block);
     segment->block_count = reading->out->block_count - segment->first_block;
@@ -261,9 +264,10 @@ static bool read_segment(struct reading_snapshot *reading, struct pickle_value d
     uint64_t device = 0, stream, expandable = 0;
     if (dict.kind != PICKLE_DICT)
         return err_set(reading->err, "it is no dictionary");
-    if (!snapshot_count(reading, dict) || !number_of(reading, dict, NAME_ADDRESS, &out->addr) ||
-        !number_of(reading, dict, NAME_TOTAL_SIZE, &out->size_bytes) ||
-        !number_of(reading, dict, NAME_STREAM, &stream) ||
+    if (!snapshot_count(reading, dict) ||
+        !read_dict_number(reading, dict, NAME_ADDRESS, &out->addr) ||
+        !read_dict_number(reading, dict, NAME_TOTAL_SIZE, &out->size_bytes) ||
+        !read_dict_number(reading, dict, NAME_STREAM, &stream) ||
         !snapshot_stream(reading, stream, &out->stream))
         return false;
     pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
@@ -329,7 +333,7 @@ bool snapshot_read_settings(struct reading_snapshot *reading, struct pickle_valu
     struct pickle_value value = pickle_get(reading->pickle, dict, NAME_CONF);
     uint64_t number;
     if (value.kind == PICKLE_TEXT)
-        out->conf = copy_text(value);
+        out->conf = copy_pickle_text(value);
     value = pickle_get(reading->pickle, dict, NAME_MAX_SPLIT_SIZE);
     if (pickle_number(value, &number) && !(value.kind == PICKLE_INT && value.number < 0))
         settings->max_split_bytes = number;
@@ -342,7 +346,7 @@ bool snapshot_read_settings(struct reading_snapshot *reading, struct pickle_valu
     return true;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_mark_times(const void *a, const void *b)
 {
     const struct snapshot_mark *one = a, *two = b;
     return ORDER(one->time_us, two->time_us);
@@ -369,6 +373,6 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
             .start = stage.kind == PICKLE_TEXT && stage.name == NAME_START};
     }
     if (out->mark_count > 1)
-        qsort(out->marks, out->mark_count, sizeof *out->marks, by_time);
+        qsort(out->marks, out->mark_count, sizeof *out->marks, compare_mark_times);
     return true;
 }

@@ -26,7 +26,7 @@ void usage_releasable(const struct snapshot_segment *segment, const struct snaps
     }
 }
 
-static void add_block(struct usage_sum *sum, const struct snapshot_segment *segment,
+static void sum_block(struct usage_sum *sum, const struct snapshot_segment *segment,
                       const struct snapshot_block *block)
 {
     uint64_t begin, end;
@@ -50,11 +50,11 @@ struct usage_sum usage_of_segment(const struct snapshot *snapshot,
 {
     struct usage_sum sum = {.segments = 1, .reserved = segment->size_bytes};
     for (size_t i = 0; i < segment->block_count; i++)
-        add_block(&sum, segment, &snapshot->blocks[segment->first_block + i]);
+        sum_block(&sum, segment, &snapshot->blocks[segment->first_block + i]);
     return sum;
 }
 
-static void add_sum(struct usage_sum *to, const struct usage_sum *from)
+static void add_usage_sum(struct usage_sum *to, const struct usage_sum *from)
 {
     to->segments += from->segments;
     to->blocks += from->blocks;
@@ -101,8 +101,8 @@ void usage_layout(const struct snapshot *snapshot, size_t device, struct usage_l
         if (segment->device != device)
             continue;
         struct usage_sum sum = usage_of_segment(snapshot, segment);
-        add_sum(&out->total, &sum);
-        add_sum(&pool_of(out, segment)->sum, &sum);
+        add_usage_sum(&out->total, &sum);
+        add_usage_sum(&pool_of(out, segment)->sum, &sum);
     }
     if (out->pool_count > 1)
         qsort(out->pools, out->pool_count, sizeof *out->pools, by_reserved);
@@ -119,7 +119,7 @@ double usage_fragmentation(const struct usage_sum *sum)
     return sum->reserved ? (double)sum->inactive_split / (double)sum->reserved : 0;
 }
 
-static int by_kind(const void *a, const void *b)
+static int compare_group_kinds(const void *a, const void *b)
 {
     const struct usage_group *one = a, *two = b;
     if (one->stack != two->stack)
@@ -127,12 +127,12 @@ static int by_kind(const void *a, const void *b)
     return ORDER(one->size_bytes, two->size_bytes);
 }
 
-static int by_bytes(const void *a, const void *b)
+static int compare_group_bytes(const void *a, const void *b)
 {
     const struct usage_group *one = a, *two = b;
     if (one->bytes != two->bytes)
         return one->bytes < two->bytes ? 1 : -1;
-    return by_kind(a, b);
+    return compare_group_kinds(a, b);
 }
 
 struct usage_group *usage_alive(const struct program *program, uint32_t event, size_t *count)
@@ -148,16 +148,16 @@ struct usage_group *usage_alive(const struct program *program, uint32_t event, s
                                                    .stack = allocation->stack};
     }
     if (alive > 0)
-        qsort(groups, alive, sizeof *groups, by_kind);
+        qsort(groups, alive, sizeof *groups, compare_group_kinds);
     EACH (group, groups, alive)
-        if (kinds > 0 && by_kind(&groups[kinds - 1], group) == 0) {
+        if (kinds > 0 && compare_group_kinds(&groups[kinds - 1], group) == 0) {
             groups[kinds - 1].bytes += group->bytes;
             groups[kinds - 1].count++;
         } else {
             groups[kinds++] = *group;
         }
     if (kinds > 0)
-        qsort(groups, kinds, sizeof *groups, by_bytes);
+        qsort(groups, kinds, sizeof *groups, compare_group_bytes);
     *count = kinds;
     return groups;
 }

@@ -81,7 +81,7 @@ static void find_spans(const struct snapshot *snapshot, size_t device, struct gr
     free(starts);
 }
 
-static struct growth_span *span_of(struct growth *growth, size_t event)
+static struct growth_span *find_growth_span(struct growth *growth, size_t event)
 {
     size_t low = 0, high = growth->span_count;
     while (low < high) {
@@ -117,13 +117,13 @@ static void fill_spans(const struct snapshot_device *trace, const struct program
     }
     EACH (allocation, program->allocations, program->allocation_count) {
         struct growth_span *span =
-            allocation->born == UINT32_MAX ? NULL : span_of(growth, allocation->born);
+            allocation->born == UINT32_MAX ? NULL : find_growth_span(growth, allocation->born);
         if (span && allocation->died == UINT32_MAX)
             span->kept += allocation->size;
     }
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_growth_values(const void *a, const void *b)
 {
     double one = *(const double *)a, two = *(const double *)b;
     return ORDER(one, two);
@@ -144,7 +144,7 @@ static void find_slope(struct growth *growth)
             rising += slopes[count] > 0;
             count++;
         }
-    qsort(slopes, count, sizeof *slopes, by_value);
+    qsort(slopes, count, sizeof *slopes, compare_growth_values);
     growth->slope_bytes =
         count % 2 ? slopes[count / 2] : (slopes[count / 2 - 1] + slopes[count / 2]) / 2;
     growth->grows = (double)rising >= 0.9 * (double)count &&
@@ -166,27 +166,28 @@ static int same_kind(const struct kept *one, const struct kept *two)
     return ORDER(one->class, two->class);
 }
 
-static int by_kind(const void *a, const void *b)
+static int compare_kept_kinds(const void *a, const void *b)
 {
     const struct kept *one = a, *two = b;
     int order = same_kind(one, two);
     return order ? order : one->born < two->born ? -1 : one->born > two->born;
 }
 
-static int by_bytes(const void *a, const void *b)
+static int compare_suspect_bytes(const void *a, const void *b)
 {
     const struct growth_suspect *one = a, *two = b;
     return ORDER(two->bytes, one->bytes);
 }
 
-static struct kept *find_kept(const struct program *program, struct growth *growth, size_t *count)
+static struct kept *find_kept_allocations(const struct program *program, struct growth *growth,
+                                          size_t *count)
 {
     struct kept *kept = NULL;
     *count = 0;
     EACH (allocation, program->allocations, program->allocation_count) {
         if (allocation->born == UINT32_MAX || allocation->died != UINT32_MAX)
             continue;
-        const struct growth_span *span = span_of(growth, allocation->born);
+        const struct growth_span *span = find_growth_span(growth, allocation->born);
         if (!span || span < growth->spans + growth->warm_up)
             continue;
         MEM_ADD(kept, *count) =
@@ -199,7 +200,7 @@ static struct kept *find_kept(const struct program *program, struct growth *grow
                           .span = (size_t)(span - growth->spans)};
     }
     if (*count > 0)
-        qsort(kept, *count, sizeof *kept, by_kind);
+        qsort(kept, *count, sizeof *kept, compare_kept_kinds);
     return kept;
 }
 
@@ -208,7 +209,7 @@ static void find_suspects(const struct program *program, struct growth *growth)
 {
     size_t count, spans = growth->span_count - growth->warm_up,
                   least = spans / 3 > 2 ? spans / 3 : 2;
-    struct kept *kept = find_kept(program, growth, &count);
+    struct kept *kept = find_kept_allocations(program, growth, &count);
     for (size_t i = 0; i < count;) {
         struct growth_suspect suspect = {.stack = kept[i].stack, .size_low = UINT64_MAX};
         size_t from = i;
@@ -225,7 +226,8 @@ static void find_suspects(const struct program *program, struct growth *growth)
         MEM_ADD(growth->suspects, growth->suspect_count) = suspect;
     }
     if (growth->suspect_count > 1)
-        qsort(growth->suspects, growth->suspect_count, sizeof *growth->suspects, by_bytes);
+        qsort(growth->suspects, growth->suspect_count, sizeof *growth->suspects,
+              compare_suspect_bytes);
     free(kept);
 }
 

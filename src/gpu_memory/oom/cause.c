@@ -61,7 +61,7 @@ struct shown {
 };
 
 /* A size for a sentence. */
-static const char *show(struct shown *out, struct oom_size size)
+static const char *format_oom_size(struct shown *out, struct oom_size size)
 {
     AUTO_TEXT struct text text = {0};
     oom_size_add_text(size, &text);
@@ -70,7 +70,7 @@ static const char *show(struct shown *out, struct oom_size size)
     return out->text;
 }
 
-#define SHOW(size) show(&(struct shown){{0}}, size)
+#define SHOW(size) format_oom_size(&(struct shown){{0}}, size)
 
 #define SAY(out, ...) strv_add_owned(&(out)->reasons, mem_printf(__VA_ARGS__))
 
@@ -90,7 +90,7 @@ static const struct oom_process *find_own(const struct oom *message,
     return own;
 }
 
-static void add_processes(const struct oom *message, struct oom_diagnosis *out)
+static void sum_other_processes(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_process *own = find_own(message, out);
     out->own = message->of[OOM_OWN];
@@ -104,7 +104,7 @@ static void add_processes(const struct oom *message, struct oom_diagnosis *out)
             out->others = oom_size_add(out->others, process->memory);
 }
 
-static void work_out(const struct oom *message, struct oom_diagnosis *out)
+static void derive_sizes(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size *of = message->of;
     out->unallocated = of[OOM_UNALLOCATED];
@@ -113,7 +113,7 @@ static void work_out(const struct oom *message, struct oom_diagnosis *out)
         out->reserved = oom_size_add(of[OOM_ALLOCATED], of[OOM_UNALLOCATED]);
     if (!out->unallocated.valid)
         out->unallocated = oom_size_sub(out->reserved, of[OOM_ALLOCATED]);
-    add_processes(message, out);
+    sum_other_processes(message, out);
     out->outside = oom_size_sub(out->own, out->reserved);
     struct oom_size known = oom_size_add(out->own.valid ? out->own : out->reserved,
                                          out->others.valid ? out->others : oom_size_of(0));
@@ -133,7 +133,7 @@ static enum oom_sure fits_with(const struct oom *message, const struct oom_diagn
     return oom_size_covers(oom_size_add(out->room, more), message->of[OOM_REQUESTED]);
 }
 
-static void decide(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
+static void set_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
 {
     out->cause = cause;
     out->sure = sure;
@@ -187,7 +187,7 @@ static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
             "Inside the cap it would have fitted without fragmentation: %s was reserved and in no "
             "tensor.",
             SHOW(out->unallocated));
-    decide(out, OOM_CAUSE_CAP, oom_size_covers(left, of[OOM_REQUESTED]) == OOM_NO);
+    set_cause(out, OOM_CAUSE_CAP, oom_size_covers(left, of[OOM_REQUESTED]) == OOM_NO);
     return true;
 }
 
@@ -218,7 +218,7 @@ static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
             SHOW(out->unlisted));
     SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.",
         SHOW(out->room), SHOW(held), SHOW(oom_size_add(out->room, held)));
-    decide(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
+    set_cause(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
     return true;
 }
 
@@ -273,7 +273,7 @@ static bool judge_growth(const struct oom *message, const struct oom_circumstanc
     say_growth(printed, growth, out);
     SAY(out, "Only %s was missing: without the growth the request would have fitted.",
         SHOW(out->missing));
-    decide(out, OOM_CAUSE_GROWTH, growth != &printed->growth || !printed->of_peaks);
+    set_cause(out, OOM_CAUSE_GROWTH, growth != &printed->growth || !printed->of_peaks);
     return true;
 }
 
@@ -282,7 +282,7 @@ static void judge_printed(const struct printed_memory *printed, struct oom_diagn
 {
     if (printed->trend == PRINTED_RISING) {
         say_growth(printed, &printed->growth, out);
-        decide(out, OOM_CAUSE_GROWTH, false);
+        set_cause(out, OOM_CAUSE_GROWTH, false);
     } else if (printed->trend == PRINTED_LEVEL &&
                printed->unused_last >= UNUSED_SHARE * printed->reserved_last &&
                printed->unused_last > 0) {
@@ -291,7 +291,7 @@ static void judge_printed(const struct printed_memory *printed, struct oom_diagn
             "%s. Allocated stayed level, so no references are kept, and %s is reserved and in no "
             "tensor at the end of an epoch.",
             text, SHOW(size_of(printed->unused_last)));
-        decide(out, OOM_CAUSE_FRAGMENTATION, false);
+        set_cause(out, OOM_CAUSE_FRAGMENTATION, false);
     }
 }
 
@@ -301,7 +301,7 @@ static bool judge_fragmentation(const struct oom *message, struct oom_diagnosis 
     if (fits == OOM_NO || !is_share(out->unallocated, out->reserved, SLACK_PERCENT))
         return false;
     say_unallocated(message, out);
-    decide(out, OOM_CAUSE_FRAGMENTATION, fits == OOM_YES);
+    set_cause(out, OOM_CAUSE_FRAGMENTATION, fits == OOM_YES);
     return true;
 }
 
@@ -329,7 +329,7 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
             "The %s that was reserved and in no tensor would not have held it even in one piece "
             "with the rest.",
             SHOW(out->unallocated));
-    decide(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
+    set_cause(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
 
 static void say_contexts(const struct oom *message, struct oom_diagnosis *out)
@@ -373,14 +373,14 @@ static void say_details(const struct oom *message, struct oom_diagnosis *out)
                  "GPU, which pinned memory does not use.");
 }
 
-static void judge(const struct oom *message, const struct oom_circumstances *known,
-                  struct oom_diagnosis *out)
+static void diagnose_cause(const struct oom *message, const struct oom_circumstances *known,
+                           struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
     if (!request.valid && message->origin == OOM_ORIGIN_PIN_MEMORY) {
         SAY(out, "The traceback ends in pin_memory: the driver could not pin memory of the host, "
                  "and reports that as an out-of-memory of CUDA.");
-        decide(out, OOM_CAUSE_PINNED, false);
+        set_cause(out, OOM_CAUSE_PINNED, false);
         return;
     }
     if (!request.valid) {
@@ -470,12 +470,12 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
     *out = (struct oom_diagnosis){.own_pid = -1};
     out->expandable_on =
         known->expandable == OOM_SETTING_ON || message->expandable == OOM_SETTING_ON;
-    work_out(message, out);
+    derive_sizes(message, out);
     out->expandable_fits = out->unallocated.valid && out->room.valid &&
                            message->of[OOM_REQUESTED].valid &&
                            oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
                            fits_with(message, out, out->unallocated) == OOM_YES;
-    judge(message, known, out);
+    diagnose_cause(message, known, out);
     judge_later_growth(message, known, out);
     say_details(message, out);
     remedies_fill(message, out);

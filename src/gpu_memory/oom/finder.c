@@ -80,7 +80,7 @@ struct hit {
     enum oom_framework framework;
 };
 
-static bool is_blank(char c)
+static bool is_removed_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\0';
 }
@@ -95,7 +95,7 @@ struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
         struct phrase *phrase = &finder->phrases[finder->phrase_count++];
         phrase->framework = from->framework;
         for (const char *c = from->text; *c; c++)
-            if (!is_blank(*c))
+            if (!is_removed_blank(*c))
                 phrase->text[phrase->length++] = *c;
     }
     return finder;
@@ -157,9 +157,9 @@ static size_t skip_bullet(const char *raw, size_t length, char *sign)
 {
     size_t i = 0;
     *sign = '\0';
-    while (i < length && (is_blank(raw[i]) || raw[i] == '>' || raw[i] == '|'))
+    while (i < length && (is_removed_blank(raw[i]) || raw[i] == '>' || raw[i] == '|'))
         i++;
-    bool ascii = i + 1 < length && strchr("-*+", raw[i]) && raw[i] && is_blank(raw[i + 1]);
+    bool ascii = i + 1 < length && strchr("-*+", raw[i]) && raw[i] && is_removed_blank(raw[i + 1]);
     bool wide = i + 2 < length && (memcmp(raw + i, "\xe2\x80\xa2", 3) == 0 ||
                                    memcmp(raw + i, "\xe2\x80\x93", 3) == 0);
     if (ascii || wide)
@@ -179,7 +179,7 @@ static void fill_window(const struct source *source, const char *raw, size_t len
     if (sign)
         out->text[out->length++] = sign;
     for (; i < length; i++)
-        if (!is_blank(raw[i]) && raw[i] != '*' && raw[i] != '`')
+        if (!is_removed_blank(raw[i]) && raw[i] != '*' && raw[i] != '`')
             out->text[out->length++] = raw[i];
 }
 
@@ -214,7 +214,7 @@ static void add_body(struct source *source, const char *words, size_t length)
 
 /* The line as a person would know it again, in ASCII: what frameworks write is, and a cut never
  * parts a character. */
-static void take_text(const struct window *window, char out[OOM_TEXT_SIZE])
+static void copy_printable_line(const struct window *window, char out[OOM_TEXT_SIZE])
 {
     size_t used = 0;
     for (size_t i = 0; i < window->raw_length && used < OOM_TEXT_SIZE - 1; i++) {
@@ -248,7 +248,7 @@ static void open_message(struct oom_finder *finder, struct source *source,
     source->origin = OOM_ORIGIN_UNKNOWN;
     source->message.printed = printed_summary(&source->printed);
     strcpy(source->message.source, source->name);
-    take_text(window, source->message.text);
+    copy_printable_line(window, source->message.text);
     text_clear(&source->body);
     size_t lead = hit->begin > window->tail ? hit->begin - window->tail : 0;
     lead = lead < LEAD_MAX ? lead : LEAD_MAX;
@@ -328,7 +328,7 @@ static void take_piece(struct oom_finder *finder, struct source *source, const c
     keep_tail(source, &window, from);
 }
 
-static void end_line(struct oom_finder *finder, struct source *source, bool empty)
+static void end_source_line(struct oom_finder *finder, struct source *source, bool empty)
 {
     if (!source->open)
         return;
@@ -346,7 +346,7 @@ static void end_line(struct oom_finder *finder, struct source *source, bool empt
 }
 
 /* What was gathered of a line. */
-static void flush(struct oom_finder *finder, bool ends)
+static void flush_piece(struct oom_finder *finder, bool ends)
 {
     char name[OOM_SOURCE_SIZE];
     const char *raw = finder->piece;
@@ -361,7 +361,7 @@ static void flush(struct oom_finder *finder, bool ends)
     }
     take_piece(finder, finder->source, raw, length, begins);
     if (ends) {
-        end_line(finder, finder->source, begins && length == 0);
+        end_source_line(finder, finder->source, begins && length == 0);
         finder->source = NULL;
     }
     finder->length = 0;
@@ -406,13 +406,13 @@ void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count)
         finder->any = true;
         if (c == '\n' || c == '\r') {
             finder->escape = ESCAPE_NONE;
-            flush(finder, true);
+            flush_piece(finder, true);
             finder->line += c == '\n';
             finder->any = c != '\n';
         } else if (!take_escape(finder, c)) {
             finder->piece[finder->length++] = c;
             if (finder->length == PIECE_MAX)
-                flush(finder, false);
+                flush_piece(finder, false);
         }
     }
 }
@@ -420,7 +420,7 @@ void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count)
 void oom_finder_end(struct oom_finder *finder)
 {
     if (finder->length > 0 || finder->source)
-        flush(finder, true);
+        flush_piece(finder, true);
     for (size_t i = 0; i < finder->source_count; i++)
         report_message(finder, finder->sources[i]);
 }
@@ -435,7 +435,7 @@ static bool same_size(struct oom_size a, struct oom_size b)
     return a.valid == b.valid && a.low == b.low && a.high == b.high;
 }
 
-static bool is_same(const struct oom *a, const struct oom *b)
+static bool is_same_message(const struct oom *a, const struct oom *b)
 {
     if (a->framework != b->framework || a->gpu != b->gpu || a->process_count != b->process_count ||
         strcmp(a->source, b->source) != 0 || strcmp(a->shape, b->shape) != 0)
@@ -455,7 +455,7 @@ void oom_list_add(void *context, const struct oom *message)
     struct oom_list *list = context;
     list->found++;
     for (size_t i = list->count; i-- > 0;)
-        if (is_same(&list->items[i], message)) {
+        if (is_same_message(&list->items[i], message)) {
             list->items[i].repeats++;
             list->items[i].went_on = list->items[i].went_on && message->went_on;
             list->items[i].went_on_batch = message->went_on_batch;

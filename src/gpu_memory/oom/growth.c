@@ -18,7 +18,7 @@ static const double ALIKE = 1.5;
 /* So many of the steps must go up. */
 static const double UPWARD_SHARE = 0.75;
 
-static int compare(const void *a, const void *b)
+static int compare_memory_values(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return ORDER(x, y);
@@ -37,7 +37,7 @@ double growth_slope(const double *values, size_t count)
             slopes[found++] = (values[k] - values[i]) / (double)(k - i);
     if (found == 0)
         return 0;
-    qsort(slopes, found, sizeof *slopes, compare);
+    qsort(slopes, found, sizeof *slopes, compare_memory_values);
     return found % 2 ? slopes[found / 2] : (slopes[found / 2 - 1] + slopes[found / 2]) / 2;
 }
 

@@ -42,7 +42,7 @@ const char *oom_framework_name(enum oom_framework framework)
     return names[framework];
 }
 
-static const char *find(const char *bytes, size_t length, const char *text)
+static const char *find_text(const char *bytes, size_t length, const char *text)
 {
     return memmem(bytes, length, text, strlen(text));
 }
@@ -50,7 +50,7 @@ static const char *find(const char *bytes, size_t length, const char *text)
 bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count)
 {
     EACH (word, words, count)
-        if (find(bytes, length, *word))
+        if (find_text(bytes, length, *word))
             return true;
     return false;
 }
@@ -82,8 +82,8 @@ bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end
 
 static bool is_harmless(const char *line, size_t length)
 {
-    return find(line, length, "caller indicates that this is not a failure") ||
-           find(line, length, "device:CPU:") || find(line, length, "by allocator cpu");
+    return find_text(line, length, "caller indicates that this is not a failure") ||
+           find_text(line, length, "device:CPU:") || find_text(line, length, "by allocator cpu");
 }
 
 enum oom_framework oom_line_framework(const char *line, size_t length)

@@ -78,12 +78,12 @@ struct words {
     size_t length;
 };
 
-static bool is_letter(char c)
+static bool is_ascii_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool ends_with(struct words words, const char *end)
+static bool words_end_with(struct words words, const char *end)
 {
     size_t length = strlen(end);
     return length <= words.length &&
@@ -95,7 +95,7 @@ static bool begins_with(struct words words, const char *begin)
 {
     size_t length = strlen(begin);
     return length <= words.length && strncasecmp(words.text, begin, length) == 0 &&
-           (length == 0 || length == words.length || !is_letter(words.text[length]));
+           (length == 0 || length == words.length || !is_ascii_letter(words.text[length]));
 }
 
 /* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or
@@ -104,8 +104,8 @@ static int64_t process_before(struct words before, struct words behind)
 {
     static const char name[] = "process";
     struct words rest = before;
-    bool sentence = ends_with(rest, "has") && begins_with(behind, "memoryinuse");
-    if (!sentence && !ends_with(rest, ":"))
+    bool sentence = words_end_with(rest, "has") && begins_with(behind, "memoryinuse");
+    if (!sentence && !words_end_with(rest, ":"))
         return -1;
     rest.length -= sentence ? 3 : 1;
     size_t end = rest.length;
@@ -113,11 +113,11 @@ static int64_t process_before(struct words before, struct words behind)
     for (; rest.length > 0 && ascii_is_digit(rest.text[rest.length - 1]) && end - rest.length < 10;
          place *= 10)
         pid += (rest.text[--rest.length] - '0') * place;
-    return rest.length < end && ends_with(rest, name) ? pid : -1;
+    return rest.length < end && words_end_with(rest, name) ? pid : -1;
 }
 
-static bool take_process(struct words before, struct words behind, struct oom_size size,
-                         struct oom *out)
+static bool add_message_process(struct words before, struct words behind, struct oom_size size,
+                                struct oom *out)
 {
     int64_t pid = process_before(before, behind);
     if (pid < 0)
@@ -136,10 +136,10 @@ static bool take_process(struct words before, struct words behind, struct oom_si
 static bool take_size(struct words before, struct words behind, struct oom_size size,
                       struct oom *out)
 {
-    if (take_process(before, behind, size, out))
+    if (add_message_process(before, behind, size, out))
         return true;
     EACH_OF (clause, clauses) {
-        if (!ends_with(before, clause->before) || !begins_with(behind, clause->behind))
+        if (!words_end_with(before, clause->before) || !begins_with(behind, clause->behind))
             continue;
         if (out->of[clause->figure].valid || !size.valid)
             return false;
@@ -178,7 +178,7 @@ size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oo
     return found;
 }
 
-static struct words find(struct words words, const char *text)
+static struct words find_after(struct words words, const char *text)
 {
     const char *at = words.length ? memmem(words.text, words.length, text, strlen(text)) : NULL;
     if (!at)
@@ -190,7 +190,7 @@ static struct words find(struct words words, const char *text)
 static void read_gpu(struct words words, const char *const *fronts, struct oom *out)
 {
     for (; out->gpu < 0 && *fronts; fronts++) {
-        struct words rest = find(words, *fronts);
+        struct words rest = find_after(words, *fronts);
         size_t digits = 0;
         int64_t number = 0;
         for (; digits < rest.length && digits < 4 && ascii_is_digit(rest.text[digits]); digits++)
@@ -254,12 +254,12 @@ static uint64_t type_bytes(struct words type, const char **name)
 /* "withshape[64,512]andtypefloaton/job:..." */
 static void read_shape(struct words words, struct oom *out)
 {
-    struct words shape = find(words, "withshape[");
+    struct words shape = find_after(words, "withshape[");
     const char *end = shape.length ? memchr(shape.text, ']', shape.length) : NULL;
     if (!end || (size_t)(end - shape.text) >= OOM_SHAPE_SIZE - sizeof "complex128")
         return;
     struct words rest = {end, shape.length - (size_t)(end - shape.text)},
-                 type = find(rest, "]andtype");
+                 type = find_after(rest, "]andtype");
     shape.length = (size_t)(end - shape.text);
     const char *name = "";
     uint64_t product, bytes = type_bytes(type, &name);
@@ -283,6 +283,6 @@ bool message_end(const char *squeezed, size_t length, struct oom *out)
     struct words words = {squeezed, length};
     read_gpu(words, fronts, out);
     read_shape(words, out);
-    return !find(words, "callerindicatesthatthisisnotafailure").text &&
-           !find(words, "device:CPU:").text && !find(words, "byallocatorcpu").text;
+    return !find_after(words, "callerindicatesthatthisisnotafailure").text &&
+           !find_after(words, "device:CPU:").text && !find_after(words, "byallocatorcpu").text;
 }

@@ -30,7 +30,7 @@ struct line {
     size_t used; /* up to here the figures are read */
 };
 
-static bool begins(const struct line *line, size_t at, const char *word)
+static bool has_word_at(const struct line *line, size_t at, const char *word)
 {
     size_t length = strlen(word);
     return at + length <= line->length && strncasecmp(line->text + at, word, length) == 0;
@@ -59,7 +59,7 @@ static size_t read_unit(const struct line *line, size_t at, double *unit)
     };
     EACH_OF (row, units) {
         size_t end = at + strlen(row->name);
-        if (!begins(line, at, row->name) ||
+        if (!has_word_at(line, at, row->name) ||
             (end < line->length && isalpha((unsigned char)line->text[end])))
             continue;
         *unit = row->bytes;
@@ -88,18 +88,18 @@ static size_t read_divisor(const struct line *line, size_t at, double *unit)
         {"20", 1048576},
         {"30", 1073741824},
     };
-    size_t i = at + (begins(line, at, "/") ? 1 : begins(line, at, ">>") ? 2 : 0);
+    size_t i = at + (has_word_at(line, at, "/") ? 1 : has_word_at(line, at, ">>") ? 2 : 0);
     while (i > at && i < line->length && line->text[i] == ' ')
         i++;
     EACH_OF (row, divisors)
-        if (i > at && begins(line, i, row->text)) {
+        if (i > at && has_word_at(line, i, row->text)) {
             *unit = row->bytes;
             return i - at + strlen(row->text);
         }
     return 0;
 }
 
-static size_t read_number(const struct line *line, size_t at, double *number)
+static size_t read_printed_number(const struct line *line, size_t at, double *number)
 {
     double place = 1;
     size_t i = at;
@@ -120,7 +120,7 @@ static size_t read_number(const struct line *line, size_t at, double *number)
     return i - at;
 }
 
-static size_t skip_blanks(const struct line *line, size_t i)
+static size_t skip_line_blanks(const struct line *line, size_t i)
 {
     while (i < line->length && (line->text[i] == ' ' || line->text[i] == '\t'))
         i++;
@@ -138,10 +138,10 @@ static size_t skip_to_number(const struct line *line, size_t i, double *unit)
         while (i < line->length && line->text[i] && strchr(" \t:=|~'\"_[", line->text[i]))
             i++;
         EACH_OF (word, words)
-            i += begins(line, i, *word) ? strlen(*word) : 0;
+            i += has_word_at(line, i, *word) ? strlen(*word) : 0;
         i += read_divisor(line, i, unit);
         i += read_unit(line, i, unit);
-        const char *close = begins(line, i, "(") && line->length - i > 1
+        const char *close = has_word_at(line, i, "(") && line->length - i > 1
                                 ? memchr(line->text + i, ')',
                                          line->length - i < CALL_MAX ? line->length - i : CALL_MAX)
                                 : NULL;
@@ -156,11 +156,11 @@ static size_t skip_to_number(const struct line *line, size_t i, double *unit)
 static bool read_behind(struct line *line, size_t at, struct figure *out)
 {
     size_t i = skip_to_number(line, at, &out->unit);
-    size_t digits = read_number(line, i, &out->number);
+    size_t digits = read_printed_number(line, i, &out->number);
     if (digits == 0)
         return false;
     i += digits;
-    size_t unit = skip_blanks(line, i), length = read_unit(line, unit, &out->unit);
+    size_t unit = skip_line_blanks(line, i), length = read_unit(line, unit, &out->unit);
     line->used = length > 0 ? unit + length : i;
     return true;
 }
@@ -182,7 +182,8 @@ static bool read_before(struct line *line, size_t at, struct figure *out)
            (isdigit((unsigned char)line->text[i - 1]) || line->text[i - 1] == '.'))
         i--;
     bool is_part = i > line->used && line->text[i - 1] == ',';
-    return number_end > i && !is_part && read_number(line, i, &out->number) == number_end - i;
+    return number_end > i && !is_part &&
+           read_printed_number(line, i, &out->number) == number_end - i;
 }
 
 /* "max_memory_allocated", "Peak GPU memory allocated": nothing but words in between. */
@@ -193,8 +194,8 @@ static bool is_peak(const struct line *line, size_t at)
                               strchr("_. \t", line->text[i - 1]) || line->text[i - 1] & 0x80))
         i--;
     for (; i < at; i++)
-        if (begins(line, i, "max") || begins(line, i, "peak") ||
-            begins(line, i, "\xe5\xb3\xb0\xe5\x80\xbc" /* peak, in Chinese */))
+        if (has_word_at(line, i, "max") || has_word_at(line, i, "peak") ||
+            has_word_at(line, i, "\xe5\xb3\xb0\xe5\x80\xbc" /* peak, in Chinese */))
             return true;
     return false;
 }
@@ -217,7 +218,7 @@ static const struct name {
 static const struct name *name_at(const struct line *line, size_t i)
 {
     EACH_OF (name, names)
-        if (begins(line, i, name->text))
+        if (has_word_at(line, i, name->text))
             return name;
     return NULL;
 }

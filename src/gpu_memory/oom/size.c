@@ -30,7 +30,7 @@ struct decimal {
     size_t length; /* of its text; 0: it is none */
 };
 
-static struct decimal read_decimal(const char *text, size_t length)
+static struct decimal parse_size_decimal(const char *text, size_t length)
 {
     struct decimal number = {.scale = 1};
     size_t digits = 0, decimals = 0, i = 0;
@@ -58,7 +58,7 @@ static uint64_t clip(wide value)
 }
 
 /* Half a unit of the last decimal to both sides; what is printed in bytes is exact. */
-static struct oom_size make(const struct decimal *number, uint64_t unit, uint64_t least)
+static struct oom_size make_oom_size(const struct decimal *number, uint64_t unit, uint64_t least)
 {
     wide twice = number->digits * 2, below = twice > 0 ? twice - 1 : 0;
     wide nominal = (twice * unit / number->scale + 1) / 2;
@@ -76,13 +76,13 @@ static struct oom_size make(const struct decimal *number, uint64_t unit, uint64_
 
 size_t oom_size_read(const char *text, size_t length, struct oom_size *out)
 {
-    struct decimal number = read_decimal(text, length);
+    struct decimal number = parse_size_decimal(text, length);
     *out = (struct oom_size){0};
     for (size_t i = 0; number.length > 0 && i < sizeof units / sizeof *units; i++) {
         size_t name = strlen(units[i].name);
         if (length - number.length < name || memcmp(text + number.length, units[i].name, name) != 0)
             continue;
-        *out = make(&number, units[i].unit, units[i].least);
+        *out = make_oom_size(&number, units[i].unit, units[i].least);
         return number.length + name;
     }
     return 0;

@@ -133,7 +133,8 @@ static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, u
 /* A request on its way makes the driver's figure seem too small (its room is reserved first, given
  * back last), never too large: so a larger one is always taken, a smaller one only when nobody is
  * on his way. reserved: for the context that is there now. False: nothing was learnt. */
-static bool look(struct process_state *state, int gpu, enum context_when when, uint64_t reserved)
+static bool sample_context(struct process_state *state, int gpu, enum context_when when,
+                           uint64_t reserved)
 {
     const struct gpu_ledger_gpu *row = &state->ledger->gpus[gpu];
     struct moment before = moment_now(state, gpu);
@@ -175,7 +176,7 @@ static bool look_if_due(int gpu, enum context_when when, uint64_t reserved)
     if ((!reserved && !is_due(state, gpu, when)) || atomic_flag_test_and_set(&state->reading))
         return false;
     int kept = errno;
-    bool learnt = look(state, gpu, when, reserved);
+    bool learnt = sample_context(state, gpu, when, reserved);
     atomic_store(&state->context_read_ns[gpu], now_ns());
     atomic_flag_clear(&state->reading);
     errno = kept;
@@ -191,7 +192,7 @@ void context_look(int gpu, enum context_when when)
 
 /* The largest that a process of the job has on that GPU, as far as the driver has told; else what
  * is assumed, and some more: until the context is there and read, others may take all the rest. */
-static uint64_t expected(const struct process_state *state, int gpu)
+static uint64_t expected_context_bytes(const struct process_state *state, int gpu)
 {
     uint64_t most = 0;
     EACH (process, state->ledger->processes, GPU_LEDGER_PROCESSES) {
@@ -211,7 +212,7 @@ static bool reserve_room(struct process_state *state, int gpu, uint64_t *taken)
     if (atomic_load(&state->uses[gpu].context) > 0 ||
         atomic_load(&state->context_reserved[gpu]) > 0)
         return true;
-    uint64_t bytes = expected(state, gpu);
+    uint64_t bytes = expected_context_bytes(state, gpu);
     if (!ledger_context_reserve(gpu, bytes))
         return false;
     *taken = bytes;

@@ -94,13 +94,13 @@ struct picked {
 };
 
 /* Called by what stands at the end of this file. */
-struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
+struct picked dlsym_look_up(void *handle, const char *name, const char *version, const void *caller)
     __attribute__((visibility("hidden"), used));
 struct picked look_up_plain(void *handle, const char *name, const void *caller)
     __attribute__((visibility("hidden"), used));
 
 /* Looks as this library, which changes nothing for a handle of its own. */
-static void *ask(void *handle, const char *name, const char *version)
+static void *call_real_dlsym(void *handle, const char *name, const char *version)
 {
     return version ? real_dlvsym()(handle, name, version) : real_dlsym()(handle, name);
 }
@@ -127,10 +127,10 @@ static bool is_interposer(const void *caller, const char *name)
 static void *in_sight(int number, const char *name, const char *version)
 {
     bool driver = real_load();
-    void *first = ask(RTLD_DEFAULT, name, version);
+    void *first = call_real_dlsym(RTLD_DEFAULT, name, version);
     if (first && first != followed[number].interposer)
         return real_is_drivers(number, first) ? followed[number].interposer : first;
-    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number))
+    return call_real_dlsym(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number))
                ? followed[number].interposer
                : NULL;
 }
@@ -138,7 +138,7 @@ static void *in_sight(int number, const char *name, const char *version)
 static void *in_object(int number, void *handle, const char *name, const char *version)
 {
     real_load();
-    void *found = ask(handle, name, version);
+    void *found = call_real_dlsym(handle, name, version);
     if (found && found == followed[number].interposer)
         return in_sight(number, name, version);
     return real_is_drivers(number, found) ? followed[number].interposer : found;
@@ -153,12 +153,12 @@ static void *dlsym_hook(const char *name)
                                          : NULL;
 }
 
-struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
+struct picked dlsym_look_up(void *handle, const char *name, const char *version, const void *caller)
 {
     struct picked on = {NULL, version ? (void *)real_dlvsym() : (void *)real_dlsym()};
     int number = name ? entry_find(name) : -1;
     if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && dlsym_hook(name)) {
-        void *found = ask(handle, name, version);
+        void *found = call_real_dlsym(handle, name, version);
         bool theirs = found == (void *)real_dlsym() || found == (void *)real_dlvsym();
         return (struct picked){theirs ? dlsym_hook(name) : found, NULL};
     }
@@ -175,7 +175,7 @@ struct picked look_up(void *handle, const char *name, const char *version, const
 
 struct picked look_up_plain(void *handle, const char *name, const void *caller)
 {
-    return look_up(handle, name, NULL, caller);
+    return dlsym_look_up(handle, name, NULL, caller);
 }
 
 /* Keep the arguments, ask, then return the answer or jump. */
@@ -206,7 +206,7 @@ __asm__(".text\n"
         "push %rsi\n.cfi_adjust_cfa_offset 8\n"
         "push %rdx\n.cfi_adjust_cfa_offset 8\n"
         "mov 24(%rsp), %rcx\n"
-        "call look_up\n"
+        "call dlsym_look_up\n"
         "mov %rdx, %rcx\n"
         "pop %rdx\n.cfi_adjust_cfa_offset -8\n"
         "pop %rsi\n.cfi_adjust_cfa_offset -8\n"
@@ -243,7 +243,7 @@ __asm__(".text\n"
         "stp x0, x1, [sp, #16]\n"
         "str x2, [sp, #32]\n"
         "mov x3, x30\n"
-        "bl look_up\n"
+        "bl dlsym_look_up\n"
         "mov x16, x1\n"
         "mov x17, x0\n"
         "ldp x0, x1, [sp, #16]\n"

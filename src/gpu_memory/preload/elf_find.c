@@ -21,7 +21,7 @@ struct tables {
 
 /* Not strcmp and its kin: a sanitizer that replaces these finds the real ones by dlsym, and so by
  * this. */
-static bool begins(const char *text, const char *with)
+static bool name_begins_with(const char *text, const char *with)
 {
     while (*with && *text == *with) {
         text++;
@@ -30,13 +30,13 @@ static bool begins(const char *text, const char *with)
     return !*with;
 }
 
-static bool is_asked(const struct search *search, const char *path)
+static bool is_searched_object(const struct search *search, const char *path)
 {
     const char *name = path;
     for (const char *at = path; *at; at++)
         name = *at == '/' ? at + 1 : name;
     for (size_t i = 0; search->objects[i]; i++)
-        if (begins(name, search->objects[i]))
+        if (name_begins_with(name, search->objects[i]))
             return true;
     return false;
 }
@@ -71,8 +71,8 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
     if (tables->versions && (tables->versions[number] & HIDDEN))
         return false;
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           begins(tables->names + symbol->st_name, name) &&
-           begins(name, tables->names + symbol->st_name);
+           name_begins_with(tables->names + symbol->st_name, name) &&
+           name_begins_with(name, tables->names + symbol->st_name);
 }
 
 /* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the
@@ -98,10 +98,10 @@ static const ElfW(Sym) * find_symbol(const struct tables *tables, const char *na
     }
 }
 
-static bool look_into(struct search *search, const char *path, ElfW(Addr) base,
-                      const ElfW(Dyn) * dynamic)
+static bool search_object(struct search *search, const char *path, ElfW(Addr) base,
+                          const ElfW(Dyn) * dynamic)
 {
-    if (!path || !is_asked(search, path))
+    if (!path || !is_searched_object(search, path))
         return false;
     struct tables tables = tables_of(base, dynamic);
     if (!tables.symbols || !tables.names || !tables.gnu_hash)
@@ -119,7 +119,7 @@ void *elf_find(const char *const objects[], const char *symbol)
 {
     struct search search = {objects, symbol, NULL};
     for (const struct link_map *at = _r_debug.r_map; at && !search.found; at = at->l_next)
-        look_into(&search, at->l_name, at->l_addr, at->l_ld);
+        search_object(&search, at->l_name, at->l_addr, at->l_ld);
     return search.found;
 }
 #else
@@ -130,7 +130,7 @@ static int look_into_phdr(struct dl_phdr_info *info, size_t size, void *context)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    return look_into(context, info->dlpi_name, info->dlpi_addr, dynamic);
+    return search_object(context, info->dlpi_name, info->dlpi_addr, dynamic);
 }
 
 void *elf_find(const char *const objects[], const char *symbol)

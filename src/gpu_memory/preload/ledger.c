@@ -14,15 +14,15 @@ uint64_t ledger_held(uint64_t size)
                                  : round_up(size, SHARED_STEP);
 }
 
-static uint64_t get(const _Atomic uint64_t *figure)
+static uint64_t load_figure(const _Atomic uint64_t *figure)
 {
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
 /* What several processes write. */
-static uint64_t add(_Atomic uint64_t *to, uint64_t bytes)
+static uint64_t add_to_figure(_Atomic uint64_t *to, uint64_t bytes)
 {
-    uint64_t seen = get(to);
+    uint64_t seen = load_figure(to);
     while (!atomic_compare_exchange_weak_explicit(to, &seen, saturating_add(seen, bytes),
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
@@ -31,15 +31,15 @@ static uint64_t add(_Atomic uint64_t *to, uint64_t bytes)
 
 static void subtract(_Atomic uint64_t *from, uint64_t bytes)
 {
-    uint64_t seen = get(from);
+    uint64_t seen = load_figure(from);
     while (!atomic_compare_exchange_weak_explicit(from, &seen, seen > bytes ? seen - bytes : 0,
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
-static void raise_to(_Atomic uint64_t *peak, uint64_t value)
+static void raise_peak(_Atomic uint64_t *peak, uint64_t value)
 {
-    uint64_t seen = get(peak);
+    uint64_t seen = load_figure(peak);
     while (value > seen && !atomic_compare_exchange_weak_explicit(
                                peak, &seen, value, memory_order_relaxed, memory_order_relaxed))
         ;
@@ -48,14 +48,14 @@ static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 /* What this process alone writes, with the state locked, and others read. */
 static uint64_t add_own(_Atomic uint64_t *to, uint64_t bytes)
 {
-    uint64_t now = saturating_add(get(to), bytes);
+    uint64_t now = saturating_add(load_figure(to), bytes);
     atomic_store_explicit(to, now, memory_order_relaxed);
     return now;
 }
 
 static void raise_own(_Atomic uint64_t *peak, uint64_t value)
 {
-    if (value > get(peak))
+    if (value > load_figure(peak))
         atomic_store_explicit(peak, value, memory_order_relaxed);
 }
 
@@ -63,12 +63,12 @@ static void raise_own(_Atomic uint64_t *peak, uint64_t value)
  * little. The job loses no more than the process has. */
 static void subtract_both(_Atomic uint64_t *own, _Atomic uint64_t *jobs, uint64_t bytes)
 {
-    uint64_t has = get(own), less = bytes < has ? bytes : has;
+    uint64_t has = load_figure(own), less = bytes < has ? bytes : has;
     atomic_store_explicit(own, has - less, memory_order_relaxed);
     subtract(jobs, less);
 }
 
-static struct gpu_ledger_gpu *row_of(const struct process_state *state, int gpu)
+static struct gpu_ledger_gpu *ledger_row(const struct process_state *state, int gpu)
 {
     return &state->ledger->gpus[gpu];
 }
@@ -87,10 +87,12 @@ void ledger_call_end(void)
 
 static bool has_others(const struct process_state *state, int gpu)
 {
-    const struct gpu_ledger_gpu *row = row_of(state, gpu);
+    const struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     const struct gpu_ledger_use *use = &state->uses[gpu];
-    return get(&row->held) > get(&use->held) || get(&row->live) > get(&use->live) ||
-           get(&row->context) > get(&use->context) || get(&row->reserved) > get(&use->reserved);
+    return load_figure(&row->held) > load_figure(&use->held) ||
+           load_figure(&row->live) > load_figure(&use->live) ||
+           load_figure(&row->context) > load_figure(&use->context) ||
+           load_figure(&row->reserved) > load_figure(&use->reserved);
 }
 
 void ledger_reap(struct process_state *state, int gpu)
@@ -104,13 +106,13 @@ void ledger_reap(struct process_state *state, int gpu)
 static void lock_to_add(struct process_state *state, int gpu, uint64_t live, uint64_t held,
                         uint64_t context)
 {
-    const struct gpu_ledger_gpu *row = row_of(state, gpu);
+    const struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     process_state_lock(state);
-    uint64_t all_held = saturating_add(get(&row->held), held),
-             all_context = saturating_add(get(&row->context), context);
-    if (saturating_add(get(&row->live), live) <= get(&row->live_peak) &&
-        all_held <= get(&row->held_peak) &&
-        saturating_add(all_held, all_context) <= get(&row->footprint_peak))
+    uint64_t all_held = saturating_add(load_figure(&row->held), held),
+             all_context = saturating_add(load_figure(&row->context), context);
+    if (saturating_add(load_figure(&row->live), live) <= load_figure(&row->live_peak) &&
+        all_held <= load_figure(&row->held_peak) &&
+        saturating_add(all_held, all_context) <= load_figure(&row->footprint_peak))
         return;
     if (!has_others(state, gpu))
         return;
@@ -127,30 +129,30 @@ void ledger_lock_to_add(struct process_state *state, int gpu, uint64_t live)
 /* The rest is with the state locked, where it is not said otherwise. */
 static void raise_footprint(struct gpu_ledger_gpu *row)
 {
-    uint64_t footprint = saturating_add(get(&row->held), get(&row->context));
-    raise_to(&row->footprint_peak, footprint);
+    uint64_t footprint = saturating_add(load_figure(&row->held), load_figure(&row->context));
+    raise_peak(&row->footprint_peak, footprint);
     if (row->limit && footprint > row->limit)
-        raise_to(&row->over, footprint - row->limit);
+        raise_peak(&row->over, footprint - row->limit);
 }
 
 static void held_add(struct process_state *state, int gpu, uint64_t held)
 {
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     struct gpu_ledger_use *use = &state->uses[gpu];
     raise_own(&use->held_peak, add_own(&use->held, held));
-    raise_to(&row->held_peak, add(&row->held, held));
+    raise_peak(&row->held_peak, add_to_figure(&row->held, held));
     raise_footprint(row);
 }
 
 static void held_subtract(struct process_state *state, int gpu, uint64_t held)
 {
-    subtract_both(&state->uses[gpu].held, &row_of(state, gpu)->held, held);
+    subtract_both(&state->uses[gpu].held, &ledger_row(state, gpu)->held, held);
 }
 
 /* So much was reserved, so much is to be. */
 static void reserved_change(struct process_state *state, int gpu, uint64_t from, uint64_t to)
 {
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     struct gpu_ledger_use *use = &state->uses[gpu];
     if (!row->limit || from == to)
         return;
@@ -158,14 +160,14 @@ static void reserved_change(struct process_state *state, int gpu, uint64_t from,
         subtract_both(&use->reserved, &row->reserved, from - to);
         return;
     }
-    add(&row->reserved, to - from);
+    add_to_figure(&row->reserved, to - from);
     add_own(&use->reserved, to - from);
 }
 
-static bool reserve(struct process_state *state, int gpu, uint64_t bytes)
+static bool reserve_bytes(struct process_state *state, int gpu, uint64_t bytes)
 {
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
-    uint64_t seen = get(&row->reserved);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
+    uint64_t seen = load_figure(&row->reserved);
     do
         if (seen > row->limit || bytes > row->limit - seen)
             return false;
@@ -179,7 +181,7 @@ static bool reserve(struct process_state *state, int gpu, uint64_t bytes)
 static bool try_reserve(struct process_state *state, int gpu, uint64_t held)
 {
     STATE_LOCKED(state);
-    bool done = reserve(state, gpu, held);
+    bool done = reserve_bytes(state, gpu, held);
     if (done)
         process_state_call_begin(state);
     return done;
@@ -187,23 +189,23 @@ static bool try_reserve(struct process_state *state, int gpu, uint64_t held)
 
 static void note_refused(struct process_state *state, int gpu, uint64_t size)
 {
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
-    add(&row->refused, 1);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
+    add_to_figure(&row->refused, 1);
     if (state->place)
-        add(&state->place->refused[gpu], 1);
-    uint64_t least = get(&row->refused_least);
+        add_to_figure(&state->place->refused[gpu], 1);
+    uint64_t least = load_figure(&row->refused_least);
     while ((least == 0 || size < least) &&
            !atomic_compare_exchange_weak_explicit(&row->refused_least, &least, size,
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
-    raise_to(&row->refused_most, size);
+    raise_peak(&row->refused_most, size);
     trace_event(GPU_EVENT_REFUSE, gpu, 0, 0, size);
 }
 
 bool ledger_reserve(int gpu, uint64_t held, uint64_t size)
 {
     struct process_state *state = process_state_get();
-    if (!row_of(state, gpu)->limit)
+    if (!ledger_row(state, gpu)->limit)
         return true;
     context_look(gpu, CONTEXT_NOW_AND_THEN);
     if (try_reserve(state, gpu, held))
@@ -219,18 +221,18 @@ bool ledger_reserve(int gpu, uint64_t held, uint64_t size)
 
 void ledger_note_driver_refusal(int gpu, uint64_t size, cu_result result)
 {
-    struct gpu_ledger_gpu *row = row_of(process_state_get(), gpu);
+    struct gpu_ledger_gpu *row = ledger_row(process_state_get(), gpu);
     if (result != CUDA_ERROR_OUT_OF_MEMORY)
         return;
-    add(&row->driver_refused, 1);
-    raise_to(&row->driver_refused_most, size);
+    add_to_figure(&row->driver_refused, 1);
+    raise_peak(&row->driver_refused_most, size);
     trace_event(GPU_EVENT_FAIL, gpu, 0, 0, size);
 }
 
 void ledger_cancel(int gpu, uint64_t reserved, uint64_t size, cu_result result)
 {
     struct process_state *state = process_state_get();
-    if (row_of(state, gpu)->limit) {
+    if (ledger_row(state, gpu)->limit) {
         process_state_lock(state);
         reserved_change(state, gpu, reserved, 0);
         state->calls_under_way--;
@@ -255,9 +257,9 @@ void ledger_adjust(int gpu, uint64_t before, uint64_t now, uint64_t reserved)
 
 static void live_add(struct process_state *state, int gpu, uint64_t live)
 {
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     struct gpu_ledger_use *use = &state->uses[gpu];
-    raise_to(&row->live_peak, add(&row->live, live));
+    raise_peak(&row->live_peak, add_to_figure(&row->live, live));
     raise_own(&use->live_peak, add_own(&use->live, live));
     add_own(&use->allocations, 1);
 }
@@ -266,7 +268,7 @@ static void live_subtract(struct process_state *state, int gpu, uint64_t live)
 {
     struct gpu_ledger_use *use = &state->uses[gpu];
     add_own(&use->frees, 1);
-    subtract_both(&use->live, &row_of(state, gpu)->live, live);
+    subtract_both(&use->live, &ledger_row(state, gpu)->live, live);
 }
 
 void ledger_add(struct process_state *state, const struct pointer_entry *entry)
@@ -288,13 +290,13 @@ void ledger_commit(const struct pointer_entry *entry, uint64_t reserved)
     held_add(state, entry->gpu, entry->held);
     reserved_change(state, entry->gpu, reserved, entry->held);
     ledger_add(state, entry);
-    if (row_of(state, entry->gpu)->limit)
+    if (ledger_row(state, entry->gpu)->limit)
         state->calls_under_way--;
     process_state_unlock(state);
     trace_event(GPU_EVENT_ALLOCATE, entry->gpu, entry->kind, entry->key, entry->live);
 }
 
-static void forget(struct process_state *state, int gpu, uint64_t live, uint64_t held)
+static void forget_allocation(struct process_state *state, int gpu, uint64_t live, uint64_t held)
 {
     live_subtract(state, gpu, live);
     held_subtract(state, gpu, held);
@@ -305,7 +307,7 @@ void ledger_virtual_gone(int gpu, uint64_t live, uint64_t held)
 {
     struct process_state *state = process_state_get();
     process_state_lock(state);
-    forget(state, gpu, live, held);
+    forget_allocation(state, gpu, live, held);
     process_state_unlock(state);
     trace_event(GPU_EVENT_FREE, gpu, MEMORY_VIRTUAL, 0, live);
 }
@@ -315,7 +317,7 @@ void ledger_release(const struct pointer_entry *entry)
     struct process_state *state = process_state_get();
     process_state_lock(state);
     state->calls_under_way--;
-    forget(state, entry->gpu, entry->live, entry->held);
+    forget_allocation(state, entry->gpu, entry->live, entry->held);
     process_state_unlock(state);
     trace_event(GPU_EVENT_FREE, entry->gpu, entry->kind, entry->key, entry->live);
 }
@@ -349,7 +351,7 @@ bool ledger_context_reserve(int gpu, uint64_t bytes)
     struct process_state *state = process_state_get();
     for (int turn = 0; turn < 2; turn++) {
         process_state_lock(state);
-        bool done = reserve(state, gpu, bytes);
+        bool done = reserve_bytes(state, gpu, bytes);
         if (done)
             add_own(&state->context_reserved[gpu], bytes);
         process_state_unlock(state);
@@ -363,20 +365,21 @@ bool ledger_context_reserve(int gpu, uint64_t bytes)
 void ledger_context_set(int gpu, uint64_t bytes, enum gpu_ledger_context how, uint64_t reserved)
 {
     struct process_state *state = process_state_get();
-    struct gpu_ledger_gpu *row = row_of(state, gpu);
+    struct gpu_ledger_gpu *row = ledger_row(state, gpu);
     struct gpu_ledger_use *use = &state->uses[gpu];
-    uint64_t before = get(&use->context);
+    uint64_t before = load_figure(&use->context);
     lock_to_add(state, gpu, 0, 0, bytes > before ? bytes - before : 0);
-    before = get(&use->context);
+    before = load_figure(&use->context);
     if (bytes > before) {
-        add(&row->context, bytes - before);
+        add_to_figure(&row->context, bytes - before);
         add_own(&use->context, bytes - before);
         raise_footprint(row);
     } else {
         subtract_both(&use->context, &row->context, before - bytes);
     }
     reserved_change(state, gpu, before + reserved, bytes);
-    atomic_store(&state->context_reserved[gpu], get(&state->context_reserved[gpu]) - reserved);
+    atomic_store(&state->context_reserved[gpu],
+                 load_figure(&state->context_reserved[gpu]) - reserved);
     process_state_unlock(state);
     /* Another process's may have been read when this one's is not yet. */
     if (how == GPU_LEDGER_CONTEXT_READ || atomic_load(&row->context_how) == GPU_LEDGER_CONTEXT_NONE)
@@ -387,17 +390,17 @@ void ledger_context_set(int gpu, uint64_t bytes, enum gpu_ledger_context how, ui
 
 uint64_t ledger_headroom(const struct process_state *state, int gpu)
 {
-    const struct gpu_ledger_gpu *row = row_of(state, gpu);
-    uint64_t reserved = get(&row->reserved);
+    const struct gpu_ledger_gpu *row = ledger_row(state, gpu);
+    uint64_t reserved = load_figure(&row->reserved);
     return !row->limit ? UINT64_MAX : reserved < row->limit ? row->limit - reserved : 0;
 }
 
 void ledger_remove_process(struct gpu_ledger *ledger, const struct gpu_ledger_process *process)
 {
     for (size_t gpu = 0; gpu < GPU_LEDGER_GPUS; gpu++) {
-        subtract(&ledger->gpus[gpu].live, get(&process->gpus[gpu].live));
-        subtract(&ledger->gpus[gpu].held, get(&process->gpus[gpu].held));
-        subtract(&ledger->gpus[gpu].context, get(&process->gpus[gpu].context));
-        subtract(&ledger->gpus[gpu].reserved, get(&process->gpus[gpu].reserved));
+        subtract(&ledger->gpus[gpu].live, load_figure(&process->gpus[gpu].live));
+        subtract(&ledger->gpus[gpu].held, load_figure(&process->gpus[gpu].held));
+        subtract(&ledger->gpus[gpu].context, load_figure(&process->gpus[gpu].context));
+        subtract(&ledger->gpus[gpu].reserved, load_figure(&process->gpus[gpu].reserved));
     }
 }

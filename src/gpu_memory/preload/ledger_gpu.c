@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static uint64_t limit_of(const struct gpu_ledger *ledger, uint64_t total)
+static uint64_t limit_for_total(const struct gpu_ledger *ledger, uint64_t total)
 {
     uint64_t parts = ledger->limit_share;
     uint64_t share =
@@ -15,7 +15,7 @@ static uint64_t limit_of(const struct gpu_ledger *ledger, uint64_t total)
 }
 
 /* Finds the GPU's row, or makes it. Rows stay. */
-static int row_of(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_t total)
+static int find_or_add_row(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_t total)
 {
     for (int i = 0; i < GPU_LEDGER_GPUS;) {
         struct gpu_ledger_gpu *gpu = &ledger->gpus[i];
@@ -23,7 +23,7 @@ static int row_of(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_
         if (atomic_compare_exchange_strong(&gpu->state, &state, GPU_LEDGER_TAKING)) {
             memcpy(gpu->uuid, uuid->bytes, sizeof gpu->uuid);
             gpu->total = total;
-            gpu->limit = limit_of(ledger, total);
+            gpu->limit = limit_for_total(ledger, total);
             atomic_store_explicit(&gpu->state, GPU_LEDGER_USED, memory_order_release);
             return i;
         }
@@ -45,7 +45,7 @@ static int gpu_find(struct process_state *state, cu_device device)
     if (!ask || ask(&uuid, device) != CUDA_SUCCESS || !REAL(cuDeviceTotalMem_v2) ||
         REAL(cuDeviceTotalMem_v2)(&total, device) != CUDA_SUCCESS)
         return -1;
-    return row_of(state->ledger, &uuid, total);
+    return find_or_add_row(state->ledger, &uuid, total);
 }
 
 int ledger_gpu(cu_device device)
@@ -116,7 +116,7 @@ void ledger_show(int gpu, uint64_t *free_bytes, uint64_t *total)
 
 /* What a program is told of a GPU's memory, and of the driver's functions. */
 
-static void show(uint64_t *free_bytes, uint64_t *total)
+static void show_limited_memory(uint64_t *free_bytes, uint64_t *total)
 {
     int gpu = ledger_here().gpu;
     if (gpu < 0 || !process_state_get()->ledger->gpus[gpu].limit)
@@ -135,7 +135,7 @@ static void show(uint64_t *free_bytes, uint64_t *total)
         if (result != CUDA_SUCCESS)                                                           \
             return result;                                                                    \
         uint64_t shown_free = free_bytes ? *free_bytes : 0, shown_total = total ? *total : 0; \
-        show(&shown_free, &shown_total);                                                      \
+        show_limited_memory(&shown_free, &shown_total);                                       \
         if (free_bytes)                                                                       \
             *free_bytes = (count)shown_free;                                                  \
         if (total)                                                                            \

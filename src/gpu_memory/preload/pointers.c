@@ -21,7 +21,7 @@ void *wiped_map(size_t size)
 
 /* Addresses are multiples of 256 and more: what is below carries nothing. (The finalizer of
  * MurmurHash3.) */
-static uint64_t mix(uint64_t key)
+static uint64_t mix_pointer_key(uint64_t key)
 {
     key ^= key >> 33;
     key *= UINT64_C(0xff51afd7ed558ccd);
@@ -30,20 +30,20 @@ static uint64_t mix(uint64_t key)
     return key ^ key >> 33;
 }
 
-static size_t home(const struct pointers *pointers, uint64_t key)
+static size_t home_slot(const struct pointers *pointers, uint64_t key)
 {
-    return (size_t)mix(key) & (pointers->capacity - 1);
+    return (size_t)mix_pointer_key(key) & (pointers->capacity - 1);
 }
 
-static struct pointer_entry *place_of(struct pointers *pointers, uint64_t key)
+static struct pointer_entry *find_pointer_slot(struct pointers *pointers, uint64_t key)
 {
-    size_t at = home(pointers, key);
+    size_t at = home_slot(pointers, key);
     while (pointers->entries[at].key && pointers->entries[at].key != key)
         at = (at + 1) & (pointers->capacity - 1);
     return &pointers->entries[at];
 }
 
-static bool grow(struct pointers *pointers)
+static bool grow_pointers(struct pointers *pointers)
 {
     struct pointers larger = {.capacity =
                                   pointers->capacity ? pointers->capacity * 2 : CAPACITY_FIRST,
@@ -53,7 +53,7 @@ static bool grow(struct pointers *pointers)
         return false;
     EACH (entry, pointers->entries, pointers->capacity)
         if (entry->key)
-            *place_of(&larger, entry->key) = *entry;
+            *find_pointer_slot(&larger, entry->key) = *entry;
     if (pointers->entries)
         munmap(pointers->entries, pointers->capacity * sizeof *pointers->entries);
     *pointers = larger;
@@ -66,7 +66,7 @@ static void close_hole(struct pointers *pointers, size_t hole)
     size_t mask = pointers->capacity - 1;
     pointers->used--;
     for (size_t at = (hole + 1) & mask; pointers->entries[at].key; at = (at + 1) & mask) {
-        size_t from_home = (at - home(pointers, pointers->entries[at].key)) & mask;
+        size_t from_home = (at - home_slot(pointers, pointers->entries[at].key)) & mask;
         if (from_home >= ((at - hole) & mask)) {
             pointers->entries[hole] = pointers->entries[at];
             hole = at;
@@ -77,9 +77,9 @@ static void close_hole(struct pointers *pointers, size_t hole)
 
 bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry)
 {
-    if ((pointers->used + 1) * 4 > pointers->capacity * 3 && !grow(pointers))
+    if ((pointers->used + 1) * 4 > pointers->capacity * 3 && !grow_pointers(pointers))
         return false;
-    struct pointer_entry *place = place_of(pointers, entry->key);
+    struct pointer_entry *place = find_pointer_slot(pointers, entry->key);
     pointers->used += place->key == 0;
     *place = *entry;
     return true;
@@ -87,7 +87,8 @@ bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry)
 
 bool pointers_remove(struct pointers *pointers, uint64_t key, struct pointer_entry *out)
 {
-    struct pointer_entry *place = pointers->capacity && key ? place_of(pointers, key) : NULL;
+    struct pointer_entry *place =
+        pointers->capacity && key ? find_pointer_slot(pointers, key) : NULL;
     if (!place || !place->key)
         return false;
     *out = *place;

@@ -55,7 +55,7 @@ static bool is_settled(const struct process_state *state, struct pool_state *pla
 
 /* The lock is held over this one question, which the driver answers from its own memory, so that
  * answers are booked in their order. */
-static void settle(struct pool_state *place, uint64_t taken, bool gone)
+static void settle_pool(struct pool_state *place, uint64_t taken, bool gone)
 {
     uint64_t before = place->reserved;
     uint64_t now = gone ? 0 : pool_read(place->pool, CU_POOL_RESERVED);
@@ -72,7 +72,7 @@ void pool_settle(void *pool, int gpu, uint64_t taken)
     pthread_mutex_lock(&state->lock);
     struct pool_state *place = pool_place(state, pool, gpu);
     if (place)
-        settle(place, taken, false);
+        settle_pool(place, taken, false);
     pthread_mutex_unlock(&state->lock);
     if (!place)
         ledger_adjust(gpu, 0, 0, taken);
@@ -84,7 +84,7 @@ void pool_settle_all(int gpu)
     pthread_mutex_lock(&state->lock);
     EACH (item, state->pools, STATE_POOLS)
         if (item->pool && item->gpu == gpu)
-            settle(item, 0, false);
+            settle_pool(item, 0, false);
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -96,7 +96,7 @@ static uint64_t growth(cu_pool pool, uint64_t size)
     return needed <= reserved ? 0 : (needed - reserved + STEP - 1) / STEP * STEP;
 }
 
-static bool is_over(int gpu)
+static bool is_over_limit(int gpu)
 {
     const struct gpu_ledger_gpu *row = &process_state_get()->ledger->gpus[gpu];
     return row->limit && atomic_load(&row->reserved) > row->limit;
@@ -112,7 +112,7 @@ static bool reserve_growth(struct pool_call *call, uint64_t size)
     return true;
 }
 
-static void trim(cu_pool pool)
+static void trim_pool(cu_pool pool)
 {
     if (REAL(cuMemPoolTrimTo))
         REAL(cuMemPoolTrimTo)(pool, 0);
@@ -143,7 +143,7 @@ bool pool_reserve(struct process_state *state, struct pool_call *call, uint64_t 
     if (reserve_growth(call, size))
         return true;
     ledger_call_begin();
-    trim(call->pool);
+    trim_pool(call->pool);
     pool_settle_all(call->gpu);
     ledger_call_end();
     return reserve_growth(call, size);
@@ -158,7 +158,7 @@ void pool_failed(const struct pool_call *call, uint64_t size, cu_result result)
 }
 
 /* With the state locked. */
-static uint64_t use(struct pool_state *place, uint64_t more, uint64_t less)
+static uint64_t update_pool_used(struct pool_state *place, uint64_t more, uint64_t less)
 {
     uint64_t now = atomic_load_explicit(&place->used, memory_order_relaxed) + more - less;
     atomic_store_explicit(&place->used, now, memory_order_relaxed);
@@ -169,9 +169,10 @@ bool pool_given(struct process_state *state, const struct pool_call *call,
                 const struct pointer_entry *entry)
 {
     ledger_lock_to_add(state, entry->gpu, entry->live);
-    bool settled = call->place &&
-                   is_settled(state, call->place, use(call->place, aligned(entry->live), 0)) &&
-                   !call->under_way;
+    bool settled =
+        call->place &&
+        is_settled(state, call->place, update_pool_used(call->place, aligned(entry->live), 0)) &&
+        !call->under_way;
     if (settled)
         ledger_add(state, entry);
     process_state_unlock(state);
@@ -183,7 +184,7 @@ bool pool_given(struct process_state *state, const struct pool_call *call,
 bool pool_grown(const struct pool_call *call)
 {
     pool_settle(call->pool, call->gpu, call->taken);
-    return !is_over(call->gpu);
+    return !is_over_limit(call->gpu);
 }
 
 void pool_commit(struct process_state *state, const struct pool_call *call,
@@ -199,11 +200,11 @@ void pool_commit(struct process_state *state, const struct pool_call *call,
 void pool_cancel(struct process_state *state, const struct pool_call *call,
                  const struct pointer_entry *entry)
 {
-    trim(call->pool);
+    trim_pool(call->pool);
     pool_settle(call->pool, call->gpu, 0);
     STATE_LOCKED(state);
     if (call->place)
-        use(call->place, 0, aligned(entry->live));
+        update_pool_used(call->place, 0, aligned(entry->live));
     state->calls_under_way -= call->under_way;
 }
 
@@ -211,7 +212,7 @@ bool pool_release_begin(struct process_state *state, const struct pointer_entry 
 {
     struct pool_state *place = pool_find(state, entry->owner);
     ledger_remove(state, entry);
-    return place && is_settled(state, place, use(place, 0, aligned(entry->live)));
+    return place && is_settled(state, place, update_pool_used(place, 0, aligned(entry->live)));
 }
 
 void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result result)
@@ -224,7 +225,7 @@ void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result
         STATE_LOCKED(state);
         ledger_add(state, entry);
         if (place)
-            use(place, aligned(entry->live), 0);
+            update_pool_used(place, aligned(entry->live), 0);
     }
     if (!settled)
         pool_settle(entry->owner, entry->gpu, 0);
@@ -241,7 +242,7 @@ void pool_gone(struct process_state *state, const void *pool)
     pthread_mutex_lock(&state->lock);
     EACH (item, state->pools, STATE_POOLS)
         if (item->pool == pool) {
-            settle(item, 0, true);
+            settle_pool(item, 0, true);
             atomic_store(&item->used, 0);
             atomic_store(&item->pool, NULL);
         }

@@ -46,8 +46,8 @@ static struct pool_call find_pool(struct process_state *state, const struct pool
 }
 
 /* What could not be foreseen to fit is looked at after the driver gave it. */
-static cu_result commit(struct process_state *state, const struct pooled *options,
-                        const struct pool_call *call)
+static cu_result commit_pooled(struct process_state *state, const struct pooled *options,
+                               const struct pool_call *call)
 {
     struct pointer_entry entry = {.key = *options->out,
                                   .live = options->size,
@@ -81,7 +81,7 @@ static cu_result pool_allocate(const struct pooled *options)
         return CUDA_ERROR_OUT_OF_MEMORY;
     cu_result result = allocate(options);
     if (result == CUDA_SUCCESS)
-        return commit(state, options, &call);
+        return commit_pooled(state, options, &call);
     pool_failed(&call, options->size, result);
     return result;
 }

@@ -46,7 +46,7 @@ static struct process_state *page_get(void)
 }
 
 /* Opening what is no memfd could do something to it. */
-static bool is_ours(const char *path)
+static bool is_ledger_memfd(const char *path)
 {
     static const char name[] = "/memfd:" GPU_LEDGER_NAME;
     char target[64];
@@ -58,7 +58,7 @@ static bool is_ours(const char *path)
  * the one told. */
 static struct gpu_ledger *ledger_open(const char *path, const char *nonce)
 {
-    int fd = is_ours(path) ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+    int fd = is_ledger_memfd(path) ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
     if (fd < 0)
         return NULL;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -295,7 +295,7 @@ static struct gpu_ledger_process *place_find(struct gpu_ledger *ledger)
     return place;
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void set_up_process_state(void)
 {
     keep_variable(GPU_LEDGER_VARIABLE, ledger_words, sizeof ledger_words);
     keep_variable(GPU_LEDGER_TRACE_VARIABLE, trace_path, sizeof trace_path);
@@ -349,7 +349,7 @@ void process_state_wait(struct process_state *state)
 
 /* Opened anew for each: a program may close a descriptor that it does not know, and give its number
  * to a file of its own. */
-static void append(const char *path, const struct gpu_ledger_event *event)
+static void append_trace_event(const char *path, const struct gpu_ledger_event *event)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
@@ -367,7 +367,8 @@ void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t add
     int kept = errno;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    append(trace_path, &(struct gpu_ledger_event){
+    append_trace_event(trace_path,
+                       &(struct gpu_ledger_event){
                            .time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
                            .address = address,
                            .bytes = bytes,
