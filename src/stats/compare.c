@@ -75,7 +75,7 @@ static double strongest(const double *x, size_t n, size_t least, int sign, size_
     return highest;
 }
 
-static double mean_of(const double *x, size_t n)
+static double arithmetic_mean(const double *x, size_t n)
 {
     double sum = 0;
     EACH (item, x, n)
@@ -120,8 +120,8 @@ struct stats_change stats_change_point(const double *x, const size_t *group, siz
     for (size_t i = 0; i < n; i++)
         centred[i] = x[i] - sums[group[i]] / (double)(starts[group[i] + 1] - starts[group[i]]);
     double found = strongest(centred, n, least, 0, &out.first);
-    out.before = mean_of(centred, out.first);
-    out.after = mean_of(centred + out.first, n - out.first);
+    out.before = arithmetic_mean(centred, out.first);
+    out.after = arithmetic_mean(centred + out.first, n - out.first);
     size_t as_high = 1, ignored = 0;
     for (int i = 0; i < SHUFFLES; i++) {
         shuffle_within(centred, places, starts, groups, rng);
@@ -162,7 +162,7 @@ struct stats_change stats_change_pooled(const double *x, const size_t *group, si
     AUTO_FREE size_t *starts = mem_array(n + 1, sizeof *starts);
     AUTO_FREE size_t *order = mem_array(n, sizeof *order);
     size_t one_group[2] = {0, n}, runs = 0, ignored = 0, as_high = 1, as_high_ordered = 1;
-    double mean = mean_of(x, n);
+    double mean = arithmetic_mean(x, n);
     for (size_t i = 0; i < n; i++) {
         centred[i] = x[i] - mean;
         order[i] = i;
@@ -171,8 +171,8 @@ struct stats_change stats_change_pooled(const double *x, const size_t *group, si
     }
     starts[runs] = n;
     double found = strongest(centred, n, least, sign, &out.first);
-    out.before = mean_of(x, out.first);
-    out.after = mean_of(x + out.first, n - out.first);
+    out.before = arithmetic_mean(x, out.first);
+    out.after = arithmetic_mean(x + out.first, n - out.first);
     memcpy(shuffled, centred, n * sizeof *shuffled);
     for (int i = 0; i < SHUFFLES; i++) {
         shuffle_within(shuffled, order, one_group, 1, rng);
@@ -338,7 +338,7 @@ const char *stats_trend_test_name(enum stats_trend_test test)
 }
 
 /* Less their mean, over their greatest distance from it: nothing overflows. */
-static void center(const double *x, size_t n, double *out)
+static void center_and_scale(const double *x, size_t n, double *out)
 {
     double mean = stats_mean(x, n).value, most = 0;
     for (size_t i = 0; i < n; i++) {
@@ -356,8 +356,8 @@ struct stats_trend stats_trend(const double *x, const double *y, size_t n, struc
         return out;
     AUTO_FREE double *a = mem_array(n, sizeof *a);
     AUTO_FREE double *b = mem_array(n, sizeof *b);
-    center(x, n, a);
-    center(y, n, b);
+    center_and_scale(x, n, a);
+    center_and_scale(y, n, b);
     out.valid = true;
     out.r = fmin(1, fmax(-1, product(a, b, n) / sqrt(product(a, a, n) * product(b, b, n))));
     out.test = n < STATS_TREND_RANKS_LEAST ? STATS_TREND_STUDENT : STATS_TREND_PERMUTATIONS;

@@ -8,7 +8,7 @@
 
 static const struct reading absent = {0, false};
 
-static struct reading known(double value)
+static struct reading finite_reading(double value)
 {
     return (struct reading){value, isfinite(value)};
 }
@@ -27,7 +27,7 @@ static double sum(const double *x, size_t n)
 
 struct reading stats_mean(const double *x, size_t n)
 {
-    return n ? known(sum(x, n) / (double)n) : absent;
+    return n ? finite_reading(sum(x, n) / (double)n) : absent;
 }
 
 struct reading stats_deviation(const double *x, size_t n)
@@ -42,8 +42,8 @@ struct reading stats_deviation(const double *x, size_t n)
         constant = constant && *item == x[0];
     }
     if (constant)
-        return known(0);
-    return known(sqrt(squares / (double)(n - 1)));
+        return finite_reading(0);
+    return finite_reading(sqrt(squares / (double)(n - 1)));
 }
 
 struct reading stats_cv(const double *x, size_t n)
@@ -51,10 +51,10 @@ struct reading stats_cv(const double *x, size_t n)
     struct reading mean = stats_mean(x, n), deviation = stats_deviation(x, n);
     if (!mean.valid || !deviation.valid || mean.value == 0)
         return absent;
-    return known(deviation.value / fabs(mean.value));
+    return finite_reading(deviation.value / fabs(mean.value));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_sample_values(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
     return ORDER(left, right);
@@ -83,13 +83,13 @@ struct reading stats_skew_p(const double *x, size_t count)
         3 * (n * n + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2) * (n + 5) * (n + 7) * (n + 9));
     double w2 = sqrt(2 * (kurtosis - 1)) - 1, scale = y / sqrt(2 / (w2 - 1));
     double z = asinh(scale) / sqrt(log(w2) / 2);
-    return known(2 * special_normal_cdf(-fabs(z)));
+    return finite_reading(2 * special_normal_cdf(-fabs(z)));
 }
 
 void stats_sort(double *x, size_t n)
 {
     if (n > 1)
-        qsort(x, n, sizeof *x, compare);
+        qsort(x, n, sizeof *x, compare_sample_values);
 }
 
 double stats_quantile(const double *sorted, size_t n, double p)
@@ -114,7 +114,7 @@ struct reading stats_median(const double *x, size_t n)
     if (n == 0)
         return absent;
     AUTO_FREE double *sorted = stats_sorted(x, n);
-    return known(stats_quantile(sorted, n, 0.5));
+    return finite_reading(stats_quantile(sorted, n, 0.5));
 }
 
 /* The greatest Studentized deviate of n normal values is beyond this one with less than this
@@ -207,7 +207,7 @@ struct fraction {
 };
 
 /* Its next term: numerator / (denominator + ...). False: it no longer changes. */
-static bool go_on(struct fraction *of, double numerator, double denominator)
+static bool next_fraction_term(struct fraction *of, double numerator, double denominator)
 {
     of->d = denominator + numerator * of->d;
     of->c = denominator + numerator / of->c;
@@ -225,8 +225,9 @@ static double beta_fraction(double a, double b, double x)
     struct fraction of = {.value = d, .c = 1, .d = d};
     for (int m = 1; m < STEPS * 20; m++) {
         double twice = 2.0 * m;
-        go_on(&of, m * (b - m) * x / ((a + twice - 1) * (a + twice)), 1);
-        if (!go_on(&of, -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1)), 1))
+        next_fraction_term(&of, m * (b - m) * x / ((a + twice - 1) * (a + twice)), 1);
+        if (!next_fraction_term(&of, -(a + m) * (a + b + m) * x / ((a + twice) * (a + twice + 1)),
+                                1))
             break;
     }
     return of.value;
@@ -280,7 +281,7 @@ static double gamma_incomplete(double a, double x)
     }
     double b = x + 1 - a;
     struct fraction of = {.value = 1 / b, .c = 1 / tiny, .d = 1 / b};
-    for (int i = 1; i < STEPS * 20 && go_on(&of, -i * (i - a), b += 2); i++)
+    for (int i = 1; i < STEPS * 20 && next_fraction_term(&of, -i * (i - a), b += 2); i++)
         continue;
     return 1 - front * of.value;
 }

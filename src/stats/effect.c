@@ -32,7 +32,7 @@ static double *q_at(const struct model *model, size_t row, size_t column)
 }
 
 /* An effect on y's scale as it is told. */
-static double shown(const struct model *model, double effect)
+static double effect_on_scale(const struct model *model, double effect)
 {
     return model->in->plain ? effect * model->unit : exp(effect);
 }
@@ -45,7 +45,7 @@ static double unit_of(const struct stats_effect_input *in)
     return most > 0 ? most : 1;
 }
 
-static void center(const struct model *model, double *values, size_t stride)
+static void center_in_strata(const struct model *model, double *values, size_t stride)
 {
     const struct stats_effect_input *in = model->in;
     AUTO_FREE double *sum = mem_array(in->strata + 1, sizeof *sum);
@@ -80,7 +80,7 @@ static void orthogonalize(struct model *model, size_t column)
         *q_at(model, i, column) = model->dropped[column] ? 0 : *q_at(model, i, column) / rest;
 }
 
-static void fit(struct model *model)
+static void fit_effect_model(struct model *model)
 {
     const struct stats_effect_input *in = model->in;
     EACH (item, in->stratum, in->count)
@@ -91,9 +91,9 @@ static void fit(struct model *model)
             *q_at(model, i, k) = in->x[i * in->covariates + k];
         *q_at(model, i, in->covariates) = in->column ? in->column[i] : in->is_b[i];
     }
-    center(model, model->y, 1);
+    center_in_strata(model, model->y, 1);
     for (size_t k = 0; k < model->columns; k++) {
-        center(model, &model->q[k], model->columns);
+        center_in_strata(model, &model->q[k], model->columns);
         orthogonalize(model, k);
         for (size_t i = 0; i < in->count; i++)
             model->along[k] += *q_at(model, i, k) * model->y[i];
@@ -101,7 +101,7 @@ static void fit(struct model *model)
 }
 
 /* Back substitution. */
-static void solve(const struct model *model, double *beta)
+static void solve_coefficients(const struct model *model, double *beta)
 {
     for (size_t k = model->columns; k-- > 0;) {
         double rest = model->along[k];
@@ -187,8 +187,8 @@ static void set_error(const struct model *model, struct stats_effect *out)
     out->sigma = sqrt(squares / df);
     out->error = sqrt(variance);
     double half = special_t_quantile(0.5 + STATS_CONFIDENCE / 2, out->df) * out->error;
-    out->interval = (struct stats_interval){shown(model, out->log_ratio - half),
-                                            shown(model, out->log_ratio + half), STATS_T};
+    out->interval = (struct stats_interval){effect_on_scale(model, out->log_ratio - half),
+                                            effect_on_scale(model, out->log_ratio + half), STATS_T};
     out->p = fmax(2 * special_t_cdf(-fabs(out->log_ratio / out->error), out->df), DBL_MIN);
 }
 
@@ -228,10 +228,12 @@ static void set_heterogeneity(const struct model *model, const double *beta,
             continue;
         double weight = a->count * b->count / (a->count + b->count),
                apart = b->sum / b->count - a->sum / a->count;
-        out->lowest = out->strata == 0 || shown(model, apart) < out->lowest ? shown(model, apart)
-                                                                            : out->lowest;
-        out->highest = out->strata == 0 || shown(model, apart) > out->highest ? shown(model, apart)
-                                                                              : out->highest;
+        out->lowest = out->strata == 0 || effect_on_scale(model, apart) < out->lowest
+                          ? effect_on_scale(model, apart)
+                          : out->lowest;
+        out->highest = out->strata == 0 || effect_on_scale(model, apart) > out->highest
+                           ? effect_on_scale(model, apart)
+                           : out->highest;
         out->strata++;
         weights += weight;
         mean += weight * apart;
@@ -266,8 +268,8 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
     model.size = size;
     if (in->count == 0 || in->covariates > STATS_EFFECT_COVARIATES)
         return;
-    fit(&model);
-    solve(&model, beta);
+    fit_effect_model(&model);
+    solve_coefficients(&model, beta);
     for (size_t k = 0; k < in->covariates; k++) {
         out->slopes[k] = beta[k] * model.unit;
         out->dropped[k] = model.dropped[k];
@@ -278,7 +280,7 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
     if (!out->valid)
         return;
     out->log_ratio = fabs(beta[in->covariates]) < no_difference ? 0 : beta[in->covariates];
-    out->ratio = shown(&model, out->log_ratio);
+    out->ratio = effect_on_scale(&model, out->log_ratio);
     set_error(&model, out);
     out->log_ratio *= model.unit;
     out->error *= model.unit;

@@ -75,7 +75,7 @@ static double cost(const struct fit *fit)
 
 /* One step of Gauss and Newton with the weights that there are, shortened until it is one
  * downwards. */
-static void step(struct fit *fit)
+static void take_gauss_newton_step(struct fit *fit)
 {
     double precision[MOST][MOST] = {0}, right[MOST] = {0}, value, slope[MOST];
     for (size_t k = 0; k < fit->size; k++) {
@@ -128,7 +128,7 @@ static void weigh(struct fit *fit, struct stats_noise known)
     fit->noise = (known.squares + squares * fit->df / fmax(1, sum)) / (known.df + fit->df);
 }
 
-static void begin(struct fit *fit, const struct stats_fit_input *in, struct stats_noise known)
+static void begin_fit(struct fit *fit, const struct stats_fit_input *in, struct stats_noise known)
 {
     AUTO_FREE double *rates = mem_array(in->count + 1, sizeof *rates);
     size_t n = 0;
@@ -151,12 +151,12 @@ static void begin(struct fit *fit, const struct stats_fit_input *in, struct stat
     if (!in->units)
         fit->prior[0] = 1e-3; /* there is none */
     for (int round = 0; round < ROUNDS && n; round++) {
-        step(fit);
+        take_gauss_newton_step(fit);
         weigh(fit, known);
     }
 }
 
-static void end(struct fit *fit)
+static void end_fit(struct fit *fit)
 {
     free(fit->residual);
     free(fit->weight);
@@ -167,7 +167,7 @@ void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise nois
 {
     struct fit fit;
     double value, slope[MOST], all = 0, used = 0;
-    begin(&fit, in, noise);
+    begin_fit(&fit, in, noise);
     for (size_t i = 0; i < in->count; i++) {
         all += fit.weight[i];
         used += in->use[i];
@@ -187,5 +187,5 @@ void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise nois
         out[i].agreeing = out[i].others / fmax(1, used - in->use[i]);
         out[i].valid = out[i].others >= 1.9 && isfinite(out[i].excess) && isfinite(out[i].sigma);
     }
-    end(&fit);
+    end_fit(&fit);
 }

@@ -23,7 +23,7 @@ static const struct {
     [STATS_PERCENT] = {0, 100},
 };
 
-static struct stats_interval refuse(const char **why, const char *reason)
+static struct stats_interval refuse_interval(const char **why, const char *reason)
 {
     if (why)
         *why = reason;
@@ -62,7 +62,7 @@ struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_
                                           const char **why)
 {
     if (n < STATS_MEAN_LEAST)
-        return refuse(why, "fewer than 3 values");
+        return refuse_interval(why, "fewer than 3 values");
     if (why)
         *why = NULL;
     double mean = stats_mean(x, n).value, deviation = stats_deviation(x, n).value;
@@ -112,16 +112,18 @@ struct stats_interval stats_median_interval_on(const double *x, size_t n, enum s
     if (n >= STATS_ORDER_LEAST)
         return stats_median_interval(x, n);
     if (n < STATS_MEDIAN_LEAST)
-        return refuse(why, "fewer than 3 values");
+        return refuse_interval(why, "fewer than 3 values");
     double scaled[STATS_ORDER_LEAST];
     for (size_t i = 0; i < n; i++) {
         if (!stats_scale_holds(scale, x[i], x[i]))
-            return refuse(why, "fewer than 6 values, and one at the end of what is possible");
+            return refuse_interval(why,
+                                   "fewer than 6 values, and one at the end of what is possible");
         scaled[i] = stats_to_scale(x[i], scale);
     }
     double mean = stats_mean(scaled, n).value, deviation = stats_deviation(scaled, n).value;
     if (!(deviation > 1e-12 * fabs(mean)))
-        return refuse(why, "fewer than 6 values, all equal: nothing is known of their spread");
+        return refuse_interval(why,
+                               "fewer than 6 values, all equal: nothing is known of their spread");
     double half = special_t_quantile(1 - tail, (double)(n - 1)) * deviation / sqrt((double)n);
     return (struct stats_interval){from_scale(mean - half, scale), from_scale(mean + half, scale),
                                    STATS_T};

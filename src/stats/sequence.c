@@ -15,7 +15,7 @@ static const double bets[STATS_SEQUENCE_BETS] = {0.15, 0.4, 1, 2.5};
 static const double shares[STATS_SEQUENCE_BETS] = {0.2, 0.3, 0.3, 0.2};
 
 /* The score of the difference i of those about the centre: its sign, and its magnitude by rank. */
-static double score(const double *x, size_t i, double centre)
+static double signed_rank_score(const double *x, size_t i, double centre)
 {
     double own = x[i] - centre;
     size_t rank = 0;
@@ -44,7 +44,7 @@ static double log_mean(const double *log_wealth)
 void stats_sequence_add(struct stats_sequence *sequence, double x)
 {
     MEM_ADD(sequence->x, sequence->count) = x;
-    double of_zero = score(sequence->x, sequence->count - 1, 0);
+    double of_zero = signed_rank_score(sequence->x, sequence->count - 1, 0);
     for (int side = OVER; side <= UNDER; side++) {
         bet(sequence->log_wealth[side], side == OVER ? of_zero : -of_zero);
         sequence->most[side] = fmax(sequence->most[side], log_mean(sequence->log_wealth[side]));
@@ -76,7 +76,7 @@ static bool refutes(const struct stats_sequence *sequence, double c, int side, d
 {
     double log_wealth[STATS_SEQUENCE_BETS] = {0};
     for (size_t i = 0; i < sequence->count; i++) {
-        double found = score(sequence->x, i, c);
+        double found = signed_rank_score(sequence->x, i, c);
         bet(log_wealth, side == OVER ? found : -found);
     }
     return log_mean(log_wealth) >= log_limit(alpha);
