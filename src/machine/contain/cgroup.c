@@ -283,7 +283,7 @@ bool cgroup_enter_runner(const char *parent, struct err *err)
 /* The folder and the files by which processes are moved and controllers handed down; limits stay
  * whose they were. There are no links in a cgroup file system, and each step is taken from the
  * folder that was opened. */
-static bool hand_over(int folder, uid_t uid, gid_t gid)
+static bool delegate_cgroup(int folder, uid_t uid, gid_t gid)
 {
     static const char *const files[] = {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"};
     EACH_OF (file, files)
@@ -309,7 +309,7 @@ static bool delegate_below(const char *parent, uid_t uid, gid_t gid)
     AUTO_CLOSE int user = top >= 0 ? make_below(top, user_name) : -1;
     AUTO_CLOSE int runner = user >= 0 ? make_below(user, runner_name) : -1;
     return runner >= 0 && cgroup_write_at(runner, "cgroup.procs", "0") &&
-           hand_over(runner, uid, gid) && hand_over(user, uid, gid);
+           delegate_cgroup(runner, uid, gid) && delegate_cgroup(user, uid, gid);
 }
 
 bool cgroup_delegate(uid_t uid, gid_t gid)

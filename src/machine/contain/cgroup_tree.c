@@ -92,7 +92,7 @@ bool cgroup_remove(const char *leaf)
 }
 
 /* "runner": where a runner was; "user": what root has handed to somebody. */
-static bool is_ours(const char *name)
+static bool is_tare_cgroup(const char *name)
 {
     static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-",
                                         TARE_NAME "-runner-", TARE_NAME "-user-"};
@@ -108,7 +108,7 @@ void cgroup_clean(const char *parent)
     int64_t now_ns = clock_realtime_ns();
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         struct stat info;
-        if (!is_ours(entry->d_name))
+        if (!is_tare_cgroup(entry->d_name))
             continue;
         /* A leaf is made a moment before its job enters it; one that has been made lately may be
          * such a one. */

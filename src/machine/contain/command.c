@@ -27,7 +27,7 @@ static bool become_user(const struct init_plan *plan)
 
 /* What is shared stays open in the command too, under its number: whom the init's capabilities keep
  * out of its files (in a user namespace) finds it here. */
-static bool keep_only(unsigned shared)
+static bool close_other_descriptors(unsigned shared)
 {
     return fcntl((int)shared, F_SETFD, 0) == 0 && (shared == 4 || sys_close_range(4, shared - 1)) &&
            sys_close_range(shared + 1, UINT_MAX);
@@ -50,7 +50,8 @@ static bool place_files(const struct init_plan *plan, int *failure)
     if (dup3(kept, 3, O_CLOEXEC) < 0)
         return false;
     *failure = 3;
-    return plan->shared > 3 ? keep_only((unsigned)plan->shared) : sys_close_range(4, UINT_MAX);
+    return plan->shared > 3 ? close_other_descriptors((unsigned)plan->shared)
+                            : sys_close_range(4, UINT_MAX);
 }
 
 static bool limit_cpu(uint64_t seconds)

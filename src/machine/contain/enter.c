@@ -28,7 +28,7 @@ struct entry {
     char *const *argv, *const *env;
 };
 
-static void become(const struct entry *entry)
+static void exec_in_job(const struct entry *entry)
 {
     const struct rlimit size = {OUTPUT_BYTES, OUTPUT_BYTES};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -61,7 +61,7 @@ static void enter(const struct entry *entry)
         _exit(EXIT_NOT_ENTERED);
     pid_t pid = sys_clone(0, NULL);
     if (pid == 0)
-        become(entry);
+        exec_in_job(entry);
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     _exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_NOT_ENTERED);

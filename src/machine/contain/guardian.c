@@ -63,7 +63,7 @@ static void watch_remove(struct watch *watch, const char *tag)
             watch->jobs[i--] = watch->jobs[--watch->count];
 }
 
-static void end_jobs(struct watch *watch)
+static void end_guarded_jobs(struct watch *watch)
 {
     int64_t give_up = clock_monotonic_ns() + GIVE_UP_NS;
     while (watch->count > 0 && clock_monotonic_ns() < give_up) {
@@ -117,7 +117,7 @@ static _Noreturn void guard(int socket, int runner)
         if (!listen_to_runner(socket, &watch) || dead)
             break;
     }
-    end_jobs(&watch);
+    end_guarded_jobs(&watch);
     _exit(0);
 }
 
@@ -184,7 +184,8 @@ struct guardian *guardian_start(struct err *err)
 }
 
 /* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
-static bool say(struct guardian *guardian, const struct message *message, struct err *err)
+static bool send_to_guardian(struct guardian *guardian, const struct message *message,
+                             struct err *err)
 {
     return sys_send(guardian->socket, message, sizeof *message) ||
            err_sys(err, "tell the guardian");
@@ -211,7 +212,7 @@ bool guardian_watch(struct guardian *guardian, const struct job_identity *identi
     if (!job_message(WATCH, identity, &message, err))
         return false;
     watch_add(&guardian->watch, &message);
-    return say(guardian, &message, err);
+    return send_to_guardian(guardian, &message, err);
 }
 
 void guardian_release(struct guardian *guardian, const struct job_identity *identity)
@@ -220,7 +221,7 @@ void guardian_release(struct guardian *guardian, const struct job_identity *iden
     if (!job_message(RELEASE, identity, &message, NULL))
         return;
     watch_remove(&guardian->watch, message.tag);
-    say(guardian, &message, NULL);
+    send_to_guardian(guardian, &message, NULL);
 }
 
 static void end_guardian(struct guardian *guardian)
@@ -242,7 +243,7 @@ static void end_guardian(struct guardian *guardian)
 }
 
 /* Takes its answers. False: it is dead. */
-static bool hear(struct guardian *guardian)
+static bool receive_guardian_answers(struct guardian *guardian)
 {
     char answer;
     for (;;) {
@@ -256,13 +257,13 @@ static bool hear(struct guardian *guardian)
     }
 }
 
-static bool ask(struct guardian *guardian, struct err *err)
+static bool ping_guardian(struct guardian *guardian, struct err *err)
 {
-    return say(guardian, &(struct message){.kind = ASK}, err);
+    return send_to_guardian(guardian, &(struct message){.kind = ASK}, err);
 }
 
 /* The new one knows all that the one before knew, and answers. */
-static bool replace(struct guardian *guardian, struct err *err)
+static bool replace_guardian(struct guardian *guardian, struct err *err)
 {
     int64_t heard_ns = guardian->heard_ns;
     end_guardian(guardian);
@@ -271,11 +272,11 @@ static bool replace(struct guardian *guardian, struct err *err)
     struct pollfd answer = {.fd = guardian->socket, .events = POLLIN};
     bool told = true;
     for (size_t i = 0; told && i < guardian->watch.count; i++)
-        told = say(guardian, &guardian->watch.jobs[i], err);
+        told = send_to_guardian(guardian, &guardian->watch.jobs[i], err);
     bool ready =
-        told && ask(guardian, err) &&
+        told && ping_guardian(guardian, err) &&
         (poll(&answer, 1, READY_MS) == 1 || err_set(err, "the new guardian does not answer")) &&
-        (hear(guardian) || err_set(err, "the new guardian is dead"));
+        (receive_guardian_answers(guardian) || err_set(err, "the new guardian is dead"));
     if (!ready) {
         end_guardian(guardian);
         guardian->heard_ns = heard_ns;
@@ -290,13 +291,13 @@ int guardian_fd(const struct guardian *guardian)
 
 enum guardian_state guardian_check(struct guardian *guardian, int64_t *since_ns, struct err *err)
 {
-    bool there = guardian->socket >= 0 && hear(guardian);
+    bool there = guardian->socket >= 0 && receive_guardian_answers(guardian);
     *since_ns = guardian->heard_ns;
     if (there && guardian->unanswered == 0)
-        there = ask(guardian, err);
+        there = ping_guardian(guardian, err);
     if (there && guardian->unanswered++ < SILENT_MAX)
         return GUARDIAN_THERE;
-    return replace(guardian, err) ? GUARDIAN_REPLACED : GUARDIAN_ABSENT;
+    return replace_guardian(guardian, err) ? GUARDIAN_REPLACED : GUARDIAN_ABSENT;
 }
 
 void guardian_stop(struct guardian *guardian)
@@ -304,7 +305,7 @@ void guardian_stop(struct guardian *guardian)
     if (!guardian)
         return;
     struct pollfd end = {.fd = guardian->pidfd, .events = POLLIN};
-    if (guardian->socket >= 0 && say(guardian, &(struct message){.kind = STOP}, NULL))
+    if (guardian->socket >= 0 && send_to_guardian(guardian, &(struct message){.kind = STOP}, NULL))
         poll(&end, 1, end.fd >= 0 ? READY_MS : 0);
     end_guardian(guardian);
     free(guardian->watch.jobs);

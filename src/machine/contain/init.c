@@ -97,7 +97,7 @@ static int enter_namespaces(const struct init_plan *plan, struct init_report *re
     return plan->pidns ? mounts_settle(plan, &ready->records_error) : INIT_STEP_NONE;
 }
 
-static void sort(int *fds, size_t count)
+static void sort_descriptors(int *fds, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         for (size_t k = i; k > 0 && fds[k] < fds[k - 1]; k--) {
@@ -123,7 +123,7 @@ static void close_others(const struct init_plan *plan)
                   plan->cgroup,
                   plan->shared};
     size_t count = sizeof keep / sizeof keep[0];
-    sort(keep, count);
+    sort_descriptors(keep, count);
     unsigned next = 0;
     for (size_t i = 0; i < count; i++) {
         if (keep[i] < 0)
@@ -154,7 +154,7 @@ static void bind_to_runner(const struct init_plan *plan)
         _exit(0);
 }
 
-static void report(const struct init *init, const struct init_report *message)
+static void send_init_report(const struct init *init, const struct init_report *message)
 {
     while (send(init->plan->control, message, sizeof *message, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
@@ -248,7 +248,7 @@ static void report_end(struct init *init)
     int error = 0;
     if (read(init->failure, &error, sizeof error) == (ssize_t)sizeof error)
         message.exec_errno = error;
-    report(init, &message);
+    send_init_report(init, &message);
 }
 
 static void note_stop(struct init *init, bool stopped)
@@ -269,7 +269,7 @@ static bool is_crash(int status)
     return false;
 }
 
-static void reap(struct init *init)
+static void reap_children(struct init *init)
 {
     bool ended_before = init->ended;
     for (;;) {
@@ -329,7 +329,7 @@ static _Noreturn void end_tree(const struct init_plan *plan)
     _exit(0);
 }
 
-static void obey(struct init *init)
+static void handle_init_order(struct init *init)
 {
     struct init_order order;
     ssize_t got = recv(init->plan->control, &order, sizeof order, MSG_DONTWAIT);
@@ -349,13 +349,13 @@ static void obey(struct init *init)
     }
 }
 
-static _Noreturn void serve(struct init *init)
+static _Noreturn void run_init_loop(struct init *init)
 {
     struct pollfd wait[] = {{.fd = init->signals, .events = POLLIN},
                             {.fd = init->plan->control, .events = POLLIN},
                             {.fd = init->plan->runner, .events = POLLIN}};
     for (;;) {
-        reap(init);
+        reap_children(init);
         if (init->ended && init->childless)
             _exit(0);
         if (poll(wait, 3, -1) < 0)
@@ -365,7 +365,7 @@ static _Noreturn void serve(struct init *init)
         if (wait[2].revents)
             end_tree(init->plan);
         if (wait[1].revents)
-            obey(init);
+            handle_init_order(init);
     }
 }
 
@@ -415,13 +415,13 @@ _Noreturn void init_main(const struct init_plan *plan)
     }
     if (ready.step != INIT_STEP_NONE) {
         ready.error = errno;
-        report(&init, &ready);
+        send_init_report(&init, &ready);
         _exit(1);
     }
     if (plan->pidns && plan->shared)
         init_rights_lower();
     let_go_of_stdio(plan);
     ready.command = (int32_t)init.command;
-    report(&init, &ready);
-    serve(&init);
+    send_init_report(&init, &ready);
+    run_init_loop(&init);
 }

@@ -53,7 +53,7 @@ static const uint64_t kept =
     1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
 
 /* Of the sets of this process: the inheritable, with which the ambient goes; own: all. */
-static bool lower(bool own)
+static bool lower_capabilities(bool own)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
@@ -81,12 +81,12 @@ bool init_rights_drop(void)
                 break;
             return false;
         }
-    return lower(false);
+    return lower_capabilities(false);
 }
 
 void init_rights_lower(void)
 {
-    lower(true);
+    lower_capabilities(true);
 }
 
 /* The command's /proc in place of the one that shows the machine's processes; over it, where that
@@ -109,7 +109,7 @@ static bool replace_proc(bool detach)
     return done || mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 }
 
-static bool is_folder(int fd, const struct init_folder *folder)
+static bool is_init_folder(int fd, const struct init_folder *folder)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -119,10 +119,10 @@ static bool is_folder(int fd, const struct init_folder *folder)
 }
 
 /* Without following a link at its end. -1: errno; ESTALE where it is another. */
-static int open_folder(const struct init_folder *folder)
+static int open_init_folder(const struct init_folder *folder)
 {
     int fd = open(folder->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || is_folder(fd, folder))
+    if (fd < 0 || is_init_folder(fd, folder))
         return fd;
     close(fd);
     errno = ESTALE;
@@ -133,7 +133,7 @@ static int open_folder(const struct init_folder *folder)
 static bool is_mounted(const struct init_folder *folder, bool read_only)
 {
     struct statfs mounted;
-    AUTO_CLOSE int fd = open_folder(folder);
+    AUTO_CLOSE int fd = open_init_folder(folder);
     if (fd < 0 || fstatfs(fd, &mounted) != 0)
         return false;
     errno = EBUSY;
@@ -163,7 +163,7 @@ static bool make_read_only(const char *path)
 static bool protect_folder(const struct init_folder *folder)
 {
     struct attributes attributes = {.set = ATTR_RDONLY};
-    AUTO_CLOSE int fd = open_folder(folder);
+    AUTO_CLOSE int fd = open_init_folder(folder);
     if (fd < 0 || mount(folder->path, folder->path, NULL, MS_BIND | MS_REC, NULL) != 0)
         return false;
     if (syscall(SYS_mount_setattr, AT_FDCWD, folder->path, WITH_MOUNTS_BELOW, &attributes,
@@ -187,7 +187,8 @@ static bool protect_folders(const struct init_plan *plan)
 static bool protect_records(const struct init_plan *plan)
 {
     char own[40];
-    AUTO_CLOSE int writable = open_folder(&plan->own), records = open_folder(&plan->records);
+    AUTO_CLOSE int writable = open_init_folder(&plan->own),
+                   records = open_init_folder(&plan->records);
     bool held = writable >= 0 && records >= 0 && make_read_only(plan->records.path);
     if (held) {
         snprintf(own, sizeof own, "/proc/self/fd/%d", writable);
@@ -212,7 +213,7 @@ static bool mount_own(const char *path)
     return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0;
 }
 
-static bool is_below(const char *path, const char *folder)
+static bool is_path_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
     return path && strncmp(path, folder, length) == 0 &&
@@ -226,7 +227,7 @@ static int mount_own_spaces(const struct init_plan *plan)
     if (!plan->own_tmp)
         return INIT_STEP_NONE;
     errno = EBUSY;
-    return !is_below(plan->records.path, "/tmp") && !is_below(plan->cwd, "/tmp") &&
+    return !is_path_below(plan->records.path, "/tmp") && !is_path_below(plan->cwd, "/tmp") &&
                    mount_own("/tmp")
                ? INIT_STEP_NONE
                : INIT_STEP_OWN_TMP;

@@ -11,7 +11,7 @@
 static const int WAIT_MS = 50;
 
 /* What the pipe holds now. False: at its end, or beyond limit. */
-static bool drain(int fd, const struct job_question *question, struct text *out)
+static bool drain_output(int fd, const struct job_question *question, struct text *out)
 {
     char bytes[16384];
     for (;;) {
@@ -29,8 +29,9 @@ static bool drain(int fd, const struct job_question *question, struct text *out)
 }
 
 /* Until the command ends, whoever else has its output open. */
-static enum job_answer wait_for_answer(struct job *job, int fd, const struct job_question *question,
-                                       int64_t start_ns, struct text *out)
+static enum job_answer wait_for_query_answer(struct job *job, int fd,
+                                             const struct job_question *question, int64_t start_ns,
+                                             struct text *out)
 {
     bool open = true;
     int64_t said_s = 0;
@@ -57,7 +58,7 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
         if (wait[2].revents)
             return JOB_ANSWER_LATE;
         if (open)
-            open = drain(fd, question, out);
+            open = drain_output(fd, question, out);
         if (out->length > question->limit)
             return JOB_ANSWER_LONG;
         if (wait[0].revents) {
@@ -74,7 +75,7 @@ static enum job_answer wait_for_answer(struct job *job, int fd, const struct job
 }
 
 /* True: nothing of it is left. */
-static bool end(struct job *job)
+static bool end_query_job(struct job *job)
 {
     int64_t give_up_ns = clock_monotonic_ns() + JOB_PROOF_MAX_S * NS_PER_S;
     size_t left;
@@ -114,11 +115,11 @@ enum job_answer job_ask(const struct job_question *question, struct text *out)
     int writable = question->read_only_fds[0] > 0 ? job_records_errno(job) : 0;
     enum job_answer how = writable ? JOB_ANSWER_WRITABLE
                           : job_open_gate(job, NULL)
-                              ? wait_for_answer(job, answer, question, start_ns, out)
+                              ? wait_for_query_answer(job, answer, question, start_ns, out)
                               : JOB_ANSWER_NONE;
-    bool gone = end(job);
-    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) && !drain(answer, question, out) &&
-        out->length > question->limit)
+    bool gone = end_query_job(job);
+    if ((how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED) &&
+        !drain_output(answer, question, out) && out->length > question->limit)
         how = JOB_ANSWER_LONG;
     job_free(job);
     errno = writable;

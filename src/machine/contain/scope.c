@@ -60,7 +60,7 @@ static int bus_open(const char *address, sd_bus **out)
 }
 
 /* Not sd_bus_call: it would wait for the connection itself without this bound. */
-static int wait_for_answer(sd_bus *bus, const struct answer *answer, int64_t deadline_ns)
+static int wait_for_bus_answer(sd_bus *bus, const struct answer *answer, int64_t deadline_ns)
 {
     while (!answer->came) {
         int64_t left_ns = deadline_ns - clock_monotonic_ns();
@@ -91,7 +91,7 @@ bool scope_ask(const char *address, const char *unit, pid_t pid, double timeout_
     if (code >= 0)
         code = sd_bus_call_async(bus, NULL, message, on_answer, &answer, 0);
     if (code >= 0)
-        code = wait_for_answer(bus, &answer, deadline_ns);
+        code = wait_for_bus_answer(bus, &answer, deadline_ns);
     sd_bus_message_unref(message);
     sd_bus_close(bus);
     sd_bus_unref(bus);

@@ -100,7 +100,7 @@ bool tag_holds_this_process(int proc, const char *tag)
     return false;
 }
 
-static bool ends_with(const char *text, size_t length, const char *end)
+static bool name_ends_with(const char *text, size_t length, const char *end)
 {
     size_t tail = strlen(end);
     return length > tail && strncmp(text + length - tail, end, tail) == 0;
@@ -114,9 +114,10 @@ static bool is_a_place_of_its_own(const char *name, size_t length, bool in_slurm
     static const char *const scopes[] = {"run-", "docker-", "libpod-", "cri-", "crio-", "machine-"};
     if (in_slurm && strncmp(name, "job_", 4) == 0)
         return true;
-    if (ends_with(name, length, ".service"))
+    if (name_ends_with(name, length, ".service"))
         return strncmp(name, "user@", 5) != 0;
-    for (size_t i = 0; ends_with(name, length, ".scope") && i < sizeof scopes / sizeof *scopes; i++)
+    for (size_t i = 0; name_ends_with(name, length, ".scope") && i < sizeof scopes / sizeof *scopes;
+         i++)
         if (strncmp(name, scopes[i], strlen(scopes[i])) == 0)
             return true;
     return false;
@@ -245,7 +246,7 @@ static bool has_helper(int proc, pid_t pid)
 }
 
 /* Whatever its file is called: the caller knows its pid and start time. */
-static bool is_known(const struct proc_stat *stat, const struct live_runners *runners)
+static bool is_known_runner(const struct proc_stat *stat, const struct live_runners *runners)
 {
     for (size_t i = 0; runners && i < runners->count; i++)
         if (runners->items[i].pid == stat->pid && runners->items[i].start_time == stat->start_time)
@@ -263,7 +264,7 @@ static bool runner_find(int proc, const struct proc_stat *stat, const struct liv
     for (int i = 0; i < ANCESTORS_MAX; i++) {
         bool helper = strncmp(out->comm, TARE_NAME "-", sizeof TARE_NAME) == 0;
         bool named = !helper && (is_this_program(proc, out->pid) || has_helper(proc, out->pid));
-        if (out->pid != getpid() && (named || is_known(out, runners)))
+        if (out->pid != getpid() && (named || is_known_runner(out, runners)))
             return true;
         if (out->ppid <= 0 || !proc_stat_read(proc, out->ppid, out))
             return false;

@@ -20,7 +20,7 @@ void tree_fini(struct tree *tree)
     *tree = (struct tree){0};
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_tree_pids(const void *a, const void *b)
 {
     const struct tree_process *left = a, *right = b;
     return ORDER(left->stat.pid, right->stat.pid);
@@ -29,7 +29,8 @@ static int by_pid(const void *a, const void *b)
 static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
 {
     struct tree_process key = {.stat.pid = pid};
-    return tree->count ? bsearch(&key, tree->processes, tree->count, sizeof key, by_pid) : NULL;
+    return tree->count ? bsearch(&key, tree->processes, tree->count, sizeof key, compare_tree_pids)
+                       : NULL;
 }
 
 bool tree_has_foreign(const struct tree *tree)
@@ -69,7 +70,7 @@ static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *o
     }
     int error = errno;
     if (out->count)
-        qsort(out->processes, out->count, sizeof *out->processes, by_pid);
+        qsort(out->processes, out->count, sizeof *out->processes, compare_tree_pids);
     errno = error;
     return error == 0;
 }

@@ -41,7 +41,7 @@ static bool policy_number(const char *name, unsigned *out)
     return true;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_policy_numbers(const void *a, const void *b)
 {
     const struct governor_policy *left = a, *right = b;
     return ORDER(left->number, right->number);
@@ -61,7 +61,7 @@ static bool policies_read(const char *sysroot, struct governor_change *out, stru
             out->policies[out->count++] = policy;
     }
     if (out->count > 0) {
-        qsort(out->policies, out->count, sizeof *out->policies, by_number);
+        qsort(out->policies, out->count, sizeof *out->policies, compare_policy_numbers);
         return true;
     }
     governor_change_fini(out);
@@ -278,6 +278,6 @@ bool governor_change_from_json(const json_t *json, struct governor_change *out)
         return false;
     }
     if (out->count > 0)
-        qsort(out->policies, out->count, sizeof *out->policies, by_number);
+        qsort(out->policies, out->count, sizeof *out->policies, compare_policy_numbers);
     return true;
 }

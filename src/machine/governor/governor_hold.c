@@ -27,7 +27,7 @@ static const int64_t TURN_NS = 10 * NS_PER_S;
 enum { TURN_PAUSE_MS = 10 };
 
 /* Root believes only what nobody else could have written. */
-static bool is_ours(int fd, const char *name, struct err *err)
+static bool check_record_owner(int fd, const char *name, struct err *err)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -46,7 +46,7 @@ static int open_own(int folder, const char *name, int more, struct err *err)
         err_sys(err, "open %s in the state folder", name);
         return -1;
     }
-    return is_ours(fd, name, err) ? steal_fd(&fd) : -1;
+    return check_record_owner(fd, name, err) ? steal_fd(&fd) : -1;
 }
 
 static int take_turn(int folder, struct err *err)
@@ -116,7 +116,8 @@ static bool record_write(int file, const struct governor_change *change, struct 
 }
 
 /* Nobody relies on it: what is written there is given back. */
-static bool give_back(int file, const char *sysroot, struct governor_leftover *out, struct err *err)
+static bool restore_leftover(int file, const char *sysroot, struct governor_leftover *out,
+                             struct err *err)
 {
     if (!record_read(file, &out->change))
         return record_clear(file, err);
@@ -127,7 +128,7 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
 {
     struct governor_leftover leftover = {0};
     struct governor_change change = {0};
-    bool ok = give_back(file, sysroot, &leftover, err) &&
+    bool ok = restore_leftover(file, sysroot, &leftover, err) &&
               governor_plan(sysroot, wanted, false, &change, err) &&
               record_write(file, &change, err);
     if (ok && !governor_apply(sysroot, &change, err)) {
@@ -140,7 +141,7 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
 }
 
 /* A living run has set it: the same, or not. */
-static bool join(int file, const char *wanted, struct err *err)
+static bool join_held_governor(int file, const char *wanted, struct err *err)
 {
     struct governor_change change = {0};
     bool known = record_read(file, &change), same = known && strcmp(change.wanted, wanted) == 0;
@@ -159,7 +160,8 @@ bool governor_hold_take(int folder, const char *sysroot, const char *wanted,
     AUTO_CLOSE int file = turn < 0 ? -1 : open_own(folder, RECORD, O_CREAT, err);
     if (file < 0)
         return false;
-    bool ok = relied_on(file) ? join(file, wanted, err) : set_first(file, sysroot, wanted, err);
+    bool ok = relied_on(file) ? join_held_governor(file, wanted, err)
+                              : set_first(file, sysroot, wanted, err);
     /* As long as it is our turn, nobody can come between the two locks. */
     if (ok && flock(file, LOCK_SH | LOCK_NB) != 0)
         ok = err_sys(err, "lock " RECORD " in the state folder");
@@ -177,7 +179,8 @@ bool governor_hold_end(struct governor_hold *hold, struct err *err)
     if (file < 0)
         return true;
     AUTO_CLOSE int turn = take_turn(hold->folder, err);
-    bool ok = turn >= 0 && (relied_on(file) || give_back(file, hold->sysroot, &leftover, err));
+    bool ok =
+        turn >= 0 && (relied_on(file) || restore_leftover(file, hold->sysroot, &leftover, err));
     governor_leftover_fini(&leftover);
     return ok;
 }
@@ -203,7 +206,7 @@ bool governor_leftover_recover(int folder, const char *sysroot, struct governor_
     AUTO_CLOSE int turn = file < 0 ? -1 : take_turn(folder, NULL);
     if (turn < 0 || relied_on(file))
         return false;
-    return give_back(file, sysroot, out, err) && out->restored.restored > 0;
+    return restore_leftover(file, sysroot, out, err) && out->restored.restored > 0;
 }
 
 void governor_leftover_fini(struct governor_leftover *leftover)

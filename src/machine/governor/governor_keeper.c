@@ -47,7 +47,7 @@ struct keep {
     struct governor_hold hold;
 };
 
-static bool obey(struct keep *keep, const struct order *order, struct err *err)
+static bool set_ordered_governor(struct keep *keep, const struct order *order, struct err *err)
 {
     if (keep->hold.file >= 0 && strcmp(keep->hold.wanted, order->governor) == 0)
         return true;
@@ -58,7 +58,7 @@ static bool obey(struct keep *keep, const struct order *order, struct err *err)
 }
 
 /* False: there is nothing more to be heard. */
-static bool hear(struct keep *keep)
+static bool handle_keeper_order(struct keep *keep)
 {
     struct order order;
     struct err err = {0};
@@ -71,7 +71,7 @@ static bool hear(struct keep *keep)
     order.governor[GOVERNOR_NAME_MAX - 1] = '\0'; /* from a process with fewer rights than ours */
     if (order.kind == STOP)
         order.governor[0] = '\0';
-    struct answer answer = {.number = order.number, .ok = obey(keep, &order, &err)};
+    struct answer answer = {.number = order.number, .ok = set_ordered_governor(keep, &order, &err)};
     memcpy(answer.text, err.text, sizeof answer.text);
     send(keep->socket, &answer, sizeof answer, MSG_NOSIGNAL);
     return order.kind != STOP;
@@ -85,7 +85,7 @@ static _Noreturn void keep_governor(struct keep *keep)
     for (bool goes_on = true; goes_on;) {
         if (poll(wait, 2, -1) < 0)
             continue;
-        goes_on = wait[1].revents == 0 && hear(keep);
+        goes_on = wait[1].revents == 0 && handle_keeper_order(keep);
     }
     _exit(governor_hold_end(&keep->hold, NULL) ? 0 : 1);
 }
@@ -147,8 +147,8 @@ struct governor_keeper *governor_keeper_start(int folder, const char *sysroot, s
     return keeper;
 }
 
-static bool say(struct governor_keeper *keeper, enum order_kind kind, const char *governor,
-                struct err *err)
+static bool send_to_keeper(struct governor_keeper *keeper, enum order_kind kind,
+                           const char *governor, struct err *err)
 {
     struct order order = {.kind = (int32_t)kind, .number = ++keeper->number};
     if (governor && strlen(governor) >= sizeof order.governor)
@@ -161,7 +161,7 @@ static bool say(struct governor_keeper *keeper, enum order_kind kind, const char
 
 bool governor_keeper_want(struct governor_keeper *keeper, const char *governor, struct err *err)
 {
-    return say(keeper, WANT, governor, err);
+    return send_to_keeper(keeper, WANT, governor, err);
 }
 
 int governor_keeper_fd(const struct governor_keeper *keeper)
@@ -196,7 +196,8 @@ bool governor_keeper_stop(struct governor_keeper *keeper, struct err *err)
     if (!keeper)
         return true;
     int64_t until_ns = clock_monotonic_ns() + STOP_MS * NS_PER_MS, left_ms = STOP_MS;
-    enum governor_answer answer = say(keeper, STOP, NULL, err) ? GOVERNOR_PENDING : GOVERNOR_FAILED;
+    enum governor_answer answer =
+        send_to_keeper(keeper, STOP, NULL, err) ? GOVERNOR_PENDING : GOVERNOR_FAILED;
     while (answer == GOVERNOR_PENDING && left_ms > 0) {
         poll(&(struct pollfd){.fd = keeper->socket, .events = POLLIN}, 1, (int)left_ms);
         answer = governor_keeper_answer(keeper, err);

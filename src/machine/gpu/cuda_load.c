@@ -138,7 +138,7 @@ static bool find_device(struct cuda_load *load, const char *uuid, struct err *er
     return err_set(err, "CUDA does not see %s", uuid);
 }
 
-static bool prepare(struct cuda_load *load, struct err *err)
+static bool prepare_load(struct cuda_load *load, struct err *err)
 {
     struct cuda *api = &load->api;
     void *context, *module;
@@ -190,8 +190,8 @@ bool cuda_load_sync(struct cuda_load *load, struct err *err)
 struct cuda_load *cuda_load_open(const char *library, const char *uuid, struct err *err)
 {
     struct cuda_load *load = mem_alloc(sizeof *load);
-    if (load_symbols(load, library, err) && find_device(load, uuid, err) && prepare(load, err) &&
-        cuda_load_sync(load, err))
+    if (load_symbols(load, library, err) && find_device(load, uuid, err) &&
+        prepare_load(load, err) && cuda_load_sync(load, err))
         return load;
     cuda_load_close(load);
     return NULL;

@@ -16,7 +16,7 @@
 static const char cut_mark[] = "...";
 
 /* Whole characters only; the end of a path says more than its beginning. */
-static void copy_text(char *out, const char *text, bool keep_end)
+static void copy_printable_text(char *out, const char *text, bool keep_end)
 {
     AUTO_TEXT struct text clean = {0};
     utf8_add_printable(text, strlen(text), "", &clean);
@@ -39,7 +39,7 @@ static void copy_text(char *out, const char *text, bool keep_end)
 
 void gpu_holder_set_run(struct gpu_holder *holder, const char *run)
 {
-    copy_text(holder->run, run, true);
+    copy_printable_text(holder->run, run, true);
 }
 
 void gpu_holder_self(struct gpu_holder *out)
@@ -52,8 +52,8 @@ void gpu_holder_self(struct gpu_holder *out)
     if (stat("/proc/self/ns/pid", &pid_namespace) == 0)
         out->pid_namespace = (uint64_t)pid_namespace.st_ino;
     gethostname(host, sizeof host - 1);
-    copy_text(out->host, host, false);
-    copy_text(out->user, user ? user->pw_name : number, false);
+    copy_printable_text(out->host, host, false);
+    copy_printable_text(out->user, user ? user->pw_name : number, false);
 }
 
 bool gpu_holder_same(const struct gpu_holder *a, const struct gpu_holder *b)
@@ -71,7 +71,7 @@ void gpu_holder_print_names(const struct gpu_holder *holders, size_t count, stru
 
 /* Digits only, from 1 to most; *at moves behind them and the byte that ends them, which must be
  * this one. */
-static bool take_number(const char **at, char end, int64_t most, int64_t *out)
+static bool parse_holder_number(const char **at, char end, int64_t most, int64_t *out)
 {
     const char *from = *at;
     int64_t number = 0;
@@ -92,9 +92,9 @@ size_t gpu_holder_parse_names(const char *text, struct gpu_holder *out, size_t m
 {
     size_t count = 0;
     int64_t pid, start_time, pid_namespace;
-    while (*text && count < max && take_number(&text, ':', INT_MAX, &pid) &&
-           take_number(&text, ':', INT64_MAX, &start_time) &&
-           take_number(&text, ',', INT64_MAX, &pid_namespace))
+    while (*text && count < max && parse_holder_number(&text, ':', INT_MAX, &pid) &&
+           parse_holder_number(&text, ':', INT64_MAX, &start_time) &&
+           parse_holder_number(&text, ',', INT64_MAX, &pid_namespace))
         out[count++] = (struct gpu_holder){.pid = (pid_t)pid,
                                            .start_time = (uint64_t)start_time,
                                            .pid_namespace = (uint64_t)pid_namespace};
@@ -119,11 +119,11 @@ static int64_t positive(const json_t *json, const char *key, int64_t most)
     return json_get_int(json, key, &number) && number > 0 && number <= most ? number : 0;
 }
 
-static void take_text(const json_t *json, const char *key, char *out, bool keep_end)
+static void copy_holder_text(const json_t *json, const char *key, char *out, bool keep_end)
 {
     const char *text = json_get_text(json, key);
     if (text)
-        copy_text(out, text, keep_end);
+        copy_printable_text(out, text, keep_end);
 }
 
 bool gpu_holder_parse(const char *bytes, size_t count, struct gpu_holder *out)
@@ -139,9 +139,9 @@ bool gpu_holder_parse(const char *bytes, size_t count, struct gpu_holder *out)
         out->start_time = (uint64_t)positive(json, "start_time", INT64_MAX);
         out->pid_namespace = (uint64_t)positive(json, "pid_namespace", INT64_MAX);
         out->since_s = positive(json, "since", INT64_C(253402300799)); /* the year 9999 */
-        take_text(json, "user", out->user, false);
-        take_text(json, "host", out->host, false);
-        take_text(json, "run", out->run, true);
+        copy_holder_text(json, "user", out->user, false);
+        copy_holder_text(json, "host", out->host, false);
+        copy_holder_text(json, "run", out->run, true);
     }
     json_decref(json);
     return good;

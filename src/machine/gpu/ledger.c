@@ -39,7 +39,7 @@ bool gpu_limit_is_set(const struct gpu_limit *limit)
     return limit->bytes > 0 || limit->share > 0;
 }
 
-static bool read_head(const char *path, Elf64_Ehdr *out, struct err *err)
+static bool read_elf_header(const char *path, Elf64_Ehdr *out, struct err *err)
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -57,7 +57,7 @@ static bool library_check(const char *path, struct err *err)
     if (strpbrk(path, " :\t\n"))
         return err_set(
             err, "%s: the dynamic loader takes no library with a space or colon in its path", path);
-    if (!read_head("/proc/self/exe", &own, err) || !read_head(path, &its, err))
+    if (!read_elf_header("/proc/self/exe", &own, err) || !read_elf_header(path, &its, err))
         return false;
     if (its.e_type != ET_DYN || its.e_machine != own.e_machine ||
         its.e_ident[EI_CLASS] != own.e_ident[EI_CLASS])
@@ -179,7 +179,7 @@ void ledger_watch(struct ledger *ledger, pid_t init)
     ledger->pid_namespace = stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-static uint64_t get(const _Atomic uint64_t *place)
+static uint64_t load_ledger_figure(const _Atomic uint64_t *place)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)place, memory_order_relaxed);
 }
@@ -192,15 +192,17 @@ static bool gpu_used(const struct gpu_ledger_gpu *gpu)
 void ledger_read(const struct ledger *ledger, struct ledger_sum *out)
 {
     const struct gpu_ledger *table = ledger->table;
-    *out =
-        (struct ledger_sum){.attached = get(&table->attached), .unplaced = get(&table->unplaced)};
+    *out = (struct ledger_sum){.attached = load_ledger_figure(&table->attached),
+                               .unplaced = load_ledger_figure(&table->unplaced)};
     EACH (gpu, table->gpus, GPU_LEDGER_GPUS) {
         if (!gpu_used(gpu))
             continue;
-        out->refused += get(&gpu->refused);
-        out->live_peak =
-            get(&gpu->live_peak) > out->live_peak ? get(&gpu->live_peak) : out->live_peak;
-        out->over = get(&gpu->over) > out->over ? get(&gpu->over) : out->over;
+        out->refused += load_ledger_figure(&gpu->refused);
+        out->live_peak = load_ledger_figure(&gpu->live_peak) > out->live_peak
+                             ? load_ledger_figure(&gpu->live_peak)
+                             : out->live_peak;
+        out->over =
+            load_ledger_figure(&gpu->over) > out->over ? load_ledger_figure(&gpu->over) : out->over;
         out->context_assumed |= gpu->context_how == GPU_LEDGER_CONTEXT_ASSUMED;
     }
 }
@@ -238,7 +240,7 @@ static size_t row_find(const struct gpu_ledger *table, const char *uuid)
 }
 
 /* Of whom it cannot be told is taken to live. */
-static bool has_ended(const struct ledger *ledger, const struct gpu_ledger_process *process)
+static bool has_process_ended(const struct ledger *ledger, const struct gpu_ledger_process *process)
 {
     char name[16];
     struct stat status;
@@ -255,14 +257,15 @@ bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gp
     if (place == GPU_LEDGER_GPUS)
         return false;
     const struct gpu_ledger_gpu *gpu = &table->gpus[place];
-    *out = (struct ledger_gpu){.held = get(&gpu->held), .sum_peak = get(&gpu->held_peak)};
+    *out = (struct ledger_gpu){.held = load_ledger_figure(&gpu->held),
+                               .sum_peak = load_ledger_figure(&gpu->held_peak)};
     EACH (process, table->processes, GPU_LEDGER_PROCESSES) {
         const struct gpu_ledger_use *use = &process->gpus[place];
-        uint64_t peak = get(&use->held_peak), held = get(&use->held);
+        uint64_t peak = load_ledger_figure(&use->held_peak), held = load_ledger_figure(&use->held);
         out->processes += peak > 0;
         out->peak = peak > out->peak ? peak : out->peak;
         /* Nobody of the job has asked for anything since it ended, or else it had left. */
-        if (held > 0 && process->state == GPU_LEDGER_USED && has_ended(ledger, process))
+        if (held > 0 && process->state == GPU_LEDGER_USED && has_process_ended(ledger, process))
             out->held -= held < out->held ? held : out->held;
     }
     out->sum_peak = out->sum_peak > out->peak ? out->sum_peak : out->peak;
@@ -274,7 +277,7 @@ static json_t *none_or_count(uint64_t count)
     return count ? count_json(count) : json_null();
 }
 
-static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
+static json_t *ledger_gpu_json(const struct gpu_ledger_gpu *gpu)
 {
     static const char *const how[] = {
         [GPU_LEDGER_CONTEXT_READ] = "driver", [GPU_LEDGER_CONTEXT_ASSUMED] = "assumed"};
@@ -285,40 +288,45 @@ static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
     json_object_set_new(out, "total_bytes", count_json(gpu->total));
     json_object_set_new(out, "limit_bytes", none_or_count(gpu->limit));
-    json_object_set_new(out, "live_bytes", count_json(get(&gpu->live)));
-    json_object_set_new(out, "live_peak_bytes", count_json(get(&gpu->live_peak)));
-    json_object_set_new(out, "held_bytes", count_json(get(&gpu->held)));
-    json_object_set_new(out, "held_peak_bytes", count_json(get(&gpu->held_peak)));
-    json_object_set_new(out, "context_bytes", known ? count_json(get(&gpu->context)) : json_null());
+    json_object_set_new(out, "live_bytes", count_json(load_ledger_figure(&gpu->live)));
+    json_object_set_new(out, "live_peak_bytes", count_json(load_ledger_figure(&gpu->live_peak)));
+    json_object_set_new(out, "held_bytes", count_json(load_ledger_figure(&gpu->held)));
+    json_object_set_new(out, "held_peak_bytes", count_json(load_ledger_figure(&gpu->held_peak)));
+    json_object_set_new(out, "context_bytes",
+                        known ? count_json(load_ledger_figure(&gpu->context)) : json_null());
     json_object_set_new(out, "context_source", known ? json_string(how[context_how]) : json_null());
-    json_object_set_new(out, "footprint_peak_bytes", count_json(get(&gpu->footprint_peak)));
-    json_object_set_new(out, "over_limit_bytes", count_json(get(&gpu->over)));
-    json_object_set_new(out, "refused", count_json(get(&gpu->refused)));
-    json_object_set_new(out, "refused_least_bytes", none_or_count(get(&gpu->refused_least)));
-    json_object_set_new(out, "refused_most_bytes", none_or_count(get(&gpu->refused_most)));
-    json_object_set_new(out, "driver_refused", count_json(get(&gpu->driver_refused)));
+    json_object_set_new(out, "footprint_peak_bytes",
+                        count_json(load_ledger_figure(&gpu->footprint_peak)));
+    json_object_set_new(out, "over_limit_bytes", count_json(load_ledger_figure(&gpu->over)));
+    json_object_set_new(out, "refused", count_json(load_ledger_figure(&gpu->refused)));
+    json_object_set_new(out, "refused_least_bytes",
+                        none_or_count(load_ledger_figure(&gpu->refused_least)));
+    json_object_set_new(out, "refused_most_bytes",
+                        none_or_count(load_ledger_figure(&gpu->refused_most)));
+    json_object_set_new(out, "driver_refused",
+                        count_json(load_ledger_figure(&gpu->driver_refused)));
     json_object_set_new(out, "driver_refused_most_bytes",
-                        none_or_count(get(&gpu->driver_refused_most)));
+                        none_or_count(load_ledger_figure(&gpu->driver_refused_most)));
     return out;
 }
 
-static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use,
-                        uint64_t refused)
+static json_t *gpu_use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use,
+                            uint64_t refused)
 {
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
-    json_object_set_new(out, "live_bytes", count_json(get(&use->live)));
-    json_object_set_new(out, "live_peak_bytes", count_json(get(&use->live_peak)));
-    json_object_set_new(out, "held_bytes", count_json(get(&use->held)));
-    json_object_set_new(out, "held_peak_bytes", count_json(get(&use->held_peak)));
-    json_object_set_new(out, "context_bytes", count_json(get(&use->context)));
-    json_object_set_new(out, "allocations", count_json(get(&use->allocations)));
-    json_object_set_new(out, "frees", count_json(get(&use->frees)));
+    json_object_set_new(out, "live_bytes", count_json(load_ledger_figure(&use->live)));
+    json_object_set_new(out, "live_peak_bytes", count_json(load_ledger_figure(&use->live_peak)));
+    json_object_set_new(out, "held_bytes", count_json(load_ledger_figure(&use->held)));
+    json_object_set_new(out, "held_peak_bytes", count_json(load_ledger_figure(&use->held_peak)));
+    json_object_set_new(out, "context_bytes", count_json(load_ledger_figure(&use->context)));
+    json_object_set_new(out, "allocations", count_json(load_ledger_figure(&use->allocations)));
+    json_object_set_new(out, "frees", count_json(load_ledger_figure(&use->frees)));
     json_object_set_new(out, "refused", count_json(refused));
     return out;
 }
 
-static json_t *command_json(const char command[GPU_LEDGER_COMMAND])
+static json_t *ledger_command_json(const char command[GPU_LEDGER_COMMAND])
 {
     char text[GPU_LEDGER_COMMAND + 1] = {0};
     memcpy(text, command, GPU_LEDGER_COMMAND);
@@ -326,17 +334,17 @@ static json_t *command_json(const char command[GPU_LEDGER_COMMAND])
     return json_string(text);
 }
 
-static json_t *process_json(const struct gpu_ledger *table,
-                            const struct gpu_ledger_process *process)
+static json_t *ledger_process_json(const struct gpu_ledger *table,
+                                   const struct gpu_ledger_process *process)
 {
     json_t *gpus = json_array();
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
-        if (gpu_used(&table->gpus[i]) &&
-            (get(&process->gpus[i].allocations) || get(&process->refused[i])))
-            json_array_append_new(
-                gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
+        if (gpu_used(&table->gpus[i]) && (load_ledger_figure(&process->gpus[i].allocations) ||
+                                          load_ledger_figure(&process->refused[i])))
+            json_array_append_new(gpus, gpu_use_json(&table->gpus[i], &process->gpus[i],
+                                                     load_ledger_figure(&process->refused[i])));
     return json_pack("{s:o, s:o, s:o}", "pid", json_integer(process->pid), "command",
-                     command_json(process->command), "gpus", gpus);
+                     ledger_command_json(process->command), "gpus", gpus);
 }
 
 json_t *ledger_json(const struct ledger *ledger)
@@ -345,15 +353,15 @@ json_t *ledger_json(const struct ledger *ledger)
     json_t *gpus = json_array(), *processes = json_array();
     EACH (gpu, table->gpus, GPU_LEDGER_GPUS)
         if (gpu_used(gpu))
-            json_array_append_new(gpus, gpu_json(gpu));
+            json_array_append_new(gpus, ledger_gpu_json(gpu));
     EACH (process, table->processes, GPU_LEDGER_PROCESSES) {
         uint32_t state = process->state;
         if (state == GPU_LEDGER_USED || state == GPU_LEDGER_GONE)
-            json_array_append_new(processes, process_json(table, process));
+            json_array_append_new(processes, ledger_process_json(table, process));
     }
     const struct gpu_limit *limit = &ledger->limit;
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "limit_bytes", none_or_count(limit->bytes),
                      "limit_share", limit->share > 0 ? json_finite(limit->share) : json_null(),
-                     "followed_processes", count_json(get(&table->attached)), "gpus", gpus,
-                     "processes", processes);
+                     "followed_processes", count_json(load_ledger_figure(&table->attached)), "gpus",
+                     gpus, "processes", processes);
 }

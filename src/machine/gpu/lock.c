@@ -40,13 +40,13 @@ const char *gpu_lock_label(const struct gpu_device *device)
     return *device->uuid ? device->uuid : device->bus;
 }
 
-static int compare_names(const void *left, const void *right)
+static int compare_lock_names(const void *left, const void *right)
 {
     const struct lock *a = left, *b = right;
     return strcmp(a->name, b->name);
 }
 
-static void add(struct gpu_locks *locks, const char *id, const char *label)
+static void add_lock(struct gpu_locks *locks, const char *id, const char *label)
 {
     if (*id)
         locks->items[locks->count++] = (struct lock){
@@ -61,10 +61,10 @@ struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder,
     locks->folder_path = mem_strdup(folder->path);
     locks->items = mem_array(2 * count + 1, sizeof *locks->items);
     EACH (device, devices, count) {
-        add(locks, (*device)->uuid, gpu_lock_label(*device));
-        add(locks, (*device)->bus, gpu_lock_label(*device));
+        add_lock(locks, (*device)->uuid, gpu_lock_label(*device));
+        add_lock(locks, (*device)->bus, gpu_lock_label(*device));
     }
-    qsort(locks->items, locks->count, sizeof *locks->items, compare_names);
+    qsort(locks->items, locks->count, sizeof *locks->items, compare_lock_names);
     return locks;
 }
 
@@ -85,7 +85,7 @@ static int open_once(const struct gpu_locks *locks, const char *name)
     return fd;
 }
 
-static int open_file(const struct gpu_locks *locks, const char *name, struct err *err)
+static int open_lock_file(const struct gpu_locks *locks, const char *name, struct err *err)
 {
     int fd = open_once(locks, name);
     for (int i = 0;
@@ -196,12 +196,12 @@ static bool remove_strangers(const struct gpu_locks *locks, const struct lock *l
            unlinkat(locks->folder, lock->name, 0) == 0;
 }
 
-static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *lock,
-                                    const struct gpu_holder *self,
-                                    struct gpu_lock_conflict *conflict, struct err *err)
+static enum gpu_lock_answer try_lock_gpu(const struct gpu_locks *locks, struct lock *lock,
+                                         const struct gpu_holder *self,
+                                         struct gpu_lock_conflict *conflict, struct err *err)
 {
     for (int i = 0; i < OPEN_TRIES; i++) {
-        AUTO_CLOSE int fd = open_file(locks, lock->name, err);
+        AUTO_CLOSE int fd = open_lock_file(locks, lock->name, err);
         bool replaced;
         if (fd < 0 || !is_good_file(locks, lock->name, fd, &replaced, err))
             return GPU_LOCKS_FAILED;
@@ -229,8 +229,8 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
 
 /* By what the holder has said where only it or root can have; by its number where it could not
  * write (into what a killed run of another user left). */
-static bool is_one_of(const struct gpu_lock_conflict *conflict, const struct gpu_holder *passed,
-                      size_t count)
+static bool is_passed_holder(const struct gpu_lock_conflict *conflict,
+                             const struct gpu_holder *passed, size_t count)
 {
     EACH (item, passed, count) {
         bool said =
@@ -251,8 +251,8 @@ enum gpu_lock_answer gpu_locks_try(struct gpu_locks *locks, const struct gpu_hol
         struct lock *lock = &locks->items[i];
         if (lock->fd >= 0 || lock->passed)
             continue;
-        enum gpu_lock_answer answer = try_one(locks, lock, self, conflict, err);
-        lock->passed = answer == GPU_LOCKS_HELD && is_one_of(conflict, passed, passed_count);
+        enum gpu_lock_answer answer = try_lock_gpu(locks, lock, self, conflict, err);
+        lock->passed = answer == GPU_LOCKS_HELD && is_passed_holder(conflict, passed, passed_count);
         if (answer != GPU_LOCKS_TAKEN && !lock->passed)
             return answer;
     }

@@ -68,7 +68,7 @@ static bool check_trust(int fd, const char *path, struct err *err)
     return check_above(fd, path, err);
 }
 
-static int open_folder(const char *path, mode_t mode, struct err *err)
+static int open_lock_folder(const char *path, mode_t mode, struct err *err)
 {
     struct stat status;
     bool made = mkdir(path, mode) == 0;
@@ -107,9 +107,10 @@ static int open_folder(const char *path, mode_t mode, struct err *err)
     return steal_fd(&fd);
 }
 
-static bool take(struct gpu_lock_folder *out, const char *path, bool shared, struct err *err)
+static bool prepare_lock_folder(struct gpu_lock_folder *out, const char *path, bool shared,
+                                struct err *err)
 {
-    out->fd = open_folder(path, shared ? MODE_LIKE_TMP : 0700, err);
+    out->fd = open_lock_folder(path, shared ? MODE_LIKE_TMP : 0700, err);
     if (out->fd < 0)
         return false;
     struct err doubt = {0};
@@ -125,11 +126,11 @@ bool gpu_lock_folder_open(const char *shared, const char *runtime_dir, struct gp
 {
     struct err why = {0};
     *out = (struct gpu_lock_folder){.fd = -1};
-    if (take(out, shared, true, &why))
+    if (prepare_lock_folder(out, shared, true, &why))
         return true;
     if (runtime_dir && *runtime_dir == '/') {
         AUTO_FREE char *path = mem_printf("%s/" TARE_NAME, runtime_dir);
-        if (take(out, path, false, err)) {
+        if (prepare_lock_folder(out, path, false, err)) {
             out->reason = mem_strdup(why.text);
             /* Somebody else has put something in its place. */
             if (why.code == 0 && !out->doubt)

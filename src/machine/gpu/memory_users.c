@@ -78,8 +78,8 @@ static bool ask_gpu(const struct gpu_backend *backend, struct gpu_driver *driver
     return told;
 }
 
-static bool ask_all(const struct gpu_backend *backend, const char *library, int out,
-                    uint64_t *silent, struct err *err)
+static bool query_all_gpus(const struct gpu_backend *backend, const char *library, int out,
+                           uint64_t *silent, struct err *err)
 {
     uint32_t count = 0;
     struct gpu_driver *driver = backend->open(library, err);
@@ -95,7 +95,7 @@ static void query(const struct gpu_vendor *vendor, const char *library, int out)
 {
     struct err err = {0};
     struct answer last = {.kind = ANSWER_END};
-    if (!ask_all(vendor->backend, library, out, &last.failed, &err)) {
+    if (!query_all_gpus(vendor->backend, library, out, &last.failed, &err)) {
         last.kind = ANSWER_FAILED;
         memcpy(last.reason, err.text, strnlen(err.text, sizeof last.reason - 1));
     }
@@ -126,7 +126,7 @@ static _Noreturn void be_child(const struct gpu_vendor *vendor, const char *libr
 }
 
 /* False: the time was over. */
-static bool read_answer(int fd, int64_t deadline_ns, struct text *out)
+static bool read_child_answer(int fd, int64_t deadline_ns, struct text *out)
 {
     char buffer[16384];
     while (out->length < ANSWER_MAX) {
@@ -147,7 +147,7 @@ static bool read_answer(int fd, int64_t deadline_ns, struct text *out)
     return true;
 }
 
-static void reap(pid_t pid)
+static void kill_and_reap(pid_t pid)
 {
     kill(pid, SIGKILL); /* our own child, not reaped */
     for (int i = 0; i < REAP_TRIES; i++) {
@@ -158,7 +158,7 @@ static void reap(pid_t pid)
     }
 }
 
-static void add_use(struct gpu_memory_users *out, struct gpu_memory_use use)
+static void insert_memory_use(struct gpu_memory_users *out, struct gpu_memory_use use)
 {
     use.uuid[GPU_TEXT_SIZE - 1] = '\0';
     utf8_make_printable(use.uuid, "");
@@ -169,8 +169,8 @@ static void add_use(struct gpu_memory_users *out, struct gpu_memory_use use)
     out->items[at] = use;
 }
 
-static bool take_answer(const struct text *answer, const struct gpu_vendor *vendor,
-                        struct gpu_memory_users *out, struct err *err)
+static bool parse_users_answer(const struct text *answer, const struct gpu_vendor *vendor,
+                               struct gpu_memory_users *out, struct err *err)
 {
     struct answer message;
     for (size_t at = 0; at + sizeof message <= answer->length; at += sizeof message) {
@@ -179,7 +179,7 @@ static bool take_answer(const struct text *answer, const struct gpu_vendor *vend
         utf8_make_printable(message.reason, "");
         message.use.vendor = vendor;
         if (message.kind == ANSWER_USE)
-            add_use(out, message.use);
+            insert_memory_use(out, message.use);
         else if (message.kind == ANSWER_FAILED)
             return err_set(err, "%s", message.reason);
         else
@@ -210,13 +210,13 @@ bool gpu_memory_users_read(const struct gpu_vendor *vendor, const char *library,
         errno = code;
         return err_sys(err, "fork");
     }
-    bool in_time = read_answer(from, deadline_ns, &answer);
-    reap(pid);
+    bool in_time = read_child_answer(from, deadline_ns, &answer);
+    kill_and_reap(pid);
     bool known = in_time
-                     ? take_answer(&answer, vendor, &found, err)
+                     ? parse_users_answer(&answer, vendor, &found, err)
                      : err_set(err, "the driver's library did not answer within %g s", timeout_s);
     for (size_t i = 0; known && i < found.count; i++)
-        add_use(out, found.items[i]);
+        insert_memory_use(out, found.items[i]);
     out->failed += known ? found.failed : 0;
     gpu_memory_users_fini(&found);
     return known;

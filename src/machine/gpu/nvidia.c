@@ -21,7 +21,7 @@ enum { INFORMATION_MAX = 65536, MINOR_MAX = 255 };
 static const char driver_file[] = "/proc/driver/nvidia/version";
 
 /* The driver pads with tabs and blanks. */
-static void trim(const char **start, const char **end)
+static void trim_blanks(const char **start, const char **end)
 {
     while (*start < *end && (**start == ' ' || **start == '\t'))
         (*start)++;
@@ -54,7 +54,7 @@ static int minor_of(const char *start, const char *end)
     return minor;
 }
 
-static bool is_name(const char *start, const char *end, const char *name)
+static bool equals_name(const char *start, const char *end, const char *name)
 {
     size_t length = strlen(name);
     return (size_t)(end - start) == length && memcmp(start, name, length) == 0;
@@ -67,20 +67,20 @@ static bool take_field(const char *line, const char *line_end, struct gpu_device
     if (!colon)
         return false;
     const char *name_end = colon, *value = colon + 1, *end = line_end;
-    trim(&name, &name_end);
-    trim(&value, &end);
-    if (is_name(name, name_end, "Model"))
+    trim_blanks(&name, &name_end);
+    trim_blanks(&value, &end);
+    if (equals_name(name, name_end, "Model"))
         copy_printable(out->model, sizeof out->model, value, end);
-    else if (is_name(name, name_end, "GPU UUID"))
+    else if (equals_name(name, name_end, "GPU UUID"))
         gpu_device_set_uuid(out, value, end);
-    else if (is_name(name, name_end, "Bus Location"))
+    else if (equals_name(name, name_end, "Bus Location"))
         gpu_device_set_bus(out, value, end);
-    else if (is_name(name, name_end, "Device Minor"))
+    else if (equals_name(name, name_end, "Device Minor"))
         out->minor = minor_of(value, end);
-    else if (is_name(name, name_end, "GPU Firmware"))
+    else if (equals_name(name, name_end, "GPU Firmware"))
         copy_printable(out->firmware, sizeof out->firmware, value, end);
-    else if (is_name(name, name_end, "GPU Excluded"))
-        out->excluded = is_name(value, end, "Yes");
+    else if (equals_name(name, name_end, "GPU Excluded"))
+        out->excluded = equals_name(value, end, "Yes");
     else
         return false;
     return true;
@@ -99,7 +99,7 @@ bool nvidia_information_parse(const char *bytes, size_t count, struct gpu_device
     return found;
 }
 
-static bool add_device(int folder, const char *name, struct gpu_devices *out, struct err *err)
+static bool add_proc_device(int folder, const char *name, struct gpu_devices *out, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *path = mem_printf("%s/information", name);
@@ -114,7 +114,7 @@ static bool add_device(int folder, const char *name, struct gpu_devices *out, st
     return true;
 }
 
-static bool add_devices(const char *root, struct gpu_devices *out, struct err *err)
+static bool add_proc_devices(const char *root, struct gpu_devices *out, struct err *err)
 {
     AUTO_FREE char *path = mem_printf("%s/proc/driver/nvidia/gpus", root);
     bool good = true;
@@ -123,7 +123,7 @@ static bool add_devices(const char *root, struct gpu_devices *out, struct err *e
         return errno == ENOENT || err_sys(err, "open %s", path);
     for (const struct dirent *entry; (entry = readdir(folder));)
         if (entry->d_name[0] != '.' &&
-            !add_device(dirfd(folder), entry->d_name, out, good ? err : NULL)) {
+            !add_proc_device(dirfd(folder), entry->d_name, out, good ? err : NULL)) {
             if (good)
                 err_wrap(err, "%s", path);
             good = false;
@@ -306,7 +306,7 @@ const struct gpu_vendor gpu_vendor_nvidia = {
     .order_by_bus = "PCI_BUS_ID",
     .uuid_prefix = "GPU-",
     .part_prefix = "MIG-",
-    .add_devices = add_devices,
+    .add_devices = add_proc_devices,
     .driver_version = driver_version,
     .driver_file = driver_file,
     .driver_line = "NVRM version",

@@ -63,7 +63,7 @@ void nvml_unload(struct nvml *api)
     *api = (struct nvml){0};
 }
 
-static int code_of(int result)
+static int nvml_result_errno(int result)
 {
     switch (result) {
     case NVML_ERROR_GPU_IS_LOST:
@@ -104,7 +104,7 @@ bool nvml_fail(const struct nvml *api, int result, const char *function, struct 
     const char *told = api->error_string ? api->error_string(result) : NULL;
     if (told)
         nvml_text(text, told, strnlen(told, GPU_TEXT_SIZE));
-    return fail_as(err, code_of(result), "%s: %s (NVML error %d)", function,
+    return fail_as(err, nvml_result_errno(result), "%s: %s (NVML error %d)", function,
                    text[0] ? text : "failed", result);
 }
 
@@ -188,7 +188,7 @@ bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, str
 enum { EVENTS_AT_ONCE = 64 };
 
 /* Only when they are asked for: whoever wants to know who holds memory registers for nothing. */
-static void begin(struct gpu_sensor *sensor)
+static void begin_event_watch(struct gpu_sensor *sensor)
 {
     const struct nvml *api = sensor->api;
     nvml_events events = NULL;
@@ -214,7 +214,7 @@ bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct e
 {
     int result = NVML_ERROR_TIMEOUT;
     if (!sensor->watched)
-        begin(sensor);
+        begin_event_watch(sensor);
     if (!sensor->events)
         return err_set(err,
                        "nvmlDeviceRegisterEvents: critical errors cannot be watched on this GPU");

@@ -55,7 +55,8 @@ static enum gpu_mig mig_of(const struct nvml *api, nvml_device device)
     return current == NVML_DEVICE_MIG_ENABLE ? GPU_MIG_ON : GPU_MIG_OFF;
 }
 
-static bool find(const struct nvml *api, const char *device, nvml_device *out, struct err *err)
+static bool find_device_handle(const struct nvml *api, const char *device, nvml_device *out,
+                               struct err *err)
 {
     bool by_index =
         device[0] != '\0' && strlen(device) < 10 && device[strspn(device, "0123456789")] == '\0';
@@ -74,7 +75,7 @@ static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *dev
                                       struct err *err)
 {
     nvml_device handle = NULL;
-    if (!find(&driver->api, device, &handle, err))
+    if (!find_device_handle(&driver->api, device, &handle, err))
         return NULL;
     struct gpu_sensor *sensor = mem_alloc(sizeof *sensor);
     sensor->api = &driver->api;

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static bool set(struct gpu_readings *out, enum gpu_reading which, double value,
-                const char *function, struct err *err)
+static bool set_nvml_reading(struct gpu_readings *out, enum gpu_reading which, double value,
+                             const char *function, struct err *err)
 {
     return gpu_reading_set(out, which, value) || nvml_garbage(function, err);
 }
@@ -14,7 +14,7 @@ static bool set_field(struct gpu_sensor *sensor, unsigned field, double scale,
 {
     double number = 0;
     return nvml_field_read(sensor, field, &number, err) &&
-           set(out, which, number / scale, "nvmlDeviceGetFieldValues", err);
+           set_nvml_reading(out, which, number / scale, "nvmlDeviceGetFieldValues", err);
 }
 
 static bool power_average(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -34,7 +34,7 @@ static bool power_usage(struct gpu_sensor *sensor, struct gpu_readings *out, str
     static const char *const function = "nvmlDeviceGetPowerUsage";
     unsigned mw = 0;
     return nvml_whole(sensor, err) && NVML_CALL(sensor, power_usage, function, err, &mw) &&
-           set(out, GPU_POWER_USAGE_W, mw / 1000.0, function, err);
+           set_nvml_reading(out, GPU_POWER_USAGE_W, mw / 1000.0, function, err);
 }
 
 static bool power_limit(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -42,7 +42,7 @@ static bool power_limit(struct gpu_sensor *sensor, struct gpu_readings *out, str
     static const char *const function = "nvmlDeviceGetEnforcedPowerLimit";
     unsigned mw = 0;
     return NVML_CALL(sensor, power_limit, function, err, &mw) &&
-           set(out, GPU_POWER_LIMIT_W, mw / 1000.0, function, err);
+           set_nvml_reading(out, GPU_POWER_LIMIT_W, mw / 1000.0, function, err);
 }
 
 static bool temperature(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -60,7 +60,7 @@ static bool temperature(struct gpu_sensor *sensor, struct gpu_readings *out, str
     if (result == NVML_ERROR_FUNCTION_NOT_FOUND && api->temperature_v)
         result = api->temperature_v(sensor->device, &newer);
     return nvml_good(api, result, function, err) &&
-           set(out, GPU_TEMPERATURE_C, newer.temperature, function, err);
+           set_nvml_reading(out, GPU_TEMPERATURE_C, newer.temperature, function, err);
 }
 
 static bool temperature_memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -74,7 +74,7 @@ static bool set_clock(struct gpu_sensor *sensor, unsigned type, enum gpu_reading
     static const char *const function = "nvmlDeviceGetClockInfo";
     unsigned mhz = 0;
     return NVML_CALL(sensor, clock, function, err, type, &mhz) &&
-           set(out, which, mhz, function, err);
+           set_nvml_reading(out, which, mhz, function, err);
 }
 
 static bool clock_sm(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -92,7 +92,7 @@ static bool clock_reasons(struct gpu_sensor *sensor, struct gpu_readings *out, s
     static const char *const function = "nvmlDeviceGetCurrentClocksEventReasons";
     unsigned long long bits = 0;
     return NVML_CALL(sensor, clock_reasons, function, err, &bits) &&
-           set(out, GPU_CLOCK_REASONS, (double)bits, function, err);
+           set_nvml_reading(out, GPU_CLOCK_REASONS, (double)bits, function, err);
 }
 
 static bool utilisation(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -102,15 +102,16 @@ static bool utilisation(struct gpu_sensor *sensor, struct gpu_readings *out, str
     if (!NVML_CALL(sensor, utilization, function, err, &rates))
         return false;
     gpu_reading_set(out, GPU_MEMORY_UTILISATION_PERCENT, rates.memory);
-    return set(out, GPU_UTILISATION_PERCENT, rates.gpu, function, err);
+    return set_nvml_reading(out, GPU_UTILISATION_PERCENT, rates.gpu, function, err);
 }
 
 static bool set_memory(unsigned long long used, unsigned long long total, const char *function,
                        struct gpu_readings *out, struct err *err)
 {
-    return used <= total ? set(out, GPU_MEMORY_TOTAL_BYTES, (double)total, function, err) &&
-                               set(out, GPU_MEMORY_USED_BYTES, (double)used, function, err)
-                         : nvml_garbage(function, err);
+    return used <= total
+               ? set_nvml_reading(out, GPU_MEMORY_TOTAL_BYTES, (double)total, function, err) &&
+                     set_nvml_reading(out, GPU_MEMORY_USED_BYTES, (double)used, function, err)
+               : nvml_garbage(function, err);
 }
 
 static bool memory(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
@@ -135,7 +136,7 @@ static bool errors_ecc(struct gpu_sensor *sensor, struct gpu_readings *out, stru
     unsigned long long count = 0;
     return NVML_CALL(sensor, ecc_errors, function, err, NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
                      NVML_VOLATILE_ECC, &count) &&
-           set(out, GPU_ECC_UNCORRECTED, (double)count, function, err);
+           set_nvml_reading(out, GPU_ECC_UNCORRECTED, (double)count, function, err);
 }
 
 static const struct {

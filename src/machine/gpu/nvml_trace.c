@@ -84,7 +84,7 @@ static int fetch(struct gpu_sensor *sensor, struct nvml_sample **items, unsigned
     return result;
 }
 
-static void keep(struct gpu_trace *out, struct gpu_power_sample sample)
+static void keep_power_sample(struct gpu_trace *out, struct gpu_power_sample sample)
 {
     if (out->count == GPU_TRACE_MAX) {
         memmove(out->samples, out->samples + 1, (GPU_TRACE_MAX - 1) * sizeof *out->samples);
@@ -94,8 +94,8 @@ static void keep(struct gpu_trace *out, struct gpu_power_sample sample)
     out->samples[out->count++] = sample;
 }
 
-static void take(struct gpu_sensor *sensor, const struct nvml_sample *sample, unsigned type,
-                 struct anchor anchor, struct gpu_trace *out)
+static void add_trace_sample(struct gpu_sensor *sensor, const struct nvml_sample *sample,
+                             unsigned type, struct anchor anchor, struct gpu_trace *out)
 {
     double mw;
     struct gpu_readings check = {0};
@@ -111,7 +111,7 @@ static void take(struct gpu_sensor *sensor, const struct nvml_sample *sample, un
         out->refused++;
         return;
     }
-    keep(out, (struct gpu_power_sample){.t_ns = t_ns, .power_w = mw / 1000});
+    keep_power_sample(out, (struct gpu_power_sample){.t_ns = t_ns, .power_w = mw / 1000});
     sensor->seen_us = sample->time_us;
 }
 
@@ -140,6 +140,6 @@ bool nvml_trace(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *er
     if (result != NVML_SUCCESS)
         return nvml_fail(sensor->api, result, FUNCTION, err);
     for (unsigned i = 0; i < count; i++)
-        take(sensor, &items[i], type, after, out);
+        add_trace_sample(sensor, &items[i], type, after, out);
     return true;
 }

@@ -74,8 +74,8 @@ static void list_take(const char *items, unsigned count, size_t stride, bool com
     }
 }
 
-static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_user_list *out,
-                      struct err *err)
+static bool read_process_list(struct gpu_sensor *sensor, bool compute, struct gpu_user_list *out,
+                              struct err *err)
 {
     const struct nvml *api = sensor->api;
     const char *function =
@@ -102,10 +102,10 @@ static bool lists_read(struct gpu_sensor *sensor, struct gpu_user_list *out, boo
                        struct err *err)
 {
     struct err why = {0}, graphics = {0};
-    bool compute = list_read(sensor, true, out, &why);
+    bool compute = read_process_list(sensor, true, out, &why);
     *any = compute;
     if (compute || why.code != ENODEV)
-        *any |= list_read(sensor, false, out, &graphics);
+        *any |= read_process_list(sensor, false, out, &graphics);
     if (!compute && err)
         *err = why;
     return compute;

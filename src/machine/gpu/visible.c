@@ -26,7 +26,7 @@ static bool starts_with(const char *entry, size_t length, const char *prefix)
     return prefix && length >= strlen(prefix) && memcmp(entry, prefix, strlen(prefix)) == 0;
 }
 
-static void add(struct search *search, size_t place)
+static void add_visible(struct search *search, size_t place)
 {
     struct gpu_visible *out = search->out;
     MEM_ADD(out->items, out->count) = place;
@@ -44,7 +44,7 @@ static void add_all(struct search *search)
 {
     for (size_t i = 0; i < search->devices->count; i++)
         if (can_be_seen(search, i))
-            add(search, i);
+            add_visible(search, i);
 }
 
 /* As atoi reads it, and cut to an int: that is what the driver does. */
@@ -90,13 +90,14 @@ static bool add_unknown(struct search *search)
             continue;
         any = true;
         if (!gpu_visible_has(search->out, i))
-            add(search, i);
+            add_visible(search, i);
     }
     return any;
 }
 
 /* False: the list ends here. */
-static bool take_entry(struct search *search, const char *entry, size_t length, bool by_uuid)
+static bool parse_visible_entry(struct search *search, const char *entry, size_t length,
+                                bool by_uuid)
 {
     struct gpu_visible *out = search->out;
     size_t place = 0;
@@ -119,7 +120,7 @@ static bool take_entry(struct search *search, const char *entry, size_t length, 
         out->count = 0;
         return false;
     }
-    add(search, place);
+    add_visible(search, place);
     return true;
 }
 
@@ -148,7 +149,7 @@ void gpu_visible_find(const struct gpu_vendor *vendor, const struct gpu_devices 
     bool by_uuid = starts_with(value, strlen(value), vendor->uuid_prefix);
     for (const char *entry = value;; entry++) {
         size_t length = strcspn(entry, ",");
-        if (!take_entry(&search, entry, length, by_uuid))
+        if (!parse_visible_entry(&search, entry, length, by_uuid))
             break;
         entry += length;
         if (!*entry)

@@ -43,8 +43,8 @@ static bool read_packages(const struct host_meter *host, int64_t *out_mj)
     return any;
 }
 
-static void look(struct cpu_split *split, struct host_meter *host, double *cpu_s, double *busy_s,
-                 int64_t *energy_mj)
+static void sample_cpu_split(struct cpu_split *split, struct host_meter *host, double *cpu_s,
+                             double *busy_s, int64_t *energy_mj)
 {
     struct host_edge edge;
     int64_t counter_mj = 0;
@@ -66,7 +66,7 @@ void cpu_split_begin(struct cpu_split *split, struct host_meter *host)
     *split = (struct cpu_split){.begun = true, .whole = true, .count = host_meter_readers(host)};
     split->cpu_s = mem_array(split->count + 1, sizeof *split->cpu_s);
     split->parts_mj = mem_array(split->count + 1, sizeof *split->parts_mj);
-    look(split, host, split->cpu_s, &busy_s, &energy_mj);
+    sample_cpu_split(split, host, split->cpu_s, &busy_s, &energy_mj);
 }
 
 void cpu_split_fini(struct cpu_split *split)
@@ -82,7 +82,7 @@ void cpu_split_step(struct cpu_split *split, struct host_meter *host)
     int64_t energy_mj;
     AUTO_FREE double *now_s = mem_array(split->count + 1, sizeof *now_s);
     AUTO_FREE int64_t *parts_mj = mem_array(split->count + 1, sizeof *parts_mj);
-    look(split, host, now_s, &busy_s, &energy_mj);
+    sample_cpu_split(split, host, now_s, &busy_s, &energy_mj);
     for (size_t i = 0; i < split->count; i++) {
         double before_s = split->cpu_s[i];
         split->cpu_s[i] = now_s[i];

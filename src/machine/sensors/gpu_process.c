@@ -73,7 +73,7 @@ struct gpu_process {
     struct meter_reply reply;
 };
 
-static void say_why(char out[METER_TEXT_SIZE], const struct err *why)
+static void copy_reason(char out[METER_TEXT_SIZE], const struct err *why)
 {
     snprintf(out, METER_TEXT_SIZE, "%.*s", METER_TEXT_SIZE - 1, why->text);
 }
@@ -88,17 +88,18 @@ static void failed(struct meter_reply *reply, const struct err *why)
 {
     if (reply->status != METER_GONE)
         reply->status = why->code == ENODEV ? METER_GONE : METER_FAILED;
-    say_why(reply->text, why);
+    copy_reason(reply->text, why);
 }
 
-static void add_power(struct meter_reply *reply, int64_t t_ns, struct reading power_w)
+static void add_power_sample(struct meter_reply *reply, int64_t t_ns, struct reading power_w)
 {
     if (power_w.valid && reply->power_count < GPU_TRACE_MAX)
         reply->power[reply->power_count++] =
             (struct gpu_power_sample){.t_ns = t_ns, .power_w = power_w.value};
 }
 
-static bool read_counter(struct gpu_process *process, struct counter_reading *out, struct err *why)
+static bool read_energy_counter(struct gpu_process *process, struct counter_reading *out,
+                                struct err *why)
 {
     *out = (struct counter_reading){.before_ns = clock_monotonic_ns()};
     bool good = process->backend->counter(process->sensor, &out->energy_mj, why);
@@ -107,14 +108,14 @@ static bool read_counter(struct gpu_process *process, struct counter_reading *ou
 }
 
 /* Gives how many of the three kinds of figures came. */
-static int take_counter(struct gpu_process *process, struct err *why)
+static int add_counter_figures(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
     struct counter_reading reading;
-    if (!process->has_counter || !read_counter(process, &reading, why)) {
+    if (!process->has_counter || !read_energy_counter(process, &reading, why)) {
         if (process->has_counter && never(why)) {
             process->has_counter = false;
-            say_why(process->counter_why, why);
+            copy_reason(process->counter_why, why);
         }
         return 0;
     }
@@ -132,7 +133,7 @@ static int take_trace(struct gpu_process *process, struct err *why)
     if (!taken) {
         if (process->has_trace && never(why)) {
             process->has_trace = false;
-            say_why(process->trace_why, why);
+            copy_reason(process->trace_why, why);
         }
         return 0;
     }
@@ -143,7 +144,7 @@ static int take_trace(struct gpu_process *process, struct err *why)
     return 1;
 }
 
-static void look_at_memory(struct gpu_process *process)
+static void sample_memory(struct gpu_process *process)
 {
     struct looks *looks = &process->looks;
     struct gpu_readings readings = {0};
@@ -176,7 +177,7 @@ static void look_meanwhile(struct gpu_process *process)
     struct pollfd order = {.fd = process->fd, .events = POLLIN};
     while (looks->until_ns > clock_monotonic_ns() &&
            poll(&order, 1, looks->every_ms ? looks->every_ms : LOOK_MS) == 0)
-        look_at_memory(process);
+        sample_memory(process);
 }
 
 static void take_looks(struct gpu_process *process)
@@ -189,7 +190,7 @@ static void take_looks(struct gpu_process *process)
         (struct looks){.until_ns = clock_monotonic_ns() + LOOKS_NS, .every_ms = looks->every_ms};
 }
 
-static int take_readings(struct gpu_process *process, struct err *why)
+static int add_reply_readings(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
     struct gpu_readings readings;
@@ -206,16 +207,16 @@ static int take_readings(struct gpu_process *process, struct err *why)
         reply->has |= METER_HAS_READINGS;
     /* Without a buffer of samples the trace is made of these; power is read first of all. */
     if (reply->power_count == 0 && !process->has_trace)
-        add_power(reply, began_ns, gpu_readings_power_w(&readings));
+        add_power_sample(reply, began_ns, gpu_readings_power_w(&readings));
     return reply->valid != 0;
 }
 
-static void tick(struct gpu_process *process)
+static void answer_tick(struct gpu_process *process)
 {
     struct err why[3] = {{0}};
     int got = take_trace(process, &why[0]);
-    got += take_counter(process, &why[1]);
-    got += take_readings(process, &why[2]);
+    got += add_counter_figures(process, &why[1]);
+    got += add_reply_readings(process, &why[2]);
     take_looks(process);
     for (int i = 0; i < 3; i++)
         if (why[i].code == ENODEV || (got == 0 && why[i].text[0]))
@@ -229,7 +230,7 @@ static void pause_until(int64_t t_ns)
         nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
 }
 
-static bool is_wanted(const struct gpu_process *process)
+static bool has_pending_order(const struct gpu_process *process)
 {
     struct pollfd order = {.fd = process->fd, .events = POLLIN};
     return poll(&order, 1, 0) != 0;
@@ -245,10 +246,10 @@ static bool await_change(struct gpu_process *process, const struct counter_readi
     *last = *next = *from;
     /* Read once more after the time is over: it may be this process that was kept waiting. */
     for (bool late = false; next->energy_mj == from->energy_mj && !late;) {
-        late = clock_monotonic_ns() >= until_ns || (idle && is_wanted(process));
+        late = clock_monotonic_ns() >= until_ns || (idle && has_pending_order(process));
         *last = *next;
         pause_until(last->before_ns + EDGE_STEP_NS);
-        if (!read_counter(process, next, why)) {
+        if (!read_energy_counter(process, next, why)) {
             *next = *last;
             return false;
         }
@@ -284,10 +285,10 @@ static void learn_beat(struct gpu_process *process)
     struct counter_reading from, last, next;
     struct err why = {0};
     int64_t first_ns = 0, period_ns = 0;
-    if (!read_counter(process, &from, &why))
+    if (!read_energy_counter(process, &from, &why))
         return;
     for (int i = 0; i <= BEAT_PERIODS; i++, from = next) {
-        if (!await_change(process, &from, true, &last, &next, &why) || is_wanted(process))
+        if (!await_change(process, &from, true, &last, &next, &why) || has_pending_order(process))
             return; /* another time */
         process->beat.learned = !is_narrow(&last, &next);
         if (process->beat.learned)
@@ -304,19 +305,19 @@ static void learn_beat(struct gpu_process *process)
 
 /* Only the read before the change, and the read after it, say more than the first one; the others
  * are not told. */
-static void edge(struct gpu_process *process)
+static void measure_edge(struct gpu_process *process)
 {
     struct meter_reply *reply = &process->reply;
     struct counter_reading first, last, next;
     struct err why = {0};
     if (!process->has_counter)
         return;
-    if (!read_counter(process, &first, &why)) {
+    if (!read_energy_counter(process, &first, &why)) {
         failed(reply, &why);
         return;
     }
     sleep_to_beat(process, first.after_ns);
-    bool read = read_counter(process, &next, &why);
+    bool read = read_energy_counter(process, &next, &why);
     bool missed = read && next.energy_mj != first.energy_mj;
     if (missed) /* it came before it was due: the next one is waited for */
         first = next;
@@ -347,8 +348,8 @@ static void power(struct gpu_process *process)
         int64_t before_ns = clock_monotonic_ns();
         bool read = process->backend->group_read(process->sensor, group, &readings, &why);
         if (read || why.code == ENODEV)
-            add_power(&process->reply, before_ns + (clock_monotonic_ns() - before_ns) / 2,
-                      gpu_readings_power_w(&readings));
+            add_power_sample(&process->reply, before_ns + (clock_monotonic_ns() - before_ns) / 2,
+                             gpu_readings_power_w(&readings));
         if (!read && why.code == ENODEV)
             break;
     }
@@ -378,7 +379,7 @@ static void users(struct gpu_process *process)
     if (process->users.told)
         reply->has |= METER_HAS_COMPUTE;
     else
-        say_why(reply->text, &why);
+        copy_reason(reply->text, &why);
     reply->user_count = process->users.count;
     reply->left_out = process->users.left_out;
 }
@@ -404,12 +405,12 @@ static void groups(struct gpu_process *process)
 static void hello(struct gpu_process *process)
 {
     process->backend->identify(process->sensor, &process->reply.identity);
-    tick(process);
+    answer_tick(process);
     memcpy(process->reply.counter_why, process->counter_why, METER_TEXT_SIZE);
     memcpy(process->reply.trace_why, process->trace_why, METER_TEXT_SIZE);
 }
 
-static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
+static bool answer_order(struct gpu_process *process, uint32_t kind, uint64_t id)
 {
     struct meter_reply *reply = &process->reply;
     memset(reply, 0, sizeof *reply);
@@ -420,9 +421,9 @@ static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
     if (kind == METER_HELLO)
         hello(process);
     else if (kind == METER_TICK)
-        tick(process);
+        answer_tick(process);
     else if (kind == METER_EDGE)
-        edge(process);
+        measure_edge(process);
     else if (kind == METER_POWER)
         power(process);
     else if (kind == METER_USERS)
@@ -439,7 +440,7 @@ static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
 
 /* What the terminal sends to the runner is the runner's to act on; its own descriptors are none of
  * the meter's. */
-static void settle(int fd)
+static void set_up_meter_process(int fd)
 {
     static const int ignored[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP,
                                   SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
@@ -453,14 +454,14 @@ static void settle(int fd)
     sys_close_range((unsigned)fd + 1, UINT_MAX);
 }
 
-static void refuse(struct gpu_process *process, const struct err *why)
+static void send_refusal(struct gpu_process *process, const struct err *why)
 {
     struct meter_reply *reply = &process->reply;
     reply->version = METER_VERSION;
     reply->kind = METER_HELLO;
     reply->status = METER_REFUSED;
     reply->began_ns = reply->ended_ns = clock_monotonic_ns();
-    say_why(reply->text, why);
+    copy_reason(reply->text, why);
     send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL);
 }
 
@@ -469,9 +470,9 @@ static bool is_idle(const struct gpu_process *process)
     return poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, BEAT_IDLE_MS) == 0;
 }
 
-static void serve(struct gpu_process *process)
+static void serve_orders(struct gpu_process *process)
 {
-    if (!answer(process, METER_HELLO, 0))
+    if (!answer_order(process, METER_HELLO, 0))
         return;
     for (unsigned answers = 1;; answers++) {
         if (answers == 1 || answers == SHRINK_AGAIN)
@@ -484,7 +485,7 @@ static void serve(struct gpu_process *process)
         if (got < 0 && errno == EINTR)
             continue;
         if (got != (ssize_t)sizeof order || order.version != METER_VERSION ||
-            !answer(process, order.kind, order.id))
+            !answer_order(process, order.kind, order.id))
             return;
     }
 }
@@ -495,7 +496,7 @@ int gpu_process_main(const struct gpu_process_options *options)
     static struct gpu_process serving;
     struct gpu_process *process = &serving;
     struct err err = {0};
-    settle(options->fd);
+    set_up_meter_process(options->fd);
     shrink_prepare();
     process->backend = options->backend;
     process->fd = options->fd;
@@ -506,8 +507,8 @@ int gpu_process_main(const struct gpu_process_options *options)
         process->sensor = options->backend->sensor_open(process->driver, options->device, &err);
     bool opened = process->sensor != NULL;
     if (opened)
-        serve(process);
+        serve_orders(process);
     else
-        refuse(process, &err);
+        send_refusal(process, &err);
     return opened ? 0 : 1;
 }

@@ -148,7 +148,7 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns)
 }
 
 /* Takes the job. */
-static size_t watch(struct host_meter *meter, struct host_job *job)
+static size_t add_watched_job(struct host_meter *meter, struct host_job *job)
 {
     meter->jobs = mem_room(meter->jobs, meter->job_count, sizeof *meter->jobs);
     meter->jobs[meter->job_count] = (struct watched){.job = job, .reader = SIZE_MAX};
@@ -157,16 +157,16 @@ static size_t watch(struct host_meter *meter, struct host_job *job)
 
 size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity)
 {
-    return watch(meter, host_job_new(meter->sysroot, identity));
+    return add_watched_job(meter, host_job_new(meter->sysroot, identity));
 }
 
 size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start_time)
 {
-    return watch(meter, host_job_new_tree(meter->sysroot, pid, start_time));
+    return add_watched_job(meter, host_job_new_tree(meter->sysroot, pid, start_time));
 }
 
 /* The larger of what was seen and what the kernel counted. */
-static void raise_to(struct reading *seen, bool counted, double value)
+static void raise_reading(struct reading *seen, bool counted, double value)
 {
     if (counted && (!seen->valid || value > seen->value))
         *seen = (struct reading){value, true};
@@ -180,12 +180,13 @@ void host_meter_end(struct host_meter *meter, size_t job, const struct job_usage
     watched->figures.processes = watched->figures.memory_bytes = (struct reading){0};
     if (!usage)
         return;
-    raise_to(&watched->figures.cpu_s, usage->has_cpu, usage->cpu_s);
+    raise_reading(&watched->figures.cpu_s, usage->has_cpu, usage->cpu_s);
     /* Of one process both are the same but for what the kernel's own counting is late by. */
     struct host_job_figures *figures = &watched->figures;
     if (usage->has_peak_memory && !figures->memory_charged && !(figures->processes_peak.value > 1))
         figures->memory_peak_bytes.valid = false;
-    raise_to(&figures->memory_peak_bytes, usage->has_peak_memory, (double)usage->peak_memory_bytes);
+    raise_reading(&figures->memory_peak_bytes, usage->has_peak_memory,
+                  (double)usage->peak_memory_bytes);
 }
 
 void host_meter_own(struct host_meter *meter, pid_t pid)
@@ -263,7 +264,7 @@ static void jobs_add_up(const struct host_meter *meter, struct host_edge *out)
     }
 }
 
-static void pressure_read(const struct host_meter *meter, struct host_edge *out)
+static void read_host_pressure(const struct host_meter *meter, struct host_edge *out)
 {
     for (int i = 0; i < HOST_RESOURCES; i++) {
         char bytes[512], path[64];
@@ -304,7 +305,7 @@ void host_meter_edge_of(struct host_meter *meter, size_t job, struct host_edge *
     jobs_add_up(meter, out);
     out->own_cpu_s = own_cpu_s(meter);
     clocks_read(out);
-    pressure_read(meter, out);
+    read_host_pressure(meter, out);
 }
 
 const struct host_job_figures *host_meter_job(const struct host_meter *meter, size_t job)

@@ -76,7 +76,7 @@ struct sums {
     bool without_memory, without_io; /* the cgroup tells it */
 };
 
-static void add_process(void *context, pid_t pid)
+static void add_process_use(void *context, pid_t pid)
 {
     struct sums *sums = context;
     const char *sysroot = sums->job->sysroot;
@@ -109,7 +109,7 @@ static void add_tree(struct sums *sums)
                 continue;
             ticks += process->stat.cpu_ticks;
             if (proc_stat_alive(&process->stat))
-                add_process(sums, process->stat.pid);
+                add_process_use(sums, process->stat.pid);
         }
     tree_fini(&tree);
     sums->cpu_s = (double)ticks / sums->job->ticks_per_s;
@@ -160,7 +160,7 @@ static struct charged charged_read(const struct host_job *job)
 }
 
 /* Keeps the highest. */
-static void raise_to(struct reading *so_far, double value)
+static void raise_highest(struct reading *so_far, double value)
 {
     if (!so_far->valid || value > so_far->value)
         *so_far = (struct reading){value, true};
@@ -170,7 +170,7 @@ static void raise_to_usec(struct reading *so_far, const char *stat, size_t lengt
 {
     uint64_t usec = 0;
     if (proc_keyed_number(stat, length, key, &usec))
-        raise_to(so_far, (double)usec / 1e6);
+        raise_highest(so_far, (double)usec / 1e6);
 }
 
 /* All three of one reading of cpu.stat. */
@@ -198,9 +198,9 @@ static void memory_tell(struct host_job *job, const struct charged *charged,
     else if (sums->resident_pages.valid)
         out->memory_bytes = (struct reading){sums->resident_pages.value * job->page_bytes, true};
     if (out->memory_bytes.valid)
-        raise_to(&job->peak_bytes, out->memory_bytes.value);
+        raise_highest(&job->peak_bytes, out->memory_bytes.value);
     if (charged->memory && cgroup_peak_memory(job->identity.cgroup, &peak_bytes))
-        raise_to(&job->peak_bytes, (double)peak_bytes);
+        raise_highest(&job->peak_bytes, (double)peak_bytes);
     out->memory_peak_bytes = job->peak_bytes;
 }
 
@@ -209,8 +209,9 @@ static void io_tell(struct host_job *job, const struct charged *charged, const s
 {
     /* A part is no sum. */
     if (charged->io || (sums->io_known > 0 && sums->io_refused == 0)) {
-        raise_to(&job->read_bytes, charged->io ? charged->read_bytes : sums->read_bytes);
-        raise_to(&job->written_bytes, charged->io ? charged->written_bytes : sums->written_bytes);
+        raise_highest(&job->read_bytes, charged->io ? charged->read_bytes : sums->read_bytes);
+        raise_highest(&job->written_bytes,
+                      charged->io ? charged->written_bytes : sums->written_bytes);
     }
     out->read_bytes = job->read_bytes;
     out->written_bytes = job->written_bytes;
@@ -221,14 +222,14 @@ static void processes_tell(struct host_job *job, struct reading now, struct host
 {
     out->processes = now;
     if (now.valid)
-        raise_to(&job->processes, now.value);
+        raise_highest(&job->processes, now.value);
     out->processes_peak = job->processes;
 }
 
 /* A played machine may have files of the job's pressure too; else those of the real cgroup
  * count. */
-static ssize_t pressure_read(const struct host_job *job, const char *resource, char *out,
-                             size_t size)
+static ssize_t read_job_pressure(const struct host_job *job, const char *resource, char *out,
+                                 size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/sys/fs/cgroup/job/%s.pressure", resource);
@@ -245,12 +246,12 @@ static void waits_tell(struct host_job *job, struct host_job_figures *out)
         struct reading *before = &job->waited_before_s[i];
         struct host_pressure pressure;
         char bytes[512];
-        ssize_t length = pressure_read(job, host_resource_names[i], bytes, sizeof bytes);
+        ssize_t length = read_job_pressure(job, host_resource_names[i], bytes, sizeof bytes);
         if (length > 0 && host_pressure_parse(bytes, (size_t)length, &pressure) &&
             pressure.some_s.valid) {
             if (!before->valid)
                 *before = pressure.some_s;
-            raise_to(&job->waited_s[i], pressure.some_s.value - before->value);
+            raise_highest(&job->waited_s[i], pressure.some_s.value - before->value);
         }
         out->waited_s[i] = job->waited_s[i];
     }
@@ -261,7 +262,7 @@ static void tree_tell(struct host_job *job, struct host_job_figures *out)
     host_tree_sample(job->tree, out);
     processes_tell(job, out->processes, out);
     if (out->memory_bytes.valid)
-        raise_to(&job->peak_bytes, out->memory_bytes.value);
+        raise_highest(&job->peak_bytes, out->memory_bytes.value);
     out->memory_peak_bytes = job->peak_bytes;
 }
 
@@ -275,11 +276,11 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     struct sums sums = {.job = job, .without_memory = charged.memory, .without_io = charged.io};
     *out = (struct host_job_figures){0};
     if (charged.cpu)
-        cgroup_each_pid(job->identity.cgroup, add_process, &sums);
+        cgroup_each_pid(job->identity.cgroup, add_process_use, &sums);
     else if (!job->identity.cgroup)
         add_tree(&sums);
     if (charged.cpu || sums.members > 0)
-        raise_to(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
+        raise_highest(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
     cpu_tell(job, out);
     processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0},
                    out);

@@ -37,7 +37,7 @@ struct host_others {
 };
 
 /* A played /proc is what it says. */
-static bool is_whole(const char *sysroot)
+static bool sees_all_processes(const char *sysroot)
 {
     struct stat status;
     if (*sysroot)
@@ -50,7 +50,7 @@ struct host_others *host_others_new(const char *sysroot)
 {
     struct host_others *others = mem_alloc(sizeof *others);
     others->sysroot = mem_strdup(sysroot);
-    others->seen = is_whole(sysroot);
+    others->seen = sees_all_processes(sysroot);
     return others;
 }
 
@@ -149,7 +149,7 @@ bool host_others_busiest(const struct host_others *others, struct host_other *ou
 }
 
 /* The runner's jobs, meters and guardian descend from it. first: the process itself. */
-static bool is_own(const struct host_others *others, pid_t pid, struct proc_stat *first)
+static bool is_own_process(const struct host_others *others, pid_t pid, struct proc_stat *first)
 {
     enum { DEEPEST = 1000 };
     struct proc_stat stat;
@@ -184,7 +184,7 @@ struct reading host_others_s(struct host_others *others)
         /* Of one that took over the number of another, all is new. */
         double used_s =
             before && before->cpu_s <= now.cpu_s ? now.cpu_s - before->cpu_s : now.cpu_s;
-        if (used_s > NEGLIGIBLE_S && !is_own(others, now.pid, &process)) {
+        if (used_s > NEGLIGIBLE_S && !is_own_process(others, now.pid, &process)) {
             sum_s += used_s;
             add_to_group(others, &process, used_s);
         }

@@ -22,7 +22,7 @@ static const char *word_next(const char **at, const char *end)
     return *at > word ? word : NULL;
 }
 
-static bool number_next(const char **at, const char *end, uint64_t *out)
+static bool next_capped_number(const char **at, const char *end, uint64_t *out)
 {
     const char *word = word_next(at, end);
     /* A quarter of what fits, so that sums of a few fit too. */
@@ -35,7 +35,7 @@ static bool ticks_parse(const char *at, const char *end, struct host_cpu *out)
 {
     uint64_t field[8] = {0};
     size_t count = 0;
-    while (count < 8 && number_next(&at, end, &field[count]))
+    while (count < 8 && next_capped_number(&at, end, &field[count]))
         count++;
     out->busy_ticks = field[0] + field[1] + field[2] + field[5] + field[6];
     out->stolen_ticks = field[7];
@@ -144,7 +144,8 @@ bool host_statm_parse(const char *bytes, size_t count, uint64_t *resident_pages)
 {
     const char *at = bytes, *end = line_end(bytes, bytes + count);
     uint64_t size_pages = 0;
-    return number_next(&at, end, &size_pages) && number_next(&at, end, resident_pages);
+    return next_capped_number(&at, end, &size_pages) &&
+           next_capped_number(&at, end, resident_pages);
 }
 
 bool host_io_parse(const char *bytes, size_t count, uint64_t *read_bytes, uint64_t *written_bytes)

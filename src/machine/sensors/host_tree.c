@@ -85,25 +85,26 @@ bool host_process_io(const char *sysroot, pid_t pid, uint64_t *read_bytes, uint6
     return false;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_member_pids(const void *a, const void *b)
 {
     const struct member *left = a, *right = b;
     return ORDER(left->pid, right->pid);
 }
 
-static const struct member *find(const struct member *members, size_t count, pid_t pid)
+static const struct member *find_tree_member(const struct member *members, size_t count, pid_t pid)
 {
-    return count ? bsearch(&(struct member){.pid = pid}, members, count, sizeof *members, by_pid)
+    return count ? bsearch(&(struct member){.pid = pid}, members, count, sizeof *members,
+                           compare_member_pids)
                  : NULL;
 }
 
 static bool is_there(const struct member *members, size_t count, const struct member *wanted)
 {
-    const struct member *found = find(members, count, wanted->pid);
+    const struct member *found = find_tree_member(members, count, wanted->pid);
     return found && found->start_time == wanted->start_time;
 }
 
-static void add_use(struct use *to, const struct use *more)
+static void add_member_use(struct use *to, const struct use *more)
 {
     to->cpu_ticks += more->cpu_ticks;
     to->read_bytes += more->read_bytes;
@@ -115,18 +116,18 @@ static void add_use(struct use *to, const struct use *more)
 static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
 {
     EACH (old, tree->members, tree->count) {
-        const struct member *parent = find(tree->members, tree->count, old->ppid);
+        const struct member *parent = find_tree_member(tree->members, tree->count, old->ppid);
         bool inherited = parent && is_there(now, count, parent);
         if (!is_there(now, count, old) && !inherited)
-            add_use(&tree->gone, &old->use);
+            add_member_use(&tree->gone, &old->use);
     }
 }
 
 /* Ended and not yet waited for: it uses nothing, but what it used is not its parent's yet. */
-static void add_member(struct host_tree *tree, const struct proc_stat *stat, struct member *to,
-                       struct host_job_figures *out)
+static void update_member(struct host_tree *tree, const struct proc_stat *stat, struct member *to,
+                          struct host_job_figures *out)
 {
-    const struct member *before = find(tree->members, tree->count, stat->pid);
+    const struct member *before = find_tree_member(tree->members, tree->count, stat->pid);
     *to = (struct member){.pid = stat->pid, .ppid = stat->ppid, .start_time = stat->start_time};
     if (before && before->start_time == stat->start_time)
         *to = *before;
@@ -144,27 +145,27 @@ static struct use sum_of(const struct host_tree *tree)
 {
     struct use sum = tree->gone;
     EACH (member, tree->members, tree->count)
-        add_use(&sum, &member->use);
+        add_member_use(&sum, &member->use);
     return sum;
 }
 
 /* A child that was not waited for properly (SIGCHLD ignored) takes its own with it: no sum falls
  * for that. */
-static void raise_to(uint64_t *so_far, uint64_t sum, uint64_t base)
+static void raise_most(uint64_t *so_far, uint64_t sum, uint64_t base)
 {
     if (sum > base && sum - base > *so_far)
         *so_far = sum - base;
 }
 
-static void tell(struct host_tree *tree, struct host_job_figures *out)
+static void report_tree_figures(struct host_tree *tree, struct host_job_figures *out)
 {
     struct use sum = sum_of(tree);
     if (!tree->begun)
         tree->base = sum;
     tree->begun = true;
-    raise_to(&tree->most.cpu_ticks, sum.cpu_ticks, tree->base.cpu_ticks);
-    raise_to(&tree->most.read_bytes, sum.read_bytes, tree->base.read_bytes);
-    raise_to(&tree->most.written_bytes, sum.written_bytes, tree->base.written_bytes);
+    raise_most(&tree->most.cpu_ticks, sum.cpu_ticks, tree->base.cpu_ticks);
+    raise_most(&tree->most.read_bytes, sum.read_bytes, tree->base.read_bytes);
+    raise_most(&tree->most.written_bytes, sum.written_bytes, tree->base.written_bytes);
     tree->io_refused |= out->io_refused > 0;
     bool io_known = tree->io_seen && !tree->io_refused;
     out->cpu_s =
@@ -188,7 +189,7 @@ void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
     size_t count = 0;
     EACH (process, now.processes, now.count)
         if (process->member)
-            add_member(tree, &process->stat, &members[count++], out);
+            update_member(tree, &process->stat, &members[count++], out);
     out->processes.valid = out->processes.value > 0;
     keep_gone(tree, members, count);
     tree_fini(&tree->known);
@@ -197,5 +198,5 @@ void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
     tree->members = members;
     tree->count = count;
     if (tree->begun || count > 0)
-        tell(tree, out);
+        report_tree_figures(tree, out);
 }

@@ -27,7 +27,7 @@ static const double OTHERS_LEAST_S = 0.005;
  * maybe with a pause in between. */
 static const double SET_MIN_S = 0.1, SLEW_MAX = 0.001;
 
-static struct reading share(double part_s, double whole_s)
+static struct reading share_of_whole(double part_s, double whole_s)
 {
     double value = part_s / whole_s;
     return (struct reading){value > 0 ? value : 0, whole_s > 0};
@@ -37,7 +37,7 @@ static struct reading between(struct reading from, struct reading to, double who
 {
     if (!from.valid || !to.valid)
         return (struct reading){0};
-    return share(to.value - from.value, whole_s);
+    return share_of_whole(to.value - from.value, whole_s);
 }
 
 static double ticks_s(uint64_t from, uint64_t to)
@@ -55,16 +55,17 @@ static void cpu_between(const struct host_edge *from, const struct host_edge *to
     if (!from->has_cpu || !to->has_cpu)
         return;
     out->cpus = cpus;
-    out->busy_share = share(busy_s, whole_s);
-    out->stolen_share = share(ticks_s(from->cpu.stolen_ticks, to->cpu.stolen_ticks), whole_s);
-    out->own_share = share(own_s, whole_s);
+    out->busy_share = share_of_whole(busy_s, whole_s);
+    out->stolen_share =
+        share_of_whole(ticks_s(from->cpu.stolen_ticks, to->cpu.stolen_ticks), whole_s);
+    out->own_share = share_of_whole(own_s, whole_s);
     if (from->jobs_unseen == to->jobs_unseen)
         out->jobs_share = between(from->jobs_cpu_s, to->jobs_cpu_s, whole_s);
     out->jobs_cpu_s =
         (struct reading){to->jobs_cpu_s.value - from->jobs_cpu_s.value, out->jobs_share.valid};
     if (out->jobs_share.valid)
-        out->others_share =
-            share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
+        out->others_share = share_of_whole(
+            busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
 }
 
 static unsigned online_cpus(void)
@@ -91,7 +92,7 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     if (out->cpus == 0)
         out->cpus = online_cpus();
     if (to->others_s.valid)
-        out->seen_share = share(to->others_s.value, out->duration_s * out->cpus);
+        out->seen_share = share_of_whole(to->others_s.value, out->duration_s * out->cpus);
     out->busiest = to->busiest;
     for (int i = 0; i < HOST_RESOURCES; i++) {
         const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];
@@ -112,7 +113,7 @@ void host_window_set_job(struct host_window *window, const struct host_job_figur
 {
     for (int i = 0; i < HOST_RESOURCES; i++)
         if (job->waited_s[i].valid)
-            window->waited_share[i] = share(job->waited_s[i].value, window->duration_s);
+            window->waited_share[i] = share_of_whole(job->waited_s[i].value, window->duration_s);
 }
 
 static double waited_share(const struct host_window *window)

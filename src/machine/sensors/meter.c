@@ -130,7 +130,7 @@ static void died(struct meter *meter)
 }
 
 /* A meter that cannot begin: at first that is for good; later its driver may be under repair. */
-static void refused(struct meter *meter, const struct meter_response *response)
+static void handle_refusal(struct meter *meter, const struct meter_response *response)
 {
     if (meter->was_ready) {
         meter_replace(meter, response->text);
@@ -141,11 +141,11 @@ static void refused(struct meter *meter, const struct meter_response *response)
     snprintf(meter->reason, sizeof meter->reason, "%s", response->text);
 }
 
-static void note(struct meter *meter, const struct meter_response *response)
+static void note_response(struct meter *meter, const struct meter_response *response)
 {
     meter->turn_ns = clock_monotonic_ns();
     if (response->kind == METER_HELLO && response->status == METER_REFUSED) {
-        refused(meter, response);
+        handle_refusal(meter, response);
         return;
     }
     meter->was_ready = true;
@@ -182,7 +182,7 @@ static bool receive(struct meter *meter, struct meter_response *out)
         meter_replace(meter, "the meter gave an answer that makes no sense");
         return false;
     }
-    note(meter, out);
+    note_response(meter, out);
     return true;
 }
 
@@ -244,7 +244,7 @@ void meter_forget(struct meter *meter, int64_t before_ns)
 }
 
 /* It ends by itself when its socket is closed; one that hangs is killed and left. */
-static void end_process(struct meter *meter)
+static void end_meter_process(struct meter *meter)
 {
     bool idle = meter->state == METER_READY && meter->pending_count == 0;
     cleanup_close(&meter->socket);
@@ -268,7 +268,7 @@ void meter_free(struct meter *meter)
     if (!meter)
         return;
     meter_gap_end(meter, clock_monotonic_ns());
-    end_process(meter);
+    end_meter_process(meter);
     cleanup_close(&meter->epoll);
     cleanup_close(&meter->timer);
     series_fini(&meter->series);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void text_take(char *out, size_t size, char *text, size_t text_size)
+static void copy_reply_text(char *out, size_t size, char *text, size_t text_size)
 {
     text[text_size - 1] = '\0';
     snprintf(out, size, "%s", text);
@@ -36,9 +36,10 @@ static void take_description(struct meter *meter)
     who->minor = who->minor >= 0 ? who->minor : -1;
     who->name[GPU_TEXT_SIZE - 1] = who->uuid[GPU_TEXT_SIZE - 1] = who->pci[GPU_TEXT_SIZE - 1] =
         who->driver[GPU_TEXT_SIZE - 1] = who->library[GPU_TEXT_SIZE - 1] = '\0';
-    text_take(out->counter_why, sizeof out->counter_why, reply->counter_why,
-              sizeof reply->counter_why);
-    text_take(out->trace_why, sizeof out->trace_why, reply->trace_why, sizeof reply->trace_why);
+    copy_reply_text(out->counter_why, sizeof out->counter_why, reply->counter_why,
+                    sizeof reply->counter_why);
+    copy_reply_text(out->trace_why, sizeof out->trace_why, reply->trace_why,
+                    sizeof reply->trace_why);
     meter->described = true;
 }
 
@@ -61,7 +62,7 @@ static void take_series(struct meter *meter, struct meter_response *out)
     out->trace_us = isfinite(reply->trace_us) ? reply->trace_us : 0;
 }
 
-static void take_readings(struct meter *meter, struct meter_response *out)
+static void copy_reply_readings(struct meter *meter, struct meter_response *out)
 {
     const struct meter_reply *reply = &meter->reply;
     if (!(reply->has & METER_HAS_READINGS))
@@ -78,7 +79,7 @@ static void take_readings(struct meter *meter, struct meter_response *out)
     MEM_ADD(meter->samples, meter->sample_count) = out->sample;
 }
 
-static void take_users(const struct meter_reply *reply, struct gpu_users *out)
+static void copy_reply_users(const struct meter_reply *reply, struct gpu_users *out)
 {
     for (uint32_t i = 0; i < reply->user_count; i++) {
         const struct meter_wire_user *user = &reply->users[i];
@@ -120,7 +121,7 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
                                    .status = (enum meter_status)reply->status,
                                    .began_ns = reply->began_ns,
                                    .ended_ns = reply->ended_ns};
-    text_take(out->text, sizeof out->text, reply->text, sizeof reply->text);
+    copy_reply_text(out->text, sizeof out->text, reply->text, sizeof reply->text);
     if (!starts)
         memmove(meter->pending, meter->pending + 1,
                 --meter->pending_count * sizeof *meter->pending);
@@ -129,10 +130,10 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
     if (reply->kind == METER_HELLO)
         take_description(meter);
     if (reply->kind == METER_USERS)
-        take_users(reply, &out->users);
+        copy_reply_users(reply, &out->users);
     if (reply->kind == METER_GROUPS)
         take_groups(reply, out);
     take_series(meter, out);
-    take_readings(meter, out);
+    copy_reply_readings(meter, out);
     return true;
 }

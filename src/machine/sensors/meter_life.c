@@ -20,7 +20,7 @@
 
 enum { METER_FD = 3 }; /* its end, in the meter process */
 
-static int spawn(const struct meter *meter, int socket, pid_t *pid)
+static int spawn_meter(const struct meter *meter, int socket, pid_t *pid)
 {
     char fd_text[] = {'0' + METER_FD, '\0'}, scale_text[32];
     const char *program = meter->program ? meter->program : "/proc/self/exe";
@@ -70,7 +70,7 @@ bool meter_spawn(struct meter *meter, struct err *err)
     struct epoll_event event = {.events = EPOLLIN};
     if (theirs < 0 || epoll_ctl(meter->epoll, EPOLL_CTL_ADD, mine, &event) != 0)
         return err_sys(err, "start the meter of GPU %s", meter->device);
-    int error = spawn(meter, theirs, &meter->pid);
+    int error = spawn_meter(meter, theirs, &meter->pid);
     if (error) {
         errno = error;
         meter->pid = 0;

@@ -110,7 +110,7 @@ static void domain_name(const struct pmu *pmu, size_t index, const char *prefix,
 
 /* The kernel's setting refuses above 0 without CAP_PERFMON; else something else did, as a
  * container's filter of calls does. */
-static char *fix_of(const char *sysroot)
+static char *suggest_perf_fix(const char *sysroot)
 {
     char line[32];
     bool set = sysfs_line(sysroot, "/proc/sys/kernel/perf_event_paranoid", line, sizeof line) &&
@@ -144,7 +144,7 @@ static void event_open(const struct pmu *pmu, size_t index, const struct event *
     rapl_domain_refuse(
         domain, mem_printf("perf_event_open of power/%s/: %s", event->name, strerror(reason)));
     if ((reason == EACCES || reason == EPERM) && !*fix)
-        *fix = fix_of(pmu->sysroot);
+        *fix = suggest_perf_fix(pmu->sysroot);
 }
 
 void rapl_perf_find(const struct rapl_places *places, struct rapl *rapl, char **fix)

@@ -21,7 +21,7 @@ static const int64_t DENSE_NS = NS_PER_MS / 2;
 /* However long we ourselves were kept from the processor: what was read once cannot have moved. */
 enum { PROVE_MIN_ROUNDS = 20 };
 
-static bool step_of(const struct rapl_track *track, uint64_t raw_uj, uint64_t *step_uj)
+static bool counter_step(const struct rapl_track *track, uint64_t raw_uj, uint64_t *step_uj)
 {
     if (raw_uj >= track->raw_uj)
         *step_uj = raw_uj - track->raw_uj;
@@ -40,7 +40,7 @@ void rapl_follow(struct rapl_track *track, uint64_t raw_uj, int64_t at_ns, struc
     out->restarted = out->gap = false;
     if (!track->begun) {
         track->energy_uj = raw_uj;
-    } else if (!step_of(track, raw_uj, &step_uj) ||
+    } else if (!counter_step(track, raw_uj, &step_uj) ||
                (double)step_uj > (between_ns + LATE_NS) * POWER_MAX_UJ_PER_NS) {
         out->restarted = true;
         track->energy_uj = 0;
@@ -78,7 +78,8 @@ static void learn_span(struct rapl_domain *domain, bool changed, int64_t now_ns,
     domain->change_ns = since_ns <= DENSE_NS ? now_ns : 0;
 }
 
-static void learn(struct rapl_domain *domain, uint64_t count, int64_t before_ns, int64_t after_ns)
+static void learn_from_read(struct rapl_domain *domain, uint64_t count, int64_t before_ns,
+                            int64_t after_ns)
 {
     bool first = domain->calls++ == 0, changed = !first && count != domain->last;
     domain->calls_ns += after_ns - before_ns;
@@ -101,7 +102,7 @@ void rapl_read(struct rapl_domain *domain, struct rapl_reading *out)
     out->after_ns = clock_monotonic_ns();
     if (!got)
         return;
-    learn(domain, count, out->before_ns, out->after_ns);
+    learn_from_read(domain, count, out->before_ns, out->after_ns);
     rapl_follow(&domain->track, (uint64_t)((double)count * domain->unit_uj + 0.5), out->after_ns,
                 out);
     domain->restarts += out->restarted;

@@ -55,7 +55,7 @@ static bool is_mapping(const char *line, struct mapping *out)
     return true;
 }
 
-static void give_back(const struct mapping *mapping)
+static void release_mapping(const struct mapping *mapping)
 {
     /* NOLINT: the kernel's figure */
     if (mapping->readable_file && mapping->unchanged)
@@ -74,11 +74,11 @@ void shrink_now(void)
     while (line_take(file, line)) {
         struct mapping next;
         if (is_mapping(line, &next)) {
-            give_back(&mapping);
+            release_mapping(&mapping);
             mapping = next;
         } else if (strncmp(line, "Anonymous:", 10) == 0) {
             mapping.unchanged = strtoul(line + 10, NULL, 10) == 0;
         }
     }
-    give_back(&mapping);
+    release_mapping(&mapping);
 }

@@ -42,7 +42,7 @@ bool sysfs_number(const char *sysroot, const char *path, uint64_t *out)
     return sysfs_number_parse(line, (size_t)length, out);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_entry_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -58,7 +58,7 @@ bool sysfs_list(const char *sysroot, const char *path, struct strv *out)
             strv_add(out, entry->d_name);
     closedir(listing);
     if (out->count > 1)
-        qsort(out->items, out->count, sizeof *out->items, by_name);
+        qsort(out->items, out->count, sizeof *out->items, compare_entry_names);
     return true;
 }
 

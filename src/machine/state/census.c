@@ -119,7 +119,7 @@ static void process_fini(struct census_process *process)
     strv_fini(&process->devices);
 }
 
-static void take_process(const struct taker *taker, pid_t pid, struct census *out)
+static void add_census_process(const struct taker *taker, pid_t pid, struct census *out)
 {
     struct census_process process = {.age_s = -1};
     if (!proc_stat_read(taker->proc, pid, &process.stat) || !proc_stat_alive(&process.stat) ||
@@ -137,7 +137,7 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
     MEM_ADD(out->items, out->count) = process;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_census_pids(const void *a, const void *b)
 {
     const struct census_process *left = a, *right = b;
     return ORDER(left->stat.pid, right->stat.pid);
@@ -146,7 +146,9 @@ static int by_pid(const void *a, const void *b)
 const struct census_process *census_find(const struct census *census, pid_t pid)
 {
     struct census_process key = {.stat.pid = pid};
-    return census->count ? bsearch(&key, census->items, census->count, sizeof key, by_pid) : NULL;
+    return census->count
+               ? bsearch(&key, census->items, census->count, sizeof key, compare_census_pids)
+               : NULL;
 }
 
 /* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0:
@@ -163,10 +165,11 @@ static double read_uptime(int proc)
     return (double)seconds + (double)hundredths / 100;
 }
 
-static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)
+static bool read_all_processes(const struct taker *taker, DIR *listing, struct census *out,
+                               struct err *err)
 {
     for (pid_t pid; (pid = proc_next_pid(listing));)
-        take_process(taker, pid, out);
+        add_census_process(taker, pid, out);
     return errno == 0 || err_sys(err, "read %s", taker->roots->proc);
 }
 
@@ -179,9 +182,9 @@ bool census_take(const struct census_roots *roots, struct census *out, struct er
     struct taker taker = {.roots = roots, .proc = dirfd(listing)};
     taker.uptime_s = read_uptime(taker.proc);
     taker.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
-    bool complete = take_all(&taker, listing, out, err);
+    bool complete = read_all_processes(&taker, listing, out, err);
     if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, by_pid);
+        qsort(out->items, out->count, sizeof *out->items, compare_census_pids);
     return complete;
 }
 

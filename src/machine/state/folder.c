@@ -18,7 +18,7 @@ enum { OTHERS_MAY_WRITE = S_IWGRP | S_IWOTH };
 static const size_t FILE_MAX = 64 << 20;
 
 /* Also against access control lists: their mask is the mode's group part. */
-static bool is_ours(const struct stat *status, const char *what, struct err *err)
+static bool check_folder_owner(const struct stat *status, const char *what, struct err *err)
 {
     if (status->st_uid != geteuid())
         return err_set(err, "%s belongs to user %u", what, (unsigned)status->st_uid);
@@ -29,7 +29,7 @@ static bool is_ours(const struct stat *status, const char *what, struct err *err
 }
 
 /* Takes fd. */
-static int check(int fd, const char *what, struct err *err)
+static int check_folder_fd(int fd, const char *what, struct err *err)
 {
     AUTO_CLOSE int folder = fd;
     struct stat status;
@@ -39,7 +39,7 @@ static int check(int fd, const char *what, struct err *err)
         err_sys(err, "stat %s", what);
         return -1;
     }
-    return is_ours(&status, what, err) ? steal_fd(&folder) : -1;
+    return check_folder_owner(&status, what, err) ? steal_fd(&folder) : -1;
 }
 
 static int open_top(const char *path, struct err *err)
@@ -50,7 +50,7 @@ static int open_top(const char *path, struct err *err)
     AUTO_FREE char *plain = mem_strndup(path, length);
     int fd = open(plain, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
-        return check(fd, plain, err);
+        return check_folder_fd(fd, plain, err);
     AUTO_FREE char *parent = fs_dirname(plain);
     AUTO_FREE char *last = fs_basename(plain);
     AUTO_CLOSE int above = fs_make_path(parent, 0700, err);
@@ -59,7 +59,7 @@ static int open_top(const char *path, struct err *err)
     fd = fs_make_dir_at(above, last, 0700, err);
     if (fd < 0)
         err_wrap(err, "%s", parent);
-    return check(fd, plain, err);
+    return check_folder_fd(fd, plain, err);
 }
 
 /* The folder name in above, which is shown as path. */
@@ -74,7 +74,7 @@ static int open_in(int above, const char *name, const char *path, bool make, str
             err_wrap(err, "%s", path);
     }
     AUTO_FREE char *what = mem_printf("%s/%s", path, name);
-    return check(fd, what, err);
+    return check_folder_fd(fd, what, err);
 }
 
 int folder_open(const char *path, struct err *err)
@@ -121,25 +121,25 @@ bool folder_list(int runs, struct strv *out, struct err *err)
     return errno == 0 || err_sys(err, "list the state folder");
 }
 
-static bool keep(struct entry *entry, char *reason)
+static bool keep_entry(struct entry *entry, char *reason)
 {
     entry->life = ENTRY_KEPT;
     entry->reason = reason;
     return false;
 }
 
-static bool read_record(struct entry *entry, off_t size)
+static bool read_entry_record(struct entry *entry, off_t size)
 {
     AUTO_TEXT struct text bytes = {0};
     char buffer[16384];
     if (size < 0 || (uintmax_t)size > FILE_MAX)
-        return keep(entry, mem_strdup("the file is too long"));
+        return keep_entry(entry, mem_strdup("the file is too long"));
     for (;;) {
         ssize_t got = pread(entry->file, buffer, sizeof buffer, (off_t)bytes.length);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return keep(entry, mem_printf("the file cannot be read: %s", strerror(errno)));
+            return keep_entry(entry, mem_printf("the file cannot be read: %s", strerror(errno)));
         if (got == 0 || bytes.length > FILE_MAX)
             break;
         text_add_bytes(&bytes, buffer, (size_t)got);
@@ -150,27 +150,29 @@ static bool read_record(struct entry *entry, off_t size)
 
 /* We hold the lock: the runner is dead. A boot id is never used again, so it outweighs a host's
  * name, which changes. */
-static void judge(struct entry *entry, const struct record_header *own)
+static void judge_entry(struct entry *entry, const struct record_header *own)
 {
     const struct record *record = &entry->record;
     const struct record_header *header = &record->header;
     if (!record->has_header && record->count == 0 && record->damaged == 0) {
         entry->life = ENTRY_OVER; /* it died before any job was born */
     } else if (!record->has_header) {
-        keep(entry, mem_strdup("the first line is damaged, so it is not known where its run was"));
+        keep_entry(entry,
+                   mem_strdup("the first line is damaged, so it is not known where its run was"));
     } else if (strcmp(header->boot_id, own->boot_id) != 0) {
         entry->life = ENTRY_OVER;
         if (strcmp(header->host, own->host) != 0)
-            keep(entry, mem_printf("the run was on another machine, %s", header->host));
+            keep_entry(entry, mem_printf("the run was on another machine, %s", header->host));
     } else if (header->pid_namespace != own->pid_namespace || own->pid_namespace == 0) {
-        keep(entry, mem_printf("the run was in another pid namespace (a container), host name %s",
-                               header->host));
+        keep_entry(entry,
+                   mem_printf("the run was in another pid namespace (a container), host name %s",
+                              header->host));
     } else {
         entry->life = ENTRY_DEAD;
     }
 }
 
-static bool open_file(int runs, struct entry *entry, struct stat *status)
+static bool open_entry_file(int runs, struct entry *entry, struct stat *status)
 {
     struct err err = {0};
     entry->file =
@@ -178,31 +180,31 @@ static bool open_file(int runs, struct entry *entry, struct stat *status)
     if (entry->file < 0 && errno == ENOENT)
         return false;
     if (entry->file < 0 || fstat(entry->file, status) != 0)
-        return keep(entry, mem_printf("the file cannot be opened: %s", strerror(errno)));
+        return keep_entry(entry, mem_printf("the file cannot be opened: %s", strerror(errno)));
     if (!S_ISREG(status->st_mode))
-        return keep(entry, mem_strdup("it is no regular file"));
-    return is_ours(status, "the file", &err) || keep(entry, mem_strdup(err.text));
+        return keep_entry(entry, mem_strdup("it is no regular file"));
+    return check_folder_owner(status, "the file", &err) || keep_entry(entry, mem_strdup(err.text));
 }
 
 void entry_open(int runs, const char *name, const struct record_header *own, struct entry *out)
 {
     struct stat status;
     *out = (struct entry){.name = name, .file = -1};
-    if (!open_file(runs, out, &status))
+    if (!open_entry_file(runs, out, &status))
         return;
     if (flock(out->file, LOCK_EX | LOCK_NB) != 0) {
         out->life = ENTRY_LIVE;
         if (errno != EWOULDBLOCK)
-            keep(out, mem_printf("the file cannot be locked: %s", strerror(errno)));
+            keep_entry(out, mem_printf("the file cannot be locked: %s", strerror(errno)));
         else
-            read_record(out, status.st_size);
+            read_entry_record(out, status.st_size);
         return;
     }
     /* Only now is it known that nobody writes, and that it was not removed a moment ago. */
     if (fstat(out->file, &status) != 0 || status.st_nlink == 0)
         return;
-    if (read_record(out, status.st_size))
-        judge(out, own);
+    if (read_entry_record(out, status.st_size))
+        judge_entry(out, own);
 }
 
 void entry_fini(struct entry *entry)

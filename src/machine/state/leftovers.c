@@ -24,7 +24,7 @@ struct finder {
     struct stat program; /* this one's file; st_ino 0: unknown */
 };
 
-static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
+static const struct leftover *find_leftover(const struct leftovers *leftovers, pid_t pid)
 {
     EACH (item, leftovers->items, leftovers->count)
         if (item->process->stat.pid == pid)
@@ -32,7 +32,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
     return NULL;
 }
 
-static void add(struct leftovers *leftovers, struct leftover leftover)
+static void add_leftover(struct leftovers *leftovers, struct leftover leftover)
 {
     MEM_ADD(leftovers->items, leftovers->count) = leftover;
 }
@@ -41,17 +41,17 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
                             uint64_t start_time)
 {
     const struct census_process *process = census_find(&out->census, pid);
-    if (!process || process->stat.start_time != start_time || find(out, pid))
+    if (!process || process->stat.start_time != start_time || find_leftover(out, pid))
         return;
-    add(out, (struct leftover){.process = process,
-                               .kind = LEFTOVER_OF_DEAD_RUN,
-                               .run = run->kind,
-                               .run_dir = mem_strdup(run->run_dir),
-                               .run_age_s = census_age_s(run->start_time)});
+    add_leftover(out, (struct leftover){.process = process,
+                                        .kind = LEFTOVER_OF_DEAD_RUN,
+                                        .run = run->kind,
+                                        .run_dir = mem_strdup(run->run_dir),
+                                        .run_age_s = census_age_s(run->start_time)});
 }
 
-static void add_job(const struct finder *finder, const struct record_header *run,
-                    const struct job_identity *job)
+static void add_job_leftovers(const struct finder *finder, const struct record_header *run,
+                              const struct job_identity *job)
 {
     struct leftovers *out = finder->out;
     AUTO(members_fini) struct members members = {0};
@@ -85,7 +85,7 @@ static void ask_dead(void *context, int runs, const struct entry *entry)
         struct job_member unproven;
         if (strv_has(&finder->live.tags, job->tag))
             continue;
-        add_job(finder, &entry->record.header, job);
+        add_job_leftovers(finder, &entry->record.header, job);
         if (job_is_unproven(job, &unproven))
             strv_add_owned(&finder->out->kept,
                            mem_printf("%s: names process %d (%s), and " STATE_UNPROVEN, entry->name,
@@ -139,7 +139,7 @@ static bool holds_memory(const struct finder *finder, const struct census_proces
     return false;
 }
 
-static bool is_foreign(const struct finder *finder, const struct census_process *process)
+static bool add_if_foreign(const struct finder *finder, const struct census_process *process)
 {
     struct leftovers *out = finder->out;
     char owner[TAG_OWNER_MAX];
@@ -151,22 +151,22 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
     return true;
 }
 
-static void judge(struct finder *finder, const struct census_process *process)
+static void judge_process(struct finder *finder, const struct census_process *process)
 {
     struct leftovers *out = finder->out;
     bool mine = process->uid == geteuid() || geteuid() == 0;
     bool has_gpu = process->devices.count > 0 || holds_memory(finder, process);
-    if (find(out, process->stat.pid) || process->stat.pid == getpid())
+    if (find_leftover(out, process->stat.pid) || process->stat.pid == getpid())
         return;
     if (!(process->tag && mine) && !has_gpu)
         return;
     bool live = is_below_init(finder, process) ||
                 (process->tag && strv_has(&finder->live.tags, process->tag));
-    if (process->tag && mine && !live && !is_foreign(finder, process))
-        add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
+    if (process->tag && mine && !live && !add_if_foreign(finder, process))
+        add_leftover(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
     else if (has_gpu)
-        add(out, (struct leftover){.process = process,
-                                   .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
+        add_leftover(out, (struct leftover){.process = process,
+                                            .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
 }
 
 static void add_unseen(struct leftovers *out, const struct gpu_memory_users *memory, size_t i)
@@ -198,16 +198,16 @@ static void add_memory(struct leftovers *out, const struct gpu_memory_users *mem
         add_unseen(out, memory, i);
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_leftover_pids(const void *a, const void *b)
 {
     const struct leftover *left = a, *right = b;
     return ORDER(left->process->stat.pid, right->process->stat.pid);
 }
 
-static void sort(struct leftovers *leftovers)
+static void sort_leftovers(struct leftovers *leftovers)
 {
     if (leftovers->count)
-        qsort(leftovers->items, leftovers->count, sizeof *leftovers->items, by_pid);
+        qsort(leftovers->items, leftovers->count, sizeof *leftovers->items, compare_leftover_pids);
 }
 
 bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out,
@@ -230,10 +230,10 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
                  (!state || (entries_each(state, ask_live, &finder, err) &&
                              entries_each(state, ask_dead, &finder, err)));
     for (size_t i = 0; found && i < out->census.count; i++)
-        judge(&finder, &out->census.items[i]);
+        judge_process(&finder, &out->census.items[i]);
     if (found && memory)
         add_memory(out, memory);
-    sort(out);
+    sort_leftovers(out);
     state_live_fini(&finder.live);
     free(finder.inits);
     if (!found)
@@ -252,7 +252,7 @@ void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *c
         if (leftovers->items[i].process == process)
             known = &leftovers->items[i];
     if (!known) {
-        add(leftovers, (struct leftover){.process = process});
+        add_leftover(leftovers, (struct leftover){.process = process});
         known = &leftovers->items[leftovers->count - 1];
         if (memory)
             fill_memory(known, memory);
@@ -263,7 +263,7 @@ void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *c
     free(known->run_dir);
     known->run_dir =
         claim->run_dir ? census_command_text(claim->run_dir, strlen(claim->run_dir)) : NULL;
-    sort(leftovers);
+    sort_leftovers(leftovers);
 }
 
 void leftovers_fini(struct leftovers *leftovers)

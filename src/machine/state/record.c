@@ -41,7 +41,7 @@ void record_header_fini(struct record_header *header)
 }
 
 /* Takes line. */
-static void add_line(struct text *out, json_t *line)
+static void add_record_line(struct text *out, json_t *line)
 {
     json_print(line, out);
     text_add_char(out, '\n');
@@ -51,26 +51,28 @@ static void add_line(struct text *out, json_t *line)
 /* A path that is no UTF-8 (it is only shown) becomes null. */
 void record_add_header(struct text *out, const struct record_header *header)
 {
-    add_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind",
-                            kind_names[header->kind], "run_dir", json_text_or_null(header->run_dir),
-                            "host", json_text_or_null(header->host), "boot_id", header->boot_id,
-                            "pid", (int)header->pid, "start_time", (json_int_t)header->start_time,
-                            "pid_namespace", (json_int_t)header->pid_namespace, "version",
-                            TARE_VERSION));
+    add_record_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind",
+                                   kind_names[header->kind], "run_dir",
+                                   json_text_or_null(header->run_dir), "host",
+                                   json_text_or_null(header->host), "boot_id", header->boot_id,
+                                   "pid", (int)header->pid, "start_time",
+                                   (json_int_t)header->start_time, "pid_namespace",
+                                   (json_int_t)header->pid_namespace, "version", TARE_VERSION));
 }
 
 void record_add_born(struct text *out, const struct job_identity *identity)
 {
-    add_line(out,
-             json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid", (int)identity->pid,
-                       "start_time", (json_int_t)identity->start_time, "boot_id", identity->boot_id,
-                       "cgroup", json_text_or_null(identity->cgroup), "tag",
-                       json_text_or_null(identity->tag)));
+    add_record_line(out, json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid",
+                                   (int)identity->pid, "start_time",
+                                   (json_int_t)identity->start_time, "boot_id", identity->boot_id,
+                                   "cgroup", json_text_or_null(identity->cgroup), "tag",
+                                   json_text_or_null(identity->tag)));
 }
 
 void record_add_gone(struct text *out, const struct job_identity *identity)
 {
-    add_line(out, json_pack("{s:s, s:o}", "job", "gone", "tag", json_text_or_null(identity->tag)));
+    add_record_line(
+        out, json_pack("{s:s, s:o}", "job", "gone", "tag", json_text_or_null(identity->tag)));
 }
 
 static bool get_count(const json_t *line, const char *key, uint64_t max, uint64_t *out)
@@ -150,7 +152,7 @@ static bool take_gone(struct record *record, const json_t *line)
     return true;
 }
 
-static bool take_line(struct record *record, const json_t *line)
+static bool parse_record_line(struct record *record, const json_t *line)
 {
     const char *job = json_get_text(line, "job");
     if (!job)
@@ -169,7 +171,7 @@ void record_parse(const char *bytes, size_t count, struct record *out)
         if (!newline)
             return; /* the writer died in the middle of it, before what it speaks of could begin */
         json_t *line = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
-        if (!line || !take_line(out, line))
+        if (!line || !parse_record_line(out, line))
             out->damaged++;
         json_decref(line);
         at = newline + 1;

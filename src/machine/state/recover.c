@@ -27,8 +27,8 @@ struct ending {
 };
 
 /* All its jobs; false: something survived. */
-static bool end_jobs(const struct recovery *recovery, const struct record *record,
-                     struct ending *out, struct err *err)
+static bool end_recorded_jobs(const struct recovery *recovery, const struct record *record,
+                              struct ending *out, struct err *err)
 {
     bool ended = true;
     EACH (job, record->jobs, record->count) {
@@ -53,14 +53,14 @@ static bool end_jobs(const struct recovery *recovery, const struct record *recor
     return ended;
 }
 
-static void look(void *context, int runs, const struct entry *entry)
+static void count_entry(void *context, int runs, const struct entry *entry)
 {
     struct recovery *recovery = context;
     entry_add_live(&recovery->live, runs, entry);
     recovery->ended += entry->life != ENTRY_LIVE;
 }
 
-static void settle(void *context, int runs, const struct entry *entry)
+static void recover_entry(void *context, int runs, const struct entry *entry)
 {
     const struct recovery *recovery = context;
     struct err err = {0};
@@ -77,7 +77,8 @@ static void settle(void *context, int runs, const struct entry *entry)
         said.age_s = census_age_s(entry->record.header.start_time);
     if (entry->life == ENTRY_KEPT) {
         said.verdict = STATE_KEPT;
-    } else if (entry->life == ENTRY_DEAD && !end_jobs(recovery, &entry->record, &ending, &err)) {
+    } else if (entry->life == ENTRY_DEAD &&
+               !end_recorded_jobs(recovery, &entry->record, &ending, &err)) {
         said.verdict = STATE_SURVIVED;
         said.reason = err.text;
     } else if (ending.unproven.pid) {
@@ -98,8 +99,8 @@ bool state_recover(struct state *state, double timeout_s, state_report_fn *repor
 {
     struct recovery recovery = {.report = report, .context = context};
     recovery.deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
-    bool looked = entries_each(state, look, &recovery, err) &&
-                  (recovery.ended == 0 || entries_each(state, settle, &recovery, err));
+    bool looked = entries_each(state, count_entry, &recovery, err) &&
+                  (recovery.ended == 0 || entries_each(state, recover_entry, &recovery, err));
     state_live_fini(&recovery.live);
     return looked;
 }

@@ -178,7 +178,7 @@ static bool make_own_file(struct state *state, struct err *err)
 
 /* One line, by one write: a reader sees it whole or not at all. A torn one is ended before the
  * next. */
-static bool append(struct state *state, const struct text *line, struct err *err)
+static bool append_state_line(struct state *state, const struct text *line, struct err *err)
 {
     AUTO_TEXT struct text ended = {0};
     if (state->torn)
@@ -198,7 +198,7 @@ static bool register_in(struct state *state, int home, const struct text *line, 
     state->torn = false;
     if (!make_own_file(state, err))
         return false;
-    if (append(state, line, err))
+    if (append_state_line(state, line, err))
         return true;
     state_end(state);
     return false;
@@ -231,7 +231,7 @@ bool state_job_born(struct state *state, const struct job_identity *identity, st
     if (state->file < 0)
         return err_set(err, "this process is not registered");
     record_add_born(&line, identity);
-    if (!append(state, &line, err))
+    if (!append_state_line(state, &line, err))
         return false;
     state->living++;
     return true;
@@ -245,7 +245,7 @@ void state_job_gone(struct state *state, const struct job_identity *identity)
     record_add_gone(&line, identity);
     if (state->living > 0)
         state->living--;
-    append(state, &line, NULL);
+    append_state_line(state, &line, NULL);
 }
 
 void state_end(struct state *state)
