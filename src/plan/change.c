@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static void tell(json_t *changed, const char *kind, const char *name, json_t *from, json_t *to)
+static void append_change_record(json_t *changed, const char *kind, const char *name, json_t *from,
+                                 json_t *to)
 {
     json_t *json = json_object();
     json_object_set_new(json, "kind", json_string(kind));
@@ -18,8 +19,8 @@ static void tell(json_t *changed, const char *kind, const char *name, json_t *fr
 }
 
 /* What the hyperparameter would become; false: it cannot. */
-static bool work_out(const struct plan_param *param, const struct registry_change *change,
-                     struct value *out)
+static bool compute_changed_value(const struct plan_param *param,
+                                  const struct registry_change *change, struct value *out)
 {
     if (!change->scales) {
         *out = value_copy(&change->value);
@@ -38,7 +39,7 @@ static bool work_out(const struct plan_param *param, const struct registry_chang
     return true;
 }
 
-static void hand_over(struct plan_job *job, struct plan_param *param)
+static void pass_param(struct plan_job *job, struct plan_param *param)
 {
     if (param->place > 0 && param->place < job->argv.count) {
         free(job->argv.items[param->place]);
@@ -53,7 +54,7 @@ static void hand_over(struct plan_job *job, struct plan_param *param)
 }
 
 /* Removes the value and, if it is a word of its own, the flag; what follows in argv moves. */
-static void leave_out(struct plan_job *job, struct plan_param *param)
+static void remove_param_words(struct plan_job *job, struct plan_param *param)
 {
     size_t place = param->place;
     if (place == 0 || place >= job->argv.count)
@@ -78,22 +79,22 @@ static void set_param(struct plan_job *job, const struct registry_change *change
     AUTO_FREE char *other = value_key(value);
     if (strcmp(one, other) == 0)
         return;
-    tell(changed, "hyperparameter", param->name, value_to_json(&param->value),
-         value_to_json(value));
+    append_change_record(changed, "hyperparameter", param->name, value_to_json(&param->value),
+                         value_to_json(value));
     value_fini(&param->value);
     param->value = *value;
     *value = (struct value){0};
     if (param->value.kind == VALUE_NULL)
-        leave_out(job, param);
+        remove_param_words(job, param);
     else
-        hand_over(job, param);
+        pass_param(job, param);
 }
 
 void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to,
                     json_t *changed)
 {
     strv_env_set(&job->env, name, to);
-    tell(changed, "environment", name, json_text_or_null(from), json_string(to));
+    append_change_record(changed, "environment", name, json_text_or_null(from), json_string(to));
 }
 
 static void set_env(struct plan_job *job, const char *entry, json_t *changed)
@@ -114,7 +115,7 @@ bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
     size_t before = json_array_size(changed), fit = 0;
     for (; fit < step->change_count; fit++) {
         const struct plan_param *param = plan_job_param(job, step->changes[fit].name);
-        if (!param || !work_out(param, &step->changes[fit], &values[fit]))
+        if (!param || !compute_changed_value(param, &step->changes[fit], &values[fit]))
             break;
     }
     if (fit == step->change_count) {
@@ -122,7 +123,7 @@ bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
             set_param(job, &step->changes[i], &values[i], changed);
         EACH (item, step->args.items, step->args.count) {
             strv_add(&job->argv, *item);
-            tell(changed, "argument", *item, json_null(), json_null());
+            append_change_record(changed, "argument", *item, json_null(), json_null());
         }
         EACH (entry, step->env.items, step->env.count)
             set_env(job, *entry, changed);
@@ -145,7 +146,7 @@ struct plan_experiment *change_copy(const struct plan_experiment *experiment)
     return NULL;
 }
 
-static void add_value(const json_t *json, struct text *out)
+static void add_json_value(const json_t *json, struct text *out)
 {
     struct value value = {0};
     if (json_is_null(json) || !value_from_json(json, &value)) {
@@ -175,19 +176,19 @@ static const json_t *last_about(const json_t *changed, size_t from, const char *
     return last;
 }
 
-static void add_change(const json_t *one, const json_t *last, struct text *out)
+static void describe_change(const json_t *one, const json_t *last, struct text *out)
 {
     const char *kind = json_get_text(one, "kind");
     text_add(out, out->length ? "; " : "");
     text_add(out, json_get_text(one, "name"));
     if (strcmp(kind, "environment") == 0) {
         text_add_char(out, '=');
-        add_value(json_object_get(last, "to"), out);
+        add_json_value(json_object_get(last, "to"), out);
     } else if (strcmp(kind, "hyperparameter") == 0) {
         text_add_char(out, ' ');
-        add_value(json_object_get(one, "from"), out);
+        add_json_value(json_object_get(one, "from"), out);
         text_add(out, " -> ");
-        add_value(json_object_get(last, "to"), out);
+        add_json_value(json_object_get(last, "to"), out);
     }
 }
 
@@ -202,7 +203,7 @@ char *change_text(const json_t *changed)
         const json_t *last =
             strcmp(kind, "argument") == 0 ? one : last_about(changed, i, kind, name);
         if (last)
-            add_change(one, last, &text);
+            describe_change(one, last, &text);
     }
     return text_take(&text);
 }

@@ -33,7 +33,7 @@ static char *in_repo(const struct lookup *lookup, const char *path)
 }
 
 /* A path or a name found on PATH; as given, with a problem, when it is not there. */
-static char *find_program(const struct lookup *lookup, const char *key, const char *given)
+static char *resolve_program(const struct lookup *lookup, const char *key, const char *given)
 {
     bool is_path = strchr(given, '/') != NULL;
     AUTO_FREE char *resolved = is_path ? in_repo(lookup, given) : mem_strdup(given);
@@ -54,7 +54,7 @@ static char *find_environment_python(const struct lookup *lookup, struct command
     AUTO_FREE char *python = mem_printf("%s/python", bin);
     strv_env_set(&command->env, variable, folder);
     strv_add(&command->path_prepend, bin);
-    return find_program(lookup, key, python);
+    return resolve_program(lookup, key, python);
 }
 
 /* Where conda keeps an environment of this name, or NULL. */
@@ -93,11 +93,11 @@ static char *find_conda_python(const struct lookup *lookup, struct command *comm
 }
 
 /* NULL: the script is started itself. */
-static char *find_interpreter(const struct lookup *lookup, struct command *command)
+static char *resolve_interpreter(const struct lookup *lookup, struct command *command)
 {
     const struct repo *repo = lookup->repo;
     if (repo->python)
-        return find_program(lookup, "python", repo->python);
+        return resolve_program(lookup, "python", repo->python);
     if (repo->conda_env)
         return find_conda_python(lookup, command);
     if (!repo->venv)
@@ -107,7 +107,7 @@ static char *find_interpreter(const struct lookup *lookup, struct command *comma
 }
 
 /* A bare name means the repository's own file first, then a program on PATH. */
-static char *find_script(const struct lookup *lookup, bool interpreted)
+static char *resolve_script(const struct lookup *lookup, bool interpreted)
 {
     const char *given = lookup->repo->train_script;
     AUTO_FREE char *own = in_repo(lookup, given);
@@ -157,13 +157,13 @@ void command_init(struct command *command, const struct repo *repo, const struct
     }
     for (size_t i = 0; i < repo->command_prefix.count; i++) {
         const char *word = repo->command_prefix.items[i];
-        strv_add_owned(&command->head,
-                       i == 0 ? find_program(&lookup, "command_prefix", word) : mem_strdup(word));
+        strv_add_owned(&command->head, i == 0 ? resolve_program(&lookup, "command_prefix", word)
+                                              : mem_strdup(word));
     }
-    char *interpreter = find_interpreter(&lookup, command);
+    char *interpreter = resolve_interpreter(&lookup, command);
     if (interpreter)
         strv_add_owned(&command->head, interpreter);
-    strv_add_owned(&command->head, find_script(&lookup, interpreter != NULL));
+    strv_add_owned(&command->head, resolve_script(&lookup, interpreter != NULL));
     strv_add_all(&command->path_prepend, &repo->path_prepend);
 }
 
@@ -301,7 +301,7 @@ void command_fill(const struct command *command, const struct repo *repo,
     strv_add_all(&job->path_prepend, &command->path_prepend);
 }
 
-static void add_assignment(struct text *out, const char *entry)
+static void add_env_assignment(struct text *out, const char *entry)
 {
     const char *equals = strchr(entry, '=');
     if (!equals)
@@ -320,7 +320,7 @@ char *plan_job_shell(const struct plan_job *job, const struct placeholder_place 
     placeholder_fill_argv(job, place, &argv);
     placeholder_fill_env(job, place, &env);
     for (size_t i = 0; i < env.count; i++)
-        add_assignment(&out, env.items[i]);
+        add_env_assignment(&out, env.items[i]);
     if (job->path_prepend.count) {
         AUTO_FREE char *folders = strv_join(&job->path_prepend, ":");
         text_add(&out, "PATH=");

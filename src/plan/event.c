@@ -37,7 +37,7 @@ static const char *const outcome_names[] = {
 };
 
 /* The place of name among count of them; count: it is none. */
-static unsigned find_name(const char *const *names, unsigned count, const char *name)
+static unsigned find_name_index(const char *const *names, unsigned count, const char *name)
 {
     unsigned i = 0;
     while (i < count && strcmp(name, names[i]) != 0)
@@ -58,7 +58,7 @@ const char *event_type_name(enum event_type type)
 
 bool event_type_parse(const char *name, enum event_type *out)
 {
-    unsigned place = find_name(type_names, EVENT_TYPES, name);
+    unsigned place = find_name_index(type_names, EVENT_TYPES, name);
     if (place < EVENT_TYPES)
         *out = (enum event_type)place;
     return place < EVENT_TYPES;
@@ -76,7 +76,7 @@ const char *outcome_name(enum outcome outcome)
 
 bool outcome_parse(const char *name, enum outcome *out)
 {
-    unsigned place = find_name(outcome_names, OUTCOME_INTERRUPTED + 1, name);
+    unsigned place = find_name_index(outcome_names, OUTCOME_INTERRUPTED + 1, name);
     if (place <= OUTCOME_INTERRUPTED)
         *out = (enum outcome)place;
     return place <= OUTCOME_INTERRUPTED;

@@ -39,7 +39,7 @@ static size_t find_column(const struct table *table, const char *name)
     return NO_COLUMN;
 }
 
-static bool read_header(struct csv_reader *reader, struct table *table, struct err *err)
+static bool read_history_header(struct csv_reader *reader, struct table *table, struct err *err)
 {
     int got = csv_next(reader, &table->header, err);
     if (got < 0)
@@ -70,8 +70,8 @@ static bool is_parallel(const struct table *table, const struct strv *row)
     return length >= end && strcmp(id + length - end, parallel_end) == 0;
 }
 
-static const size_t *columns_of(const struct table *table, const struct repo *repo,
-                                struct columns *columns)
+static const size_t *param_columns(const struct table *table, const struct repo *repo,
+                                   struct columns *columns)
 {
     if (columns->of_param)
         return columns->of_param;
@@ -84,8 +84,9 @@ static const size_t *columns_of(const struct table *table, const struct repo *re
 }
 
 /* What failed says nothing about how long it takes. */
-static void add_duration(const struct table *table, const struct strv *row, const struct repo *repo,
-                         const struct value *values, const char *context, struct expected *expected)
+static void add_expected_duration(const struct table *table, const struct strv *row,
+                                  const struct repo *repo, const struct value *values,
+                                  const char *context, struct expected *expected)
 {
     double duration_s = 0;
     struct reading epochs = {0};
@@ -99,10 +100,11 @@ static void add_duration(const struct table *table, const struct strv *row, cons
     expected_add(expected, context, duration_s, epochs);
 }
 
-static void add_row(const struct table *table, const struct strv *row, const struct repo *repo,
-                    struct columns *columns, const struct sink *sink)
+static void add_history_row(const struct table *table, const struct strv *row,
+                            const struct repo *repo, struct columns *columns,
+                            const struct sink *sink)
 {
-    const size_t *of_param = columns_of(table, repo, columns);
+    const size_t *of_param = param_columns(table, repo, columns);
     struct value *values = mem_array(repo->param_count, sizeof *values);
     for (size_t i = 0; i < repo->param_count; i++) {
         const char *cell = of_param[i] == NO_COLUMN ? "" : row->items[of_param[i]];
@@ -114,15 +116,15 @@ static void add_row(const struct table *table, const struct strv *row, const str
     if (sink->seen)
         seen_add(sink->seen, key);
     if (sink->expected)
-        add_duration(table, row, repo, values, context, sink->expected);
+        add_expected_duration(table, row, repo, values, context, sink->expected);
     EACH (item, values, repo->param_count)
         value_fini(item);
     free(values);
 }
 
-static bool read_rows(struct csv_reader *reader, const struct table *table,
-                      const struct registry *registry, struct columns *columns,
-                      const struct sink *sink, struct err *err)
+static bool read_history_rows(struct csv_reader *reader, const struct table *table,
+                              const struct registry *registry, struct columns *columns,
+                              const struct sink *sink, struct err *err)
 {
     AUTO_STRV struct strv row = {0};
     int got;
@@ -132,7 +134,7 @@ static bool read_rows(struct csv_reader *reader, const struct table *table,
                            row.count, table->header.count);
         const struct repo *repo = registry_find(registry, row.items[table->repository]);
         if (repo && strv_has(&repo->models, row.items[table->model]))
-            add_row(table, &row, repo, &columns[repo - registry->repos], sink);
+            add_history_row(table, &row, repo, &columns[repo - registry->repos], sink);
     }
     return got == 0;
 }
@@ -144,8 +146,8 @@ static bool read_table(const char *bytes, size_t count, const struct registry *r
     csv_start(&reader, bytes, count);
     struct table table = {0};
     struct columns *columns = mem_array(registry->repo_count, sizeof *columns);
-    bool ok = read_header(&reader, &table, err) &&
-              read_rows(&reader, &table, registry, columns, sink, err);
+    bool ok = read_history_header(&reader, &table, err) &&
+              read_history_rows(&reader, &table, registry, columns, sink, err);
     EACH (column, columns, registry->repo_count)
         free(column->of_param);
     free(columns);
@@ -203,7 +205,8 @@ void expected_fini(struct expected *expected)
     *expected = (struct expected){0};
 }
 
-static struct expected_group *find_group(const struct expected *expected, const char *context)
+static struct expected_group *find_expected_group(const struct expected *expected,
+                                                  const char *context)
 {
     EACH (group, expected->groups, expected->count)
         if (strcmp(group->context, context) == 0)
@@ -214,7 +217,7 @@ static struct expected_group *find_group(const struct expected *expected, const 
 void expected_add(struct expected *expected, const char *context, double duration_s,
                   struct reading epochs)
 {
-    struct expected_group *group = find_group(expected, context);
+    struct expected_group *group = find_expected_group(expected, context);
     if (!group) {
         expected->groups = mem_room(expected->groups, expected->count, sizeof *expected->groups);
         group = &expected->groups[expected->count++];
@@ -231,7 +234,7 @@ void expected_add(struct expected *expected, const char *context, double duratio
 struct reading expected_of(const struct expected *expected, const char *context,
                            struct reading epochs)
 {
-    const struct expected_group *group = find_group(expected, context);
+    const struct expected_group *group = find_expected_group(expected, context);
     if (!group)
         return (struct reading){0};
     if (epochs.valid && group->epoch_count > 0)

@@ -57,7 +57,7 @@ static json_t *value_json(const struct key *key, const char *of)
     return NULL;
 }
 
-static bool is_empty(const struct key *key, const json_t *json)
+static bool is_empty_key(const struct key *key, const json_t *json)
 {
     bool number = key->type == KEY_INT || key->type == KEY_SIZE || key->type == KEY_DOUBLE;
     return (number && json_number_value(json) == 0) ||
@@ -70,7 +70,7 @@ json_t *keys_json(const struct key *keys, const void *of)
     json_t *out = json_object();
     for (; keys->key; keys++) {
         json_t *json = value_json(keys, of);
-        if (keys->presence == KEY_SPARSE && is_empty(keys, json))
+        if (keys->presence == KEY_SPARSE && is_empty_key(keys, json))
             json_decref(json);
         else
             json_object_set_new(out, keys->key, json);
@@ -83,7 +83,8 @@ static bool wrong(const struct key *key, const char *how, struct err *err)
     return err_set(err, "'%s' is missing or %s", key->key, how);
 }
 
-static bool read_texts(const struct key *key, const json_t *json, struct strv *out, struct err *err)
+static bool read_key_texts(const struct key *key, const json_t *json, struct strv *out,
+                           struct err *err)
 {
     if (!json_is_array(json))
         return wrong(key, "no list", err);
@@ -96,7 +97,7 @@ static bool read_texts(const struct key *key, const json_t *json, struct strv *o
     return true;
 }
 
-static bool read_name(const struct key *key, const json_t *json, int *out, struct err *err)
+static bool read_key_name(const struct key *key, const json_t *json, int *out, struct err *err)
 {
     const char *name = json_string_value(json);
     for (int i = 0; name && key->names[i]; i++)
@@ -107,12 +108,12 @@ static bool read_name(const struct key *key, const json_t *json, int *out, struc
     return wrong(key, "unknown", err);
 }
 
-static bool read_item(const struct key *key, const json_t *json, void *item, struct err *err)
+static bool read_key_item(const struct key *key, const json_t *json, void *item, struct err *err)
 {
     return key->from ? key->from(json, item, err) : keys_read(key->fields, json, item, err);
 }
 
-static bool read_list(const struct key *key, const json_t *json, char *out, struct err *err)
+static bool read_key_list(const struct key *key, const json_t *json, char *out, struct err *err)
 {
     if (!json_is_array(json))
         return wrong(key, "no list", err);
@@ -121,13 +122,13 @@ static bool read_list(const struct key *key, const json_t *json, char *out, stru
     memcpy(out + key->at, &items, sizeof items);
     for (size_t i = 0; i < json_array_size(json); i++) {
         *count = i + 1;
-        if (!read_item(key, json_array_get(json, i), items + i * key->size, err))
+        if (!read_key_item(key, json_array_get(json, i), items + i * key->size, err))
             return false;
     }
     return true;
 }
 
-static bool read_key(const struct key *key, const json_t *json, char *out, struct err *err)
+static bool read_key_value(const struct key *key, const json_t *json, char *out, struct err *err)
 {
     void *at = out + key->at;
     switch (key->type) {
@@ -165,16 +166,16 @@ static bool read_key(const struct key *key, const json_t *json, char *out, struc
     case KEY_VALUE:
         return (json && value_from_json(json, at)) || wrong(key, "no value", err);
     case KEY_NAME:
-        return read_name(key, json, at, err);
+        return read_key_name(key, json, at, err);
     case KEY_TEXTS:
-        return read_texts(key, json, at, err);
+        return read_key_texts(key, json, at, err);
     case KEY_OBJECT:
-        return read_item(key, json, at, err) || err_wrap(err, "%s", key->key);
+        return read_key_item(key, json, at, err) || err_wrap(err, "%s", key->key);
     case KEY_OWNED:
         *(void **)at = mem_alloc(key->size);
-        return read_item(key, json, *(void **)at, err) || err_wrap(err, "%s", key->key);
+        return read_key_item(key, json, *(void **)at, err) || err_wrap(err, "%s", key->key);
     case KEY_LIST:
-        return read_list(key, json, out, err);
+        return read_key_list(key, json, out, err);
     }
     return false;
 }
@@ -185,7 +186,7 @@ bool keys_read(const struct key *keys, const json_t *json, void *out, struct err
         const json_t *value = json_object_get(json, keys->key);
         if (keys->presence != KEY_NEEDED && (!value || json_is_null(value)))
             continue;
-        if (!read_key(keys, value, out, err))
+        if (!read_key_value(keys, value, out, err))
             return false;
     }
     return true;

@@ -43,14 +43,14 @@ static const struct known_launcher launchers[] = {
     {"sh", NULL, LAUNCHES_SHELL},
 };
 
-static const char *base_name(const char *word)
+static const char *path_base_name(const char *word)
 {
     const char *slash = strrchr(word, '/');
     return slash ? slash + 1 : word;
 }
 
 /* "python", "python3", "python3.11", "pypy3" */
-static bool is_python(const char *name)
+static bool is_python_name(const char *name)
 {
     size_t length = strncmp(name, "python", 6) == 0 ? 6 : strncmp(name, "pypy", 4) == 0 ? 4 : 0;
     return length > 0 && name[length + strspn(name + length, "0123456789.")] == '\0';
@@ -60,8 +60,8 @@ static bool is_python(const char *name)
 static const struct known_launcher *find_launcher(const char *word, const char *next)
 {
     static const struct known_launcher python = {"python", NULL, IS_PYTHON};
-    const char *name = base_name(word);
-    if (is_python(name))
+    const char *name = path_base_name(word);
+    if (is_python_name(name))
         return &python;
     EACH_OF (launcher, launchers) {
         const char *verb = launcher->verb;
@@ -94,9 +94,9 @@ bool launcher_is_program(const char *path)
 bool launcher_is_first_word(const char *word)
 {
     EACH_OF (launcher, launchers)
-        if (strcmp(launcher->name, base_name(word)) == 0)
+        if (strcmp(launcher->name, path_base_name(word)) == 0)
             return true;
-    return is_python(base_name(word)) || (is_variable(word) && access(word, F_OK) != 0);
+    return is_python_name(path_base_name(word)) || (is_variable(word) && access(word, F_OK) != 0);
 }
 
 /* A module that launches a script, after python -m. */

@@ -13,7 +13,7 @@ static const char dir_name[] = "dir";
 static const char id_name[] = "id";
 
 /* The length of NAME in "{NAME}" at text; 0: none is there. */
-static size_t name_length(const char *text)
+static size_t braced_name_length(const char *text)
 {
     if (*text != '{' || !(isalpha((unsigned char)text[1]) || text[1] == '_'))
         return 0;
@@ -36,8 +36,8 @@ static bool is_same_name(const char *given, size_t length, const char *name)
 }
 
 /* A value that is left to the script is not known. */
-static const struct plan_param *find_param(const struct plan_job *job, const char *name,
-                                           size_t length)
+static const struct plan_param *find_job_param(const struct plan_job *job, const char *name,
+                                               size_t length)
 {
     EACH (param, job->params, job->param_count)
         if (is_same_name(name, length, param->name) && param->value.kind != VALUE_NULL)
@@ -45,17 +45,17 @@ static const struct plan_param *find_param(const struct plan_job *job, const cha
     return NULL;
 }
 
-static bool is_known(const struct plan_job *job, const char *name, size_t length)
+static bool is_known_placeholder(const struct plan_job *job, const char *name, size_t length)
 {
     return is_same_name(name, length, dir_name) || is_same_name(name, length, id_name) ||
-           find_param(job, name, length);
+           find_job_param(job, name, length);
 }
 
 /* The length of the name of the placeholder at text; 0: none is there. */
 static size_t placeholder_length(const struct plan_job *job, const char *text)
 {
-    size_t length = name_length(text);
-    return length && is_known(job, text + 1, length) ? length : 0;
+    size_t length = braced_name_length(text);
+    return length && is_known_placeholder(job, text + 1, length) ? length : 0;
 }
 
 static bool has_placeholder(const struct plan_job *job, const struct strv *words, size_t first)
@@ -76,15 +76,15 @@ bool placeholder_is_in(const struct plan_job *job)
     return found;
 }
 
-static void add_value(const struct plan_job *job, const char *name, size_t length,
-                      const struct placeholder_place *place, struct text *out)
+static void add_placeholder_value(const struct plan_job *job, const char *name, size_t length,
+                                  const struct placeholder_place *place, struct text *out)
 {
     if (is_same_name(name, length, id_name)) {
         text_add(out, place->id);
     } else if (is_same_name(name, length, dir_name)) {
         text_add(out, place->dir ? place->dir : "{dir}");
     } else {
-        AUTO_FREE char *value = value_format(&find_param(job, name, length)->value);
+        AUTO_FREE char *value = value_format(&find_job_param(job, name, length)->value);
         text_add(out, value);
     }
 }
@@ -96,7 +96,7 @@ char *placeholder_fill(const char *word, const struct plan_job *job,
     while (*word) {
         size_t length = placeholder_length(job, word);
         if (length) {
-            add_value(job, word + 1, length, place, &out);
+            add_placeholder_value(job, word + 1, length, place, &out);
             word += length + 2;
         } else if (*word == '{' && (length = placeholder_length(job, word + 1))) {
             text_add_bytes(&out, word + 1, length + 1);
@@ -319,17 +319,17 @@ static void find_unknown(struct check *check, const struct plan_job *job, const 
 {
     EACH (item, words->items, words->count)
         for (const char *at = *item; (at = strchr(at, '{')); at++) {
-            size_t length = name_length(at);
+            size_t length = braced_name_length(at);
             bool escaped = at > *item && at[-1] == '{';
-            if (length == 0 || escaped || is_known(job, at + 1, length))
+            if (length == 0 || escaped || is_known_placeholder(job, at + 1, length))
                 continue;
             AUTO_FREE char *name = mem_strndup(at + 1, length);
             warn_of_name(check, job, name, *item);
         }
 }
 
-static void check_job(struct check *check, const struct plan_job *job, const char *experiment_id,
-                      bool background)
+static void check_job_placeholders(struct check *check, const struct plan_job *job,
+                                   const char *experiment_id, bool background)
 {
     AUTO_FREE char *id = placeholder_id(experiment_id, background);
     AUTO_FREE char *dir = mem_printf("/%s", id); /* only to differ from all others */
@@ -343,9 +343,9 @@ void placeholder_check_plan(const struct plan *plan, struct problems *problems)
 {
     struct check check = {.outputs = seen_new(), .unknown = seen_new(), .problems = problems};
     EACH (experiment, plan->experiments, plan->count) {
-        check_job(&check, &experiment->foreground, experiment->id, false);
+        check_job_placeholders(&check, &experiment->foreground, experiment->id, false);
         if (experiment->parallel)
-            check_job(&check, experiment->background, experiment->id, true);
+            check_job_placeholders(&check, experiment->background, experiment->id, true);
     }
     warn_of_outputs(&check);
     EACH (item, check.shared, check.shared_count) {

@@ -59,7 +59,7 @@ void plan_job_fini(struct plan_job *job)
 }
 
 /* The text of the list that equals this one, which is added or freed. */
-static char *keep_text(struct strv *texts, char *text)
+static char *intern_text(struct strv *texts, char *text)
 {
     for (size_t i = 0; text && i < texts->count; i++)
         if (strcmp(texts->items[i], text) == 0) {
@@ -75,8 +75,8 @@ static char *keep_text(struct strv *texts, char *text)
 static void keep_texts(struct plan_job *job)
 {
     for (size_t i = 0; i < job->param_count; i++) {
-        job->params[i].name = keep_text(&job->shared->texts, job->params[i].name);
-        job->params[i].flag = keep_text(&job->shared->texts, job->params[i].flag);
+        job->params[i].name = intern_text(&job->shared->texts, job->params[i].name);
+        job->params[i].flag = intern_text(&job->shared->texts, job->params[i].flag);
     }
 }
 
@@ -157,7 +157,7 @@ struct growing {
     struct err *err;
 };
 
-static const struct plan_experiment *find(const struct plan *plan, size_t entry)
+static const struct plan_experiment *find_entry_experiment(const struct plan *plan, size_t entry)
 {
     EACH (experiment, plan->experiments, plan->count)
         if (experiment->entry == entry)
@@ -185,7 +185,7 @@ static bool add_of_entry(struct growing *growing, size_t entry)
 {
     if (entry == PLAN_AROUND_NONE)
         return true;
-    const struct plan_experiment *experiment = find(growing->plan, entry);
+    const struct plan_experiment *experiment = find_entry_experiment(growing->plan, entry);
     return experiment ? add_copy(growing, experiment)
                       : err_set(growing->err, "entry %zu of the plan has no experiment", entry);
 }

@@ -25,7 +25,7 @@ static json_t *change_json(const void *item)
                      isfinite(change->high) ? json_finite(change->high) : NULL);
 }
 
-static bool read_change(const json_t *json, void *item, struct err *err)
+static bool read_plan_change(const json_t *json, void *item, struct err *err)
 {
     struct registry_change *out = item;
     const char *name = json_get_text(json, "name");
@@ -43,7 +43,7 @@ static bool read_change(const json_t *json, void *item, struct err *err)
 #define AT(member) .at = offsetof(struct registry_oom_step, member)
 
 static const struct key step_keys[] = {
-    {"changes", KEY_LIST, AT(changes), KEY_MAY_MISS, .to = change_json, .from = read_change,
+    {"changes", KEY_LIST, AT(changes), KEY_MAY_MISS, .to = change_json, .from = read_plan_change,
      .count_at = offsetof(struct registry_oom_step, change_count),
      .size = sizeof(struct registry_change)},
     {"args", KEY_TEXTS, AT(args), KEY_MAY_MISS},
@@ -58,7 +58,7 @@ static json_t *step_json(const void *item)
     return keys_json(step_keys, item);
 }
 
-static bool read_step(const json_t *json, void *item, struct err *err)
+static bool read_plan_step(const json_t *json, void *item, struct err *err)
 {
     *(struct registry_oom_step *)item = (struct registry_oom_step){.times = 1};
     return keys_read(step_keys, json, item, err);
@@ -118,7 +118,7 @@ static const struct key job_keys[] = {
     {"path_prepend", KEY_TEXTS, AT(path_prepend)},
     {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, LIST_OF(metrics, metric_count)},
     {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, LIST_OF(marks, mark_count)},
-    {"oom_steps", KEY_LIST, AT(oom_steps), KEY_SPARSE, .to = step_json, .from = read_step,
+    {"oom_steps", KEY_LIST, AT(oom_steps), KEY_SPARSE, .to = step_json, .from = read_plan_step,
      LIST_OF(oom_steps, oom_step_count)},
     {"memory_snapshot", KEY_BOOL, AT(memory_snapshot), KEY_SPARSE},
     {"track_gpu_memory", KEY_SWITCH, AT(track_gpu_memory), KEY_SPARSE},
@@ -202,7 +202,7 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
 }
 
 /* Values of hyperparameters, the words made of them, and whether these have placeholders. */
-static bool is_own(const char *key)
+static bool is_own_key(const char *key)
 {
     return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 ||
            strcmp(key, "placeholders") == 0;
@@ -213,7 +213,7 @@ static bool is_alike(const json_t *a, const json_t *b)
     bool alike = true;
     for (const struct key *key = job_keys; alike && key->key; key++) {
         const json_t *of_a = json_object_get(a, key->key), *of_b = json_object_get(b, key->key);
-        alike = is_own(key->key) || of_a == of_b || json_equal(of_a, of_b);
+        alike = is_own_key(key->key) || of_a == of_b || json_equal(of_a, of_b);
     }
     return alike;
 }
@@ -262,7 +262,7 @@ void run_budget_from_json(const json_t *json, struct run_budget *out)
                                .time_s = positive_of(json, "time_s")};
 }
 
-static json_t *budget_json(const void *budget)
+static json_t *budget_key_json(const void *budget)
 {
     return run_budget_to_json(budget);
 }
@@ -331,7 +331,7 @@ static const struct key head_keys[] = {
     {"best", KEY_BOOL, AT(has_best), KEY_SPARSE},
     {"study_files", KEY_BOOL, AT(study_files), KEY_SPARSE},
     {"hang_s", KEY_DOUBLE, AT(limits.hang_s), KEY_SPARSE},
-    {"budget", KEY_OBJECT, AT(budget), KEY_SPARSE, .to = budget_json, .from = read_budget},
+    {"budget", KEY_OBJECT, AT(budget), KEY_SPARSE, .to = budget_key_json, .from = read_budget},
     {0},
 };
 #undef AT

@@ -113,7 +113,7 @@ static void planner_order_in_blocks(struct planner *planner)
     planner->drafts = ordered;
 }
 
-static struct reading expect(const struct planner *planner, const struct draft *draft)
+static struct reading expect_duration(const struct planner *planner, const struct draft *draft)
 {
     const struct track *track = &planner->tracks[draft->track];
     const struct space *space = &track->foreground;
@@ -145,7 +145,7 @@ static void planner_order_by_length(struct planner *planner)
     for (size_t i = 0; i < planner->draft_count; i++) {
         struct draft *draft = &planner->drafts[i];
         draft->place = i;
-        draft->expected_s = expect(planner, draft);
+        draft->expected_s = expect_duration(planner, draft);
         known += draft->expected_s.valid;
         sum_s += draft->expected_s.value;
     }
@@ -164,7 +164,7 @@ static void planner_order_by_length(struct planner *planner)
 
 #define MOST_EXPERIMENTS 1000000
 
-static void find_command(struct planner *planner, const struct repo *repo)
+static void init_repo_command(struct planner *planner, const struct repo *repo)
 {
     size_t i = (size_t)(repo - planner->registry->repos);
     if (planner->has_command[i] || !repo->located)
@@ -195,9 +195,9 @@ static void resolve_entries(struct planner *planner)
             track->good =
                 space_init(&track->background, &source, &entry->background, NULL) && track->good;
         if (track->foreground.repo && entry->runs > 0)
-            find_command(planner, track->foreground.repo);
+            init_repo_command(planner, track->foreground.repo);
         if (track->background.repo && entry->runs > 0)
-            find_command(planner, track->background.repo);
+            init_repo_command(planner, track->background.repo);
     }
 }
 
@@ -407,7 +407,7 @@ static void add_safe(struct text *id, const char *name)
     }
 }
 
-static void cut(struct text *id, size_t length)
+static void cut_id(struct text *id, size_t length)
 {
     while (length > 0 && ((unsigned char)id->data[length] & 0xC0) == 0x80)
         length--; /* not within a character */
@@ -421,7 +421,7 @@ char *plan_experiment_id(const char *repo, const char *model, size_t number, boo
     text_add_char(&id, '_');
     add_safe(&id, model);
     if (id.length > NAMES_MAX)
-        cut(&id, NAMES_MAX);
+        cut_id(&id, NAMES_MAX);
     text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
     AUTO_FREE char *roomy = text_take(&id);
     return mem_strdup(roomy); /* a plan has many */
@@ -493,7 +493,7 @@ static void make_experiment(const struct planner *planner, struct draft *draft, 
         .max_retries = entry->max_retries,
         .governor = mem_strdup(entry->governor),
         .timeout_s = entry->timeout_s,
-        .expected_s = draft->expected_s.valid ? draft->expected_s : expect(planner, draft),
+        .expected_s = draft->expected_s.valid ? draft->expected_s : expect_duration(planner, draft),
         .exclusive = entry->exclusive,
         .start_after_s = entry->start_after_s,
     };
@@ -513,7 +513,7 @@ static void make_experiment(const struct planner *planner, struct draft *draft, 
     draft_fini(planner, draft);
 }
 
-static void make_plan(struct planner *planner, struct plan *out)
+static void fill_plan(struct planner *planner, struct plan *out)
 {
     const struct settings *settings = planner->settings;
     out->name = mem_strdup(settings->name);
@@ -593,7 +593,7 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
     if (ok && planner.order == ORDER_LONGEST)
         planner_order_by_length(&planner);
     if (ok)
-        make_plan(&planner, out);
+        fill_plan(&planner, out);
     if (ok && !options->verbatim)
         placeholder_check_plan(out, problems);
     planner_fini(&planner);

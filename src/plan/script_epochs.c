@@ -66,7 +66,7 @@ static bool is_first_word(const char *begin, const char *epoch)
     return begin == epoch;
 }
 
-static bool has_any(const char *text, const char *const *words)
+static bool contains_any(const char *text, const char *const *words)
 {
     for (; *words; words++)
         if (strcasestr(text, *words))
@@ -92,7 +92,8 @@ static char *statement(const char *text, const char *code, size_t at)
 
 /* The line printed by the string from begin on, which has "epoch" at at. A line with results ends
  * an epoch. */
-static enum epoch_line read_line(const char *text, const char *code, size_t begin, size_t at)
+static enum epoch_line classify_epoch_line(const char *text, const char *code, size_t begin,
+                                           size_t at)
 {
     static const char *const results[] = {"loss", "acc", "time", "score", "error", NULL};
     static const char *const batches[] = {"batch", "step", "iter", "][",
@@ -108,7 +109,7 @@ static enum epoch_line read_line(const char *text, const char *code, size_t begi
     if (!is_first_word(text + begin, text + at) || !(is_argument || is_value(text + after)))
         return LINE_NONE;
     AUTO_FREE char *rest = statement(text, code, after);
-    return has_any(rest, results) && !has_any(rest, batches) ? LINE_END : LINE_START;
+    return contains_any(rest, results) && !contains_any(rest, batches) ? LINE_END : LINE_START;
 }
 
 static enum epoch_line find_line(const struct script_file *file, const char *code)
@@ -124,7 +125,7 @@ static enum epoch_line find_line(const struct script_file *file, const char *cod
         for (size_t i = begin; !is_docstring && i + strlen("epoch") < at; i++) {
             if (strncasecmp(file->text + i, "epoch", strlen("epoch")) != 0)
                 continue;
-            enum epoch_line line = read_line(file->text, code, begin, i);
+            enum epoch_line line = classify_epoch_line(file->text, code, begin, i);
             found = line ? line : found;
             break;
         }

@@ -30,7 +30,7 @@ struct walk {
     struct strv names;  /* absolute imports that were followed */
 };
 
-static bool is_known(const struct walk *walk, const char *path)
+static bool is_listed_file(const struct walk *walk, const char *path)
 {
     EACH (item, walk->out->items, walk->out->count)
         if (strcmp(item->path, path) == 0)
@@ -38,17 +38,17 @@ static bool is_known(const struct walk *walk, const char *path)
     return false;
 }
 
-static char *join(const char *folder, const char *name)
+static char *join_module_path(const char *folder, const char *name)
 {
     return *folder ? mem_printf("%s/%s", folder, name) : mem_strdup(name);
 }
 
 /* Whether the file is there; it is read the first time. */
-static bool add_file(struct walk *walk, const char *root, const char *path)
+static bool add_script_file(struct walk *walk, const char *root, const char *path)
 {
     AUTO_FREE char *whole = mem_printf("%s/%s", strcmp(root, "/") == 0 ? "" : root, path);
     AUTO_TEXT struct text text = {0};
-    if (is_known(walk, whole))
+    if (is_listed_file(walk, whole))
         return true;
     if (strv_has(&walk->absent, whole))
         return false;
@@ -71,7 +71,8 @@ static bool add_file(struct walk *walk, const char *root, const char *path)
 
 /* The module of dotted names below folder, with the packages above it, as Python executes them.
  * False: nothing of it is there. */
-static bool add_module(struct walk *walk, const char *root, const char *folder, const char *names)
+static bool add_module_files(struct walk *walk, const char *root, const char *folder,
+                             const char *names)
 {
     bool found = false;
     AUTO_FREE char *path = mem_strdup(folder);
@@ -80,12 +81,12 @@ static bool add_module(struct walk *walk, const char *root, const char *folder, 
         if (length == 0)
             break;
         AUTO_FREE char *name = mem_strndup(at, length);
-        AUTO_FREE char *below = join(path, name);
+        AUTO_FREE char *below = join_module_path(path, name);
         AUTO_FREE char *package = mem_printf("%s/__init__.py", below);
         AUTO_FREE char *module = mem_printf("%s.py", below);
-        bool is_package = add_file(walk, root, package);
+        bool is_package = add_script_file(walk, root, package);
         found = found || is_package;
-        if (!is_package && add_file(walk, root, module))
+        if (!is_package && add_script_file(walk, root, module))
             return true;
         free(path);
         path = steal_ptr(below);
@@ -104,9 +105,9 @@ static void add_relative(struct walk *walk, const char *root, const char *path, 
             return; /* above the root */
         *(slash ? slash : folder) = '\0';
     }
-    AUTO_FREE char *package = join(folder, "__init__.py");
-    add_file(walk, root, package);
-    add_module(walk, root, folder, name);
+    AUTO_FREE char *package = join_module_path(folder, "__init__.py");
+    add_script_file(walk, root, package);
+    add_module_files(walk, root, folder, name);
 }
 
 static void add_absolute(struct walk *walk, const char *name)
@@ -117,12 +118,12 @@ static void add_absolute(struct walk *walk, const char *name)
     bool is_file = text_ends_with(name, ".py");
     for (size_t i = 0; i < walk->roots->count; i++) {
         const char *root = walk->roots->items[i];
-        if (is_file ? add_file(walk, root, name) : add_module(walk, root, "", name))
+        if (is_file ? add_script_file(walk, root, name) : add_module_files(walk, root, "", name))
             return;
     }
 }
 
-static void follow(struct walk *walk, size_t file)
+static void follow_imports(struct walk *walk, size_t file)
 {
     AUTO_STRV struct strv names = {0};
     const struct script_file *item = &walk->out->items[file];
@@ -143,9 +144,9 @@ bool script_files_walk(const struct strv *roots, const char *script, script_read
 {
     *out = (struct script_files){0};
     struct walk walk = {.roots = roots, .read = read, .context = context, .out = out};
-    bool found = add_file(&walk, roots->items[0], script);
+    bool found = add_script_file(&walk, roots->items[0], script);
     for (size_t i = 0; i < out->count; i++)
-        follow(&walk, i);
+        follow_imports(&walk, i);
     strv_fini(&walk.owners);
     strv_fini(&walk.absent);
     strv_fini(&walk.names);

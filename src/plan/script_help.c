@@ -32,7 +32,7 @@ void script_help_fini(struct script_help *help)
 }
 
 /* A letter behind the dashes: -1 is a number. "--[no]amp" is absl's. */
-static bool begins_option(const char *at)
+static bool begins_help_option(const char *at)
 {
     if (at[0] != '-')
         return false;
@@ -40,7 +40,7 @@ static bool begins_option(const char *at)
            (at[1] == '-' && (isalnum((unsigned char)at[2]) || strncmp(at + 2, "[no]", 4) == 0));
 }
 
-static bool is_name_char(char c)
+static bool is_option_char(char c)
 {
     return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
 }
@@ -58,8 +58,8 @@ struct reader {
     struct text usage; /* argparse's, to tell what is needed */
 };
 
-static void add_spelling(struct script_option *option, const char *spelling, size_t length,
-                         bool off)
+static void add_option_spelling(struct script_option *option, const char *spelling, size_t length,
+                                bool off)
 {
     if (option->spellings.count >= SPELLINGS_MAX)
         return;
@@ -76,7 +76,7 @@ static void add_spelling(struct script_option *option, const char *spelling, siz
 }
 
 /* Where a word of the description ends: at a blank outside of brackets. */
-static size_t word_length(const char *at)
+static size_t description_word_length(const char *at)
 {
     size_t length = 0;
     int depth = 0;
@@ -97,16 +97,16 @@ static void read_spelling(struct reader *reader, const char *word, size_t length
             strspn(word + 6, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
         AUTO_FREE char *on = mem_printf("--%.*s", (int)name, word + 6);
         AUTO_FREE char *no = mem_printf("--no%.*s", (int)name, word + 6);
-        add_spelling(option, on, strlen(on), false);
-        add_spelling(option, no, strlen(no), true);
+        add_option_spelling(option, on, strlen(on), false);
+        add_option_spelling(option, no, strlen(no), true);
         return;
     }
-    while (end < length && is_name_char(word[end]))
+    while (end < length && is_option_char(word[end]))
         end++;
-    add_spelling(option, word, end, off);
-    if (end + 1 < length && word[end] == '/' && begins_option(word + end + 1))
+    add_option_spelling(option, word, end, off);
+    if (end + 1 < length && word[end] == '/' && begins_help_option(word + end + 1))
         read_spelling(reader, word + end + 1, length - end - 1, true);
-    else if (end + 1 < length && word[end] == ',' && begins_option(word + end + 1))
+    else if (end + 1 < length && word[end] == ',' && begins_help_option(word + end + 1))
         read_spelling(reader, word + end + 1, length - end - 1, off);
     else if (end + 1 < length && (word[end] == '=' || word[end] == '['))
         text_add_bytes(&reader->metavar, word + end + (word[end] == '='),
@@ -130,10 +130,10 @@ static void read_description(struct reader *reader, const char *at, const char *
     AUTO_FREE char *copy = mem_strndup(at, (size_t)(end - at));
     bool off = false;
     for (const char *word = copy; *(word += strspn(word, " "));) {
-        size_t length = word_length(word);
+        size_t length = description_word_length(word);
         if (length == 1 && *word == '/') {
             off = true;
-        } else if (begins_option(word)) {
+        } else if (begins_help_option(word)) {
             if (reader->option.spellings.count && !off)
                 text_clear(&reader->metavar);
             read_spelling(reader, word, length, off);
@@ -189,7 +189,7 @@ static void name_option(struct script_option *option)
 }
 
 /* In argparse's usage what stands outside of brackets is needed. */
-static bool is_needed(const char *usage, const struct script_option *option)
+static bool is_needed_in_usage(const char *usage, const struct script_option *option)
 {
     int depth = 0;
     for (const char *at = usage; *at; at++) {
@@ -213,7 +213,7 @@ static void finish_option(struct reader *reader)
     if (option->spellings.count > 0) {
         name_option(option);
         script_option_describe(option, text_get(&reader->metavar), text_get(&reader->help));
-        option->needed = option->needed || is_needed(text_get(&reader->usage), option);
+        option->needed = option->needed || is_needed_in_usage(text_get(&reader->usage), option);
     }
     struct script_help *out = reader->out;
     if (option->name && *option->name && !only_prints(option->name) &&
@@ -272,7 +272,7 @@ static const char *end_of_boxed(const char *at)
     bool value = false;
     while (*end) {
         const char *next = end + strspn(end, " ");
-        size_t length = word_length(next);
+        size_t length = description_word_length(next);
         bool upper = length > 0 && !value;
         for (size_t i = 0; i < length && upper; i++)
             upper = isupper((unsigned char)next[i]) || next[i] == '_';
@@ -280,7 +280,7 @@ static const char *end_of_boxed(const char *at)
             *next == '[' && memchr(next, '|', length) && next[length - 1] == ']' && !value;
         bool range = value && next - end == 1 && strncmp(next, "RANGE", 5) == 0;
         bool bounds = value && next - end == 1 && *next == '[' && memchr(next, '<', length);
-        if (!begins_option(next) && !upper && !listed && !range && !bounds)
+        if (!begins_help_option(next) && !upper && !listed && !range && !bounds)
             break;
         value = value || upper || listed;
         end = next + length;
@@ -292,7 +292,7 @@ static const char *end_of_boxed(const char *at)
 static const char *end_of_absl(const char *at)
 {
     const char *end = at;
-    while (*end && (is_name_char(*end) || *end == '[' || *end == ']' || *end == ','))
+    while (*end && (is_option_char(*end) || *end == '[' || *end == ']' || *end == ','))
         end++;
     return *end == ':' && (end[1] == ' ' || end[1] == '\0') ? end : NULL;
 }
@@ -308,7 +308,7 @@ static void begin_option(struct reader *reader, const char *at, size_t indent, b
     if (absl && !boxed) {
         at++;
         at += strspn(at, " ");
-        size_t length = word_length(at);
+        size_t length = description_word_length(at);
         bool listed = *at == '<' && length > 2 && at[length - 1] == ':';
         if (listed)
             text_add_bytes(&reader->metavar, at, length - 1);
@@ -331,7 +331,7 @@ static bool is_library(const char *line)
     return false;
 }
 
-static void read_line(struct reader *reader, const char *line, bool boxed)
+static void read_help_line(struct reader *reader, const char *line, bool boxed)
 {
     size_t indent = strspn(line, " ");
     const char *at = line + indent;
@@ -353,19 +353,19 @@ static void read_line(struct reader *reader, const char *line, bool boxed)
             text_addf(&reader->usage, " %s", at);
         return;
     }
-    if (boxed && at[0] == '*' && at[1] == ' ' && begins_option(at + 1 + strspn(at + 1, " "))) {
+    if (boxed && at[0] == '*' && at[1] == ' ' && begins_help_option(at + 1 + strspn(at + 1, " "))) {
         at += 1 + strspn(at + 1, " ");
         begin_option(reader, at, indent, true);
         reader->option.needed = true;
         return;
     }
-    if (indent == 0 && !boxed && !begins_option(at)) {
+    if (indent == 0 && !boxed && !begins_help_option(at)) {
         finish_option(reader);
         reader->skipped = is_library(line);
     } else if (strncmp(at, "\xe2\x95\xad", 3) == 0 || strncmp(at, "\xe2\x95\xb0", 3) == 0 ||
                strncmp(at, "+-", 2) == 0) {
         finish_option(reader);
-    } else if (!reader->skipped && begins_option(at) &&
+    } else if (!reader->skipped && begins_help_option(at) &&
                (!has || indent <= reader->indent || (boxed && indent <= reader->indent + 4))) {
         begin_option(reader, at, indent, boxed);
     } else if (has && indent > reader->indent && reader->help.length < HELP_BYTES) {
@@ -384,7 +384,7 @@ void script_help_parse(const char *text, size_t length, struct script_help *out)
         size_t size = end ? (size_t)(end - (text + at)) : length - at;
         bool boxed;
         clean_line(text + at, size, &line, &boxed);
-        read_line(&reader, text_get(&line), boxed);
+        read_help_line(&reader, text_get(&line), boxed);
         at += size + 1;
     }
     finish_option(&reader);

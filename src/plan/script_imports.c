@@ -73,7 +73,7 @@ struct reader {
     struct strv *out;
 };
 
-static void skip_blanks(struct reader *reader, bool lines)
+static void skip_source_blanks(struct reader *reader, bool lines)
 {
     while (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\f' ||
            (lines && *reader->at == '\n'))
@@ -98,7 +98,7 @@ static void read_module(struct reader *reader, struct text *out)
         text_add_char(out, *reader->at++);
 }
 
-static void add_module(struct reader *reader, const char *parent, const char *name)
+static void add_imported_module(struct reader *reader, const char *parent, const char *name)
 {
     size_t before = strlen(parent);
     bool dotted = before == 0 || !*name || parent[before - 1] == '.';
@@ -110,12 +110,12 @@ static void add_module(struct reader *reader, const char *parent, const char *na
 static void skip_alias(struct reader *reader, bool lines)
 {
     AUTO_TEXT struct text alias = {0};
-    skip_blanks(reader, lines);
+    skip_source_blanks(reader, lines);
     if (!skip_word(reader, "as"))
         return;
-    skip_blanks(reader, lines);
+    skip_source_blanks(reader, lines);
     read_module(reader, &alias);
-    skip_blanks(reader, lines);
+    skip_source_blanks(reader, lines);
 }
 
 /* "a.b, c as d"; below parent, and in brackets over several lines. */
@@ -124,10 +124,10 @@ static void read_names(struct reader *reader, const char *parent, bool lines)
     AUTO_TEXT struct text name = {0};
     do {
         reader->at += *reader->at == ',';
-        skip_blanks(reader, lines);
+        skip_source_blanks(reader, lines);
         read_module(reader, &name);
         if (name.length > 0)
-            add_module(reader, parent, text_get(&name));
+            add_imported_module(reader, parent, text_get(&name));
         skip_alias(reader, lines);
     } while (*reader->at == ',');
 }
@@ -135,13 +135,13 @@ static void read_names(struct reader *reader, const char *parent, bool lines)
 static void read_from(struct reader *reader)
 {
     AUTO_TEXT struct text parent = {0};
-    skip_blanks(reader, false);
+    skip_source_blanks(reader, false);
     read_module(reader, &parent);
-    skip_blanks(reader, false);
+    skip_source_blanks(reader, false);
     if (parent.length == 0 || !skip_word(reader, "import"))
         return;
-    add_module(reader, text_get(&parent), "");
-    skip_blanks(reader, false);
+    add_imported_module(reader, text_get(&parent), "");
+    skip_source_blanks(reader, false);
     bool lines = *reader->at == '(';
     reader->at += lines;
     read_names(reader, text_get(&parent), lines);
@@ -174,7 +174,7 @@ static void read_call(struct reader *reader, bool file)
     for (const char *at = name; *at; at++)
         if (!is_word_char(*at) && *at != '.' && !(file && strchr("-/", *at)))
             return;
-    add_module(reader, "", name);
+    add_imported_module(reader, "", name);
 }
 
 /* A statement begins a line, or follows ";" or ":". */

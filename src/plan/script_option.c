@@ -84,7 +84,7 @@ static void split_choices(struct script_option *option, const char *at, size_t l
     option->type = option->choices.count ? SCRIPT_CHOICE : SCRIPT_UNKNOWN;
 }
 
-static bool is_one_of(const char *word, const char *const *words)
+static bool is_any_of(const char *word, const char *const *words)
 {
     for (; *words; words++)
         if (strcasecmp(word, *words) == 0)
@@ -99,9 +99,9 @@ static enum script_type type_of_word(const char *word)
     static const char *const texts[] = {"TEXT", "STR",      "STRING",   "PATH",
                                         "FILE", "FILENAME", "DIR",      "DIRECTORY",
                                         "URL",  "UUID",     "DATETIME", NULL};
-    return is_one_of(word, ints)     ? SCRIPT_INT
-           : is_one_of(word, floats) ? SCRIPT_FLOAT
-           : is_one_of(word, texts)  ? SCRIPT_TEXT
+    return is_any_of(word, ints)     ? SCRIPT_INT
+           : is_any_of(word, floats) ? SCRIPT_FLOAT
+           : is_any_of(word, texts)  ? SCRIPT_TEXT
                                      : SCRIPT_UNKNOWN;
 }
 
@@ -136,7 +136,7 @@ static void read_metavar(struct script_option *option, const char *metavar)
 
 /* The value behind "default:", "default=" or "defaults to", up to the end of its bracket. Quotes
  * are taken off. */
-static char *read_default(const char *help, const char **from, const char **to)
+static char *find_default_value(const char *help, const char **from, const char **to)
 {
     for (const char *at = help; (at = strcasestr(at, "default"));) {
         const char *open = at;
@@ -175,14 +175,14 @@ static char *read_default(const char *help, const char **from, const char **to)
     return NULL;
 }
 
-static bool is_integer(const char *text)
+static bool is_integer_text(const char *text)
 {
     text += *text == '-' || *text == '+';
     size_t digits = strspn(text, "0123456789");
     return digits > 0 && digits < 19 && text[digits] == '\0';
 }
 
-static bool is_word(const char *text, const char *a, const char *b)
+static bool is_either_word(const char *text, const char *a, const char *b)
 {
     return text && (strcasecmp(text, a) == 0 || strcasecmp(text, b) == 0);
 }
@@ -194,12 +194,12 @@ static void settle_type(struct script_option *option)
     if (option->type == SCRIPT_SWITCH && option->initial) {
         /* "--no-amp" and "no-amp" in click's "[default: no-amp]". */
         bool off =
-            is_word(option->initial, "false", "0") ||
+            is_either_word(option->initial, "false", "0") ||
             (option->off && strcmp(option->initial, option->off + strspn(option->off, "-")) == 0);
         free(option->initial);
         option->initial = mem_strdup(off ? "False" : "True");
     }
-    if (is_word(option->initial, "None", "null") || (option->initial && !*option->initial)) {
+    if (is_either_word(option->initial, "None", "null") || (option->initial && !*option->initial)) {
         free(option->initial);
         option->initial = NULL;
     }
@@ -207,7 +207,7 @@ static void settle_type(struct script_option *option)
         return;
     if (hint)
         option->type = hint->type;
-    else if (option->initial && is_integer(option->initial))
+    else if (option->initial && is_integer_text(option->initial))
         option->type = SCRIPT_INT;
     else if (option->initial && number_parse(option->initial, &number))
         option->type = SCRIPT_FLOAT;
@@ -241,7 +241,7 @@ char *script_param_name(const char *flag)
 }
 
 /* The help without the default and "[required]". */
-static char *words_of(const char *help, const char *from, const char *to)
+static char *help_without_default(const char *help, const char *from, const char *to)
 {
     AUTO_FREE char *words =
         from ? mem_printf("%.*s%s", (int)(from - help), help, to) : mem_strdup(help);
@@ -258,9 +258,9 @@ void script_option_describe(struct script_option *option, const char *metavar, c
 {
     const char *from = NULL, *to = NULL;
     read_metavar(option, metavar);
-    option->initial = read_default(help, &from, &to);
+    option->initial = find_default_value(help, &from, &to);
     option->needed = option->needed || strstr(help, "[required]") || strstr(help, "; required]");
-    option->help = words_of(help, from, to);
+    option->help = help_without_default(help, from, to);
     if (option->type == SCRIPT_UNKNOWN)
         read_absl_type(option, help);
     settle_type(option);

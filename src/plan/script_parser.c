@@ -69,7 +69,7 @@ struct seen {
     bool name, call, without;
 };
 
-static void search(const char *code, struct seen seen[])
+static void find_parser_calls(const char *code, struct seen seen[])
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         for (size_t j = 0; j < WORDS_MAX && kinds[i].names[j] && !seen[i].name; j++)
@@ -149,7 +149,7 @@ static bool has_parser(const char *begin, char *at)
         end += 1 + strcspn(end + 1, "\n");
     char kept = *end;
     *end = '\0';
-    search(begin, seen);
+    find_parser_calls(begin, seen);
     *end = kept;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (seen[i].call)
@@ -223,7 +223,7 @@ void script_parser_find(const struct script_files *files, struct script_parser *
     for (size_t i = 0; i < files->count; i++) {
         if (i > 0)
             blank_unused(&sources, i, &checks);
-        search(sources.codes[i], seen);
+        find_parser_calls(sources.codes[i], seen);
     }
     for (size_t i = 0; i < files->count; i++) {
         free(sources.codes[i]);

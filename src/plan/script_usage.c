@@ -27,7 +27,7 @@ static void find_usage(const char *text, size_t length, struct text *out)
     }
 }
 
-static bool begins_option(const char *at)
+static bool begins_usage_option(const char *at)
 {
     return at[0] == '-' &&
            (isalpha((unsigned char)at[1]) || (at[1] == '-' && isalpha((unsigned char)at[2])));
@@ -40,10 +40,11 @@ static const char *find_end(const char *at)
     int depth = 0;
     for (const char *begin = at; *at; at++) {
         bool closes = *at == ']' || *at == ')' || *at == '}';
-        if (depth == 0 && (closes || *at == '|' ||
-                           (at > begin && at[-1] == ' ' && (begins_option(at) || *at == '['))))
+        if (depth == 0 &&
+            (closes || *at == '|' ||
+             (at > begin && at[-1] == ' ' && (begins_usage_option(at) || *at == '['))))
             /* "[N ...]" of a value that repeats belongs to it. */
-            if (*at != '[' || begins_option(at + 1))
+            if (*at != '[' || begins_usage_option(at + 1))
                 return at;
         depth += *at == '[' || *at == '(' || *at == '{';
         depth -= closes;
@@ -67,7 +68,7 @@ void script_usage_parse(const char *text, size_t length, struct script_help *out
     size_t before_length = 0;
     find_usage(text, length, &usage);
     for (const char *at = text_get(&usage); *at;) {
-        if (!begins_option(at)) {
+        if (!begins_usage_option(at)) {
             at++;
             continue;
         }

@@ -9,8 +9,9 @@
 
 #define LARGEST_EXACT 9007199254740992.0 /* 2^53: doubles hold every whole number up to here */
 
-static bool unknown(const struct space_source *source, const char *place, const char *what,
-                    const char *given, const char *const *names, size_t count)
+static bool report_unknown_name(const struct space_source *source, const char *place,
+                                const char *what, const char *given, const char *const *names,
+                                size_t count)
 {
     AUTO_FREE char *nearest = problem_nearest(given, names, count);
     return problems_error(source->problems, &source->settings->doc, place, "unknown %s '%s'%s",
@@ -34,11 +35,11 @@ static bool find_repo(struct space *space, const struct space_source *source,
     AUTO_FREE const char **names = mem_array(registry->repo_count, sizeof *names);
     for (size_t i = 0; i < registry->repo_count; i++)
         names[i] = registry->repos[i].name;
-    return unknown(source, place, "repository", job->repo, names, registry->repo_count);
+    return report_unknown_name(source, place, "repository", job->repo, names, registry->repo_count);
 }
 
-static bool find_model(struct space *space, const struct space_source *source,
-                       const struct job_settings *job)
+static bool find_space_model(struct space *space, const struct space_source *source,
+                             const struct job_settings *job)
 {
     if (!job->model || !*job->model)
         return false;
@@ -50,8 +51,8 @@ static bool find_model(struct space *space, const struct space_source *source,
         return true;
     AUTO_FREE char *place = json_path_key(job->json_path, "model");
     AUTO_FREE char *what = mem_printf("model of '%s':", space->repo->name);
-    return unknown(source, place, what, job->model, (const char *const *)models->items,
-                   models->count);
+    return report_unknown_name(source, place, what, job->model, (const char *const *)models->items,
+                               models->count);
 }
 
 /* "--lr", "lr": the option of a hyperparameter instead of its name; NULL: of none. */
@@ -78,8 +79,8 @@ static char *nearest_param(const struct space *space, const char *given)
 
 /* As in the study, what a model does not have is left out, unless the command line names it.
  * Reported once for each name of a job. */
-static void drop(const struct space *space, const struct space_source *source, const char *place,
-                 const char *name, struct strv *dropped)
+static void drop_unknown_param(const struct space *space, const struct space_source *source,
+                               const char *place, const char *name, struct strv *dropped)
 {
     if (strv_has(dropped, name))
         return;
@@ -93,7 +94,7 @@ static void drop(const struct space *space, const struct space_source *source, c
 }
 
 /* The place of the named parameter, or param_count. */
-static size_t find_param(const struct space *space, const char *name)
+static size_t find_space_param(const struct space *space, const char *name)
 {
     size_t i = 0;
     while (i < space->param_count && strcmp(space->params[i]->name, name) != 0)
@@ -136,7 +137,7 @@ static bool fit_choice(const struct param *param, const struct value *given, str
     return false;
 }
 
-static char *describe(const struct value *value)
+static char *describe_value(const struct value *value)
 {
     AUTO_FREE char *written = value_format(value);
     return value->kind == VALUE_TEXT ? mem_printf("the string '%s'", written)
@@ -154,7 +155,7 @@ static bool accept_foreign_choice(const struct space_source *source, const char 
         known_kind |= choice->kind == given->kind;
         strv_add_owned(&names, value_format(choice));
     }
-    AUTO_FREE char *shown = describe(given);
+    AUTO_FREE char *shown = describe_value(given);
     AUTO_FREE char *written = value_format(given);
     AUTO_FREE char *nearest =
         problem_nearest(written, (const char *const *)names.items, names.count);
@@ -183,7 +184,7 @@ static bool fit_value(const struct space_source *source, const char *place,
     bool is_int = param->type == PARAM_INT;
     if (is_int ? fit_int(given, out) : param->type == PARAM_FLOAT && fit_float(given, out))
         return true;
-    AUTO_FREE char *shown = describe(given);
+    AUTO_FREE char *shown = describe_value(given);
     return problems_error(source->problems, &source->settings->doc, place,
                           "'%s': expected %s, not %s", param->name,
                           is_int                      ? "an integer"
@@ -236,10 +237,10 @@ static bool set_values(struct space *space, const struct space_source *source, c
     bool ok = true;
     EACH (set, params, count) {
         AUTO_FREE char *place = json_path_key(all, set->name);
-        size_t at = find_param(space, set->name);
+        size_t at = find_space_param(space, set->name);
         struct value value = {0};
         if (at == space->param_count) {
-            drop(space, source, place, set->name, &given->dropped);
+            drop_unknown_param(space, source, place, set->name, &given->dropped);
             continue;
         }
         given->named[at] = true;
@@ -389,9 +390,9 @@ static bool mutate_listed(struct space *space, const struct space_source *source
     for (size_t i = 0; i < job->mutate.count; i++) {
         const char *name = job->mutate.items[i];
         AUTO_FREE char *place = mutate_place(source, job, i);
-        size_t at = find_param(space, name);
+        size_t at = find_space_param(space, name);
         if (at == space->param_count) {
-            drop(space, source, place, name, dropped);
+            drop_unknown_param(space, source, place, name, dropped);
         } else if (space->seeds && at == space->seed_at) {
             return problems_error(source->problems, &source->settings->doc, place,
                                   "'%s' is set by 'seeds', so it cannot be mutated", name);
@@ -423,8 +424,8 @@ static bool set_mutations(struct space *space, const struct space_source *source
     return mutate_all(space, source, place, given);
 }
 
-static bool fill(struct space *space, const struct space_source *source,
-                 const struct job_settings *job, const struct setting_seeds *seeds)
+static bool fill_space(struct space *space, const struct space_source *source,
+                       const struct job_settings *job, const struct setting_seeds *seeds)
 {
     bool list = job->mode == MODE_LIST;
     AUTO_FREE bool *named = mem_array(space->param_count, sizeof *named);
@@ -448,7 +449,8 @@ bool space_init(struct space *space, const struct space_source *source,
         return false;
     /* Of a repository with a mistake, only the names are sure. */
     bool broken = space->repo->broken;
-    if ((broken && space->repo->models.count == 0) || !find_model(space, source, job) || broken)
+    if ((broken && space->repo->models.count == 0) || !find_space_model(space, source, job) ||
+        broken)
         return false;
     space->param_count = space->repo->param_count;
     space->params = mem_array(space->param_count, sizeof *space->params);
@@ -458,7 +460,7 @@ bool space_init(struct space *space, const struct space_source *source,
         space->params[i] = &space->repo->params[i];
         space->values[i] = value_copy(&space->params[i]->default_value);
     }
-    return fill(space, source, job, seeds);
+    return fill_space(space, source, job, seeds);
 }
 
 uint64_t space_size(const struct space *space)
@@ -472,7 +474,7 @@ uint64_t space_size(const struct space *space)
     return size;
 }
 
-static void set_value(struct space *space, size_t at, const struct value *value)
+static void set_space_value(struct space *space, size_t at, const struct value *value)
 {
     value_fini(&space->values[at]);
     space->values[at] = value_copy(value);
@@ -482,15 +484,15 @@ void space_set_point(struct space *space, uint64_t index)
 {
     if (space->mode == MODE_LIST) {
         for (size_t at = 0; at < space->param_count; at++)
-            set_value(space, at, &space->params[at]->default_value);
+            set_space_value(space, at, &space->params[at]->default_value);
         const struct space_values *point = &space->parts[index];
         for (size_t i = 0; i < point->count; i++)
-            set_value(space, point->at[i], &point->values[i]);
+            set_space_value(space, point->at[i], &point->values[i]);
         return;
     }
     for (size_t i = space->part_count; i-- > 0; index /= space->parts[i].count)
-        set_value(space, space->parts[i].at[0],
-                  &space->parts[i].values[index % space->parts[i].count]);
+        set_space_value(space, space->parts[i].at[0],
+                        &space->parts[i].values[index % space->parts[i].count]);
 }
 
 size_t space_seed_count(const struct space *space)

@@ -133,7 +133,7 @@ static void set_range(json_t *row, const struct script_option *option, double ow
     json_object_set_new(row, "distribution", json_string(hint->log ? "log_uniform" : "uniform"));
 }
 
-static json_t *texts_json(const struct strv *texts)
+static json_t *word_list_json(const struct strv *texts)
 {
     return json_texts((const char *const *)texts->items);
 }
@@ -143,7 +143,7 @@ static const char *const type_names[] = {
     [SCRIPT_TEXT] = "text",    [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
 
 /* The help, with the default as a note; fresh, NULL: neither. */
-static json_t *comment_of(const struct script_option *option)
+static json_t *option_comment(const struct script_option *option)
 {
     AUTO_TEXT struct text words = {0};
     if (!option)
@@ -163,12 +163,12 @@ static json_t *option_row(const struct script_option *option)
 {
     double own = 0;
     bool is_number = option->type == SCRIPT_INT || option->type == SCRIPT_FLOAT;
-    json_t *choices = option->type == SCRIPT_CHOICE ? texts_json(&option->choices) : NULL;
+    json_t *choices = option->type == SCRIPT_CHOICE ? word_list_json(&option->choices) : NULL;
     if (choices)
         json_array_append_new(choices, json_null());
     json_t *off =
         option->type == SCRIPT_SWITCH && option->off ? json_text_or_null(option->off) : NULL;
-    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:n, s:o*}", "comment", comment_of(option),
+    json_t *row = json_pack("{s:o*, s:o, s:o*, s:s, s:n, s:o*}", "comment", option_comment(option),
                             "flag", json_text_or_null(option->flag), "off_flag", off, "type",
                             type_names[option->type], "default", "choices", choices);
     if (is_number)
@@ -181,11 +181,11 @@ static json_t *value_row(const struct starter_value *value)
 {
     bool is_switch = value->type == SCRIPT_SWITCH;
     const struct script_option *option = is_switch ? value->option : NULL;
-    json_t *row = json_pack("{s:o*, s:o*, s:o*, s:s, s:o}", "comment", comment_of(value->option),
-                            "flag", option ? json_text_or_null(option->flag) : NULL, "off_flag",
-                            option && option->off ? json_text_or_null(option->off) : NULL, "type",
-                            type_names[value->type], "default",
-                            word_json(value->words.items[0], value->type));
+    json_t *row = json_pack(
+        "{s:o*, s:o*, s:o*, s:s, s:o}", "comment", option_comment(value->option), "flag",
+        option ? json_text_or_null(option->flag) : NULL, "off_flag",
+        option && option->off ? json_text_or_null(option->off) : NULL, "type",
+        type_names[value->type], "default", word_json(value->words.items[0], value->type));
     if (value->type == SCRIPT_INT || value->type == SCRIPT_FLOAT)
         json_object_set_new(row, "range", json_null());
     return row;
@@ -251,8 +251,8 @@ static json_t *required_args(const struct starter *starter)
     const struct strv *args = starter->args ? &starter->args->words : NULL;
     bool has_before = starter->before && starter->before->count, has_args = args && args->count;
     return has_before || has_args ? json_pack("{s:o*, s:o*}", "launcher",
-                                              has_before ? texts_json(starter->before) : NULL,
-                                              "script", has_args ? texts_json(args) : NULL)
+                                              has_before ? word_list_json(starter->before) : NULL,
+                                              "script", has_args ? word_list_json(args) : NULL)
                                   : NULL;
 }
 
@@ -270,7 +270,7 @@ static json_t *variables_json(const struct strv *variables)
     return env;
 }
 
-static json_t *marks_json(const struct script_epochs *epochs)
+static json_t *epoch_marks_json(const struct script_epochs *epochs)
 {
     if (epochs->end)
         return json_pack("{s:{s:s}}", "epoch", "end", epochs->end);
@@ -306,7 +306,7 @@ json_t *starter_registry(const struct starter *starter)
         interpreter ? json_text_or_null(starter->interpreter) : NULL, "env",
         variables_json(starter->variables), "models", MODEL, "required_args",
         required_args(starter), "supported_hyperparams", params(starter), "performance_metrics",
-        log_patterns(), "metrics", "optional", "marks", marks_json(epochs));
+        log_patterns(), "metrics", "optional", "marks", epoch_marks_json(epochs));
     json_t *repos = json_object();
     json_object_set_new(repos, name, repo);
     return json_pack("{s:o}", "models", repos);

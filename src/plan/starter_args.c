@@ -30,7 +30,7 @@ void starter_args_fini(struct starter_args *args)
 
 /* ---- The values of one word. */
 
-static bool is_integer(const char *word)
+static bool is_integer_word(const char *word)
 {
     word += *word == '-';
     size_t digits = strspn(word, "0123456789");
@@ -39,8 +39,8 @@ static bool is_integer(const char *word)
 
 /* "1..3": all integers from one to the other. False: an error; *is: whether it is a range at
  * all. */
-static bool add_range(const char *named, const char *word, struct strv *words, bool *is,
-                      struct err *err)
+static bool expand_range(const char *named, const char *word, struct strv *words, bool *is,
+                         struct err *err)
 {
     const char *dots = strstr(word, "..");
     double number;
@@ -52,7 +52,7 @@ static bool add_range(const char *named, const char *word, struct strv *words, b
     if (!number_parse(low, &number) || !number_parse(high, &number))
         return true;
     *is = true;
-    if (!is_integer(low) || !is_integer(high))
+    if (!is_integer_word(low) || !is_integer_word(high))
         return err_set(
             err,
             "%s: %s: a range is made of integers, as 1..3; write other values with commas between",
@@ -126,7 +126,7 @@ static bool split_values(const char *named, const char *given, struct strv *word
                 err,
                 "%s: '%s' has an empty value between its commas; \\, is a comma within a value",
                 named, given);
-        if (!add_range(named, text_get(&word), words, &is_range, err))
+        if (!expand_range(named, text_get(&word), words, &is_range, err))
             return false;
         *axis = *axis || is_range;
         if (!is_range)
@@ -290,7 +290,7 @@ static bool is_known_single(const struct arguments *arguments, const struct give
 
 /* A value of its own place, if it is an axis, or what a run should record; else the word as it
  * is. */
-static bool add_value(struct arguments *arguments, const struct given *given)
+static bool add_argument_value(struct arguments *arguments, const struct given *given)
 {
     struct starter_args *out = arguments->out;
     struct starter_value value = {.option = given->option};
@@ -344,7 +344,7 @@ static bool has_keys_in_all_values(const char *word)
     return true;
 }
 
-static bool add_assignment(struct arguments *arguments, const char *word, size_t length)
+static bool add_argument_assignment(struct arguments *arguments, const char *word, size_t length)
 {
     AUTO_FREE char *named = mem_strndup(word, length);
     AUTO_FREE char *prefix = mem_strndup(word, length + 1);
@@ -354,7 +354,7 @@ static bool add_assignment(struct arguments *arguments, const char *word, size_t
                                 .prefix = whole ? "" : prefix,
                                 .value = whole ? word : word + length + 1,
                                 .certain = true};
-    return add_value(arguments, &given);
+    return add_argument_value(arguments, &given);
 }
 
 /* argparse accepts the beginning of an option's name, and "-b64". */
@@ -403,7 +403,7 @@ static bool may_be_value(const char *word)
 }
 
 /* The option at items[*at], and the value that belongs to it. */
-static bool add_option(struct arguments *arguments, size_t *at)
+static bool add_argument_option(struct arguments *arguments, size_t *at)
 {
     struct starter_args *out = arguments->out;
     const char *word = arguments->items[*at], *equals = strchr(word, '=');
@@ -419,7 +419,7 @@ static bool add_option(struct arguments *arguments, size_t *at)
         given.prefix = prefix;
         given.value = equals + 1;
         given.certain = true;
-        return add_value(arguments, &given);
+        return add_argument_value(arguments, &given);
     }
     bool is_switch = given.option && given.option->type == SCRIPT_SWITCH;
     bool is_assignment = next && key_length(next) && (is_switch || !has_keys_in_all_values(next));
@@ -431,7 +431,7 @@ static bool add_option(struct arguments *arguments, size_t *at)
     given.value = next;
     size_t place = out->words.count, count = out->count;
     strv_add(&out->words, word);
-    bool good = add_value(arguments, &given);
+    bool good = add_argument_value(arguments, &given);
     /* its own word has the flag */
     if (out->count > count && out->values[count].type == SCRIPT_SWITCH) {
         free(out->words.items[place]);
@@ -465,14 +465,14 @@ bool starter_args_parse(char *const *args, size_t count, const struct script_hel
     for (size_t i = 0; good && i < count; i++) {
         size_t length = key_length(args[i]);
         if (length) {
-            good = add_assignment(&arguments, args[i], length);
+            good = add_argument_assignment(&arguments, args[i], length);
         } else if (only_operands || may_be_value(args[i])) {
             strv_add(&out->words, args[i]);
         } else if (strcmp(args[i], "--") == 0) {
             only_operands = true;
             strv_add(&out->words, args[i]);
         } else {
-            good = add_option(&arguments, &i);
+            good = add_argument_option(&arguments, &i);
         }
     }
     warn_of_unlisted(&arguments);

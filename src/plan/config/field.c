@@ -120,7 +120,7 @@ void fields_warn_unused(const struct source *source, const char *path, const jso
                         "'%s' is not used here: %s", key, why);
 }
 
-static void add_cell(struct text *out, const char *text)
+static void add_markdown_cell(struct text *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '|')
@@ -137,9 +137,9 @@ void fields_describe(const struct field_table *table, struct text *out)
     EACH (row, table->rows, table->count) {
         AUTO_FREE char *expected = field_expected(row);
         text_addf(out, "| `%s` | ", row->key);
-        add_cell(out, expected);
-        add_cell(out, row->initial);
-        add_cell(out, row->help);
+        add_markdown_cell(out, expected);
+        add_markdown_cell(out, row->initial);
+        add_markdown_cell(out, row->help);
         out->data[--out->length] = '\0'; /* the blank behind the last bar */
         text_add_char(out, '\n');
     }
@@ -227,18 +227,18 @@ bool field_refuse(const struct source *source, const char *path, const char *key
                        key ? "': " : "", expected, shown);
 }
 
-static bool refuse(const struct source *source, const char *path, const json_t *json,
-                   const struct field *row)
+static bool refuse_field(const struct source *source, const char *path, const json_t *json,
+                         const struct field *row)
 {
     AUTO_FREE char *expected = field_expected(row);
     return field_refuse(source, path, row->key, expected, json);
 }
 
-static bool read_name(const struct source *source, const char *path, const json_t *json,
-                      const struct field *row, int *place)
+static bool read_field_choice(const struct source *source, const char *path, const json_t *json,
+                              const struct field *row, int *place)
 {
     if (!json_is_string(json))
-        return refuse(source, path, json, row);
+        return refuse_field(source, path, json, row);
     size_t count = 0;
     for (; row->names[count]; count++) {
         if (strcmp(json_string_value(json), row->names[count]) != 0)
@@ -253,34 +253,35 @@ static bool read_name(const struct source *source, const char *path, const json_
                        nearest);
 }
 
-static bool is_within(double number, double low, double high)
+static bool is_in_bounds(double number, double low, double high)
 {
     return number >= low && number <= high;
 }
 
-static bool read_duration(const struct source *source, const char *path, const json_t *json,
-                          const struct field *row, double *seconds)
+static bool read_field_duration(const struct source *source, const char *path, const json_t *json,
+                                const struct field *row, double *seconds)
 {
     double given = -1;
     if (json_is_string(json)) {
         if (!clock_parse_duration(json_string_value(json), &given, NULL))
-            return refuse(source, path, json, row);
+            return refuse_field(source, path, json, row);
     } else if (json_is_number(json)) {
         given = json_number_value(json);
     }
-    if (!is_within(given, 0, LONGEST_DURATION_S))
-        return refuse(source, path, json, row);
+    if (!is_in_bounds(given, 0, LONGEST_DURATION_S))
+        return refuse_field(source, path, json, row);
     *seconds = given;
     return true;
 }
 
-static bool read_size(const struct source *source, const char *path, const json_t *json,
-                      const struct field *row, uint64_t *bytes)
+static bool read_field_size(const struct source *source, const char *path, const json_t *json,
+                            const struct field *row, uint64_t *bytes)
 {
     if (json_is_string(json))
-        return size_parse(json_string_value(json), bytes, NULL) || refuse(source, path, json, row);
-    if (!json_is_integer(json) || !is_within((double)json_integer_value(json), 0, MOST_BYTES))
-        return refuse(source, path, json, row);
+        return size_parse(json_string_value(json), bytes, NULL) ||
+               refuse_field(source, path, json, row);
+    if (!json_is_integer(json) || !is_in_bounds((double)json_integer_value(json), 0, MOST_BYTES))
+        return refuse_field(source, path, json, row);
     *bytes = (uint64_t)json_integer_value(json);
     return true;
 }
@@ -294,13 +295,13 @@ bool field_check_pattern(const struct source *source, const char *path, const ch
     return field_error(source, path, "'%s': bad regular expression: %s", key, err.text);
 }
 
-static bool read_item(const struct source *source, const char *path, const json_t *json,
-                      const struct field *row, struct strv *list)
+static bool read_list_item(const struct source *source, const char *path, const json_t *json,
+                           const struct field *row, struct strv *list)
 {
     const char *text = json_string_value(json);
     /* An empty word is a word of a command like others. */
     if (!text || (!*text && row->kind != FIELD_LIST))
-        return refuse(source, path, json, row);
+        return refuse_field(source, path, json, row);
     if (row->kind == FIELD_PATTERNS && !field_check_pattern(source, path, row->key, text))
         return false;
     strv_add(list, text);
@@ -311,13 +312,13 @@ static bool read_items(const struct source *source, const char *path, const json
                        const struct field *row, struct strv *list)
 {
     if (json_is_string(json) && row->kind != FIELD_LIST)
-        return read_item(source, path, json, row, list);
+        return read_list_item(source, path, json, row, list);
     if (!json_is_array(json))
-        return refuse(source, path, json, row);
+        return refuse_field(source, path, json, row);
     bool good = true;
     for (size_t i = 0; i < json_array_size(json); i++) {
         AUTO_FREE char *item = json_path_index(path, i);
-        good = read_item(source, item, json_array_get(json, i), row, list) && good;
+        good = read_list_item(source, item, json_array_get(json, i), row, list) && good;
     }
     return good;
 }
@@ -336,7 +337,7 @@ static bool read_environment(const struct source *source, const char *path, cons
                              const struct field *row, struct strv *env)
 {
     if (!json_is_object(json))
-        return refuse(source, path, json, row);
+        return refuse_field(source, path, json, row);
     bool good = true;
     fields_check_repeats(source, path, json);
     const char *name;
@@ -369,42 +370,42 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
     case FIELD_TEXT:
     case FIELD_PATTERN:
         if (!json_is_string(json) || !*json_string_value(json))
-            return refuse(source, path, json, row);
+            return refuse_field(source, path, json, row);
         if (row->kind == FIELD_PATTERN &&
             !field_check_pattern(source, path, row->key, json_string_value(json)))
             return false;
         *(char **)member = mem_strdup(json_string_value(json));
         return true;
     case FIELD_NAME:
-        return read_name(source, path, json, row, member);
+        return read_field_choice(source, path, json, row, member);
     case FIELD_INT:
         if (!json_is_integer(json) ||
-            !is_within((double)json_integer_value(json), row->low, row->high))
-            return refuse(source, path, json, row);
+            !is_in_bounds((double)json_integer_value(json), row->low, row->high))
+            return refuse_field(source, path, json, row);
         *(int64_t *)member = json_integer_value(json);
         return true;
     case FIELD_NUMBER:
-        if (!json_is_number(json) || !is_within(json_number_value(json), row->low, row->high))
-            return refuse(source, path, json, row);
+        if (!json_is_number(json) || !is_in_bounds(json_number_value(json), row->low, row->high))
+            return refuse_field(source, path, json, row);
         *(double *)member = json_number_value(json);
         return true;
     case FIELD_BOOL:
         if (!json_is_boolean(json))
-            return refuse(source, path, json, row);
+            return refuse_field(source, path, json, row);
         *(bool *)member = json_is_true(json);
         return true;
     case FIELD_SWITCH:
         if (!json_is_boolean(json))
-            return refuse(source, path, json, row);
+            return refuse_field(source, path, json, row);
         *(enum setting_switch *)member = json_is_true(json) ? SWITCH_ON : SWITCH_OFF;
         return true;
     case FIELD_DURATION:
-        return read_duration(source, path, json, row, member);
+        return read_field_duration(source, path, json, row, member);
     case FIELD_SIZE:
-        return read_size(source, path, json, row, member);
+        return read_field_size(source, path, json, row, member);
     case FIELD_ENERGY:
         return (json_is_string(json) && size_energy_parse(json_string_value(json), member, NULL)) ||
-               refuse(source, path, json, row);
+               refuse_field(source, path, json, row);
     case FIELD_TEXTS:
     case FIELD_LIST:
     case FIELD_PATTERNS:

@@ -66,7 +66,7 @@ static json_t *value_schema(const struct field *row)
     }
 }
 
-static bool is_needed(const struct field *row)
+static bool is_required_field(const struct field *row)
 {
     return strcmp(row->initial, "needed") == 0;
 }
@@ -75,10 +75,11 @@ static bool is_needed(const struct field *row)
 static json_t *row_schema(const struct field *row)
 {
     json_t *schema = value_schema(row);
-    if (!is_needed(row))
+    if (!is_required_field(row))
         schema = json_pack("{s:[o,{s:s}]}", "anyOf", schema, "type", "null");
     AUTO_FREE char *about = mem_printf("%s (default: %s)", row->help, row->initial);
-    json_object_set_new(schema, "description", json_string(is_needed(row) ? row->help : about));
+    json_object_set_new(schema, "description",
+                        json_string(is_required_field(row) ? row->help : about));
     return schema;
 }
 
@@ -88,7 +89,7 @@ static json_t *object_schema(const struct field_object *object)
     for (size_t t = 0; t < FIELD_OBJECT_TABLES && object->tables[t]; t++)
         EACH (row, object->tables[t]->rows, object->tables[t]->count) {
             json_object_set_new(properties, row->key, row_schema(row));
-            if (object->complete && is_needed(row))
+            if (object->complete && is_required_field(row))
                 json_array_append_new(required, json_string(row->key));
         }
     json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);

@@ -21,7 +21,7 @@ static size_t count_kept(const struct problems *problems, enum severity severity
     return kept;
 }
 
-static struct problem *add_empty(struct problems *problems, enum severity severity)
+static struct problem *add_empty_problem(struct problems *problems, enum severity severity)
 {
     problems->items = mem_room(problems->items, problems->count, sizeof *problems->items);
     struct problem *problem = &problems->items[problems->count++];
@@ -29,17 +29,16 @@ static struct problem *add_empty(struct problems *problems, enum severity severi
     return problem;
 }
 
-__attribute__((format(printf, 6, 0))) static void add(struct problems *problems,
-                                                      enum severity severity,
-                                                      const struct json_doc *doc, const char *path,
-                                                      bool at_key, const char *format, va_list args)
+__attribute__((format(printf, 6, 0))) static void add_formatted_problem(
+    struct problems *problems, enum severity severity, const struct json_doc *doc, const char *path,
+    bool at_key, const char *format, va_list args)
 {
     if (severity == SEVERITY_ERROR)
         problems->errors++;
     size_t kept = count_kept(problems, severity);
     if (kept > KEPT_OF_A_KIND)
         return;
-    struct problem *problem = add_empty(problems, severity);
+    struct problem *problem = add_empty_problem(problems, severity);
     if (doc && doc->file) {
         problem->file = mem_strdup(doc->file);
         problem->path = mem_strdup(path);
@@ -64,7 +63,7 @@ void problems_add(struct problems *problems, enum severity severity, const struc
 {
     va_list args;
     va_start(args, format);
-    add(problems, severity, doc, path, false, format, args);
+    add_formatted_problem(problems, severity, doc, path, false, format, args);
     va_end(args);
 }
 
@@ -73,7 +72,7 @@ bool problems_error(struct problems *problems, const struct json_doc *doc, const
 {
     va_list args;
     va_start(args, format);
-    add(problems, SEVERITY_ERROR, doc, path, false, format, args);
+    add_formatted_problem(problems, SEVERITY_ERROR, doc, path, false, format, args);
     va_end(args);
     return false;
 }
@@ -83,14 +82,14 @@ void problems_add_at_key(struct problems *problems, enum severity severity,
 {
     va_list args;
     va_start(args, format);
-    add(problems, severity, doc, path, true, format, args);
+    add_formatted_problem(problems, severity, doc, path, true, format, args);
     va_end(args);
 }
 
 void problems_add_unreadable(struct problems *problems, const char *file, const struct err *err)
 {
     problems->errors++;
-    struct problem *problem = add_empty(problems, SEVERITY_ERROR);
+    struct problem *problem = add_empty_problem(problems, SEVERITY_ERROR);
     problem->file = mem_strdup(file);
     const char *text = err->text;
     size_t length = strlen(file);
@@ -129,7 +128,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static int lower(char c)
+static int lower_case(char c)
 {
     return tolower((unsigned char)c);
 }
@@ -147,10 +146,10 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
         const size_t *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t change = lower(a[i - 1]) != lower(b[j - 1]);
+            size_t change = lower_case(a[i - 1]) != lower_case(b[j - 1]);
             row[j] = least(least(above[j] + 1, row[j - 1] + 1), above[j - 1] + change);
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && lower_case(a[i - 1]) == lower_case(b[j - 2]) &&
+                lower_case(a[i - 2]) == lower_case(b[j - 1]))
                 row[j] = least(row[j], two_above[j - 2] + 1);
         }
     }

@@ -19,7 +19,8 @@ static const struct field top_rows[] = {
 
 static const struct field_table top_table = FIELD_TABLE("The top of the registry", top_rows);
 
-static void read_root(const struct source *source, const char *folder, struct registry *registry)
+static void read_registry_root(const struct source *source, const char *folder,
+                               struct registry *registry)
 {
     const json_t *root = registry->doc.root;
     if (!json_is_object(root)) {
@@ -49,12 +50,12 @@ static void read_root(const struct source *source, const char *folder, struct re
 }
 
 /* Takes the document that stands in registry->doc. */
-static bool read_document(struct registry *registry, struct problems *problems)
+static bool read_registry_document(struct registry *registry, struct problems *problems)
 {
     size_t errors = problems->errors;
     const struct source source = {.doc = &registry->doc, .problems = problems};
     AUTO_FREE char *folder = fs_dirname(registry->file);
-    read_root(&source, folder, registry);
+    read_registry_root(&source, folder, registry);
     return problems->errors == errors;
 }
 
@@ -63,7 +64,7 @@ bool registry_read(const char *path, struct registry *out, struct problems *prob
     *out = (struct registry){.file = mem_strdup(path)};
     struct err err = {0};
     if (json_doc_read_config(path, LONGEST_FILE, &out->doc, &err))
-        return read_document(out, problems);
+        return read_registry_document(out, problems);
     problems_add_unreadable(problems, path, &err);
     return false;
 }
@@ -74,7 +75,7 @@ bool registry_parse(const char *file, const char *text, size_t length, struct re
     *out = (struct registry){.file = mem_strdup(file)};
     struct err err = {0};
     if (json_doc_parse(file, text, length, &out->doc, &err))
-        return read_document(out, problems);
+        return read_registry_document(out, problems);
     problems_add_unreadable(problems, file, &err);
     return false;
 }

@@ -236,8 +236,8 @@ static const json_t *find_list(const struct source *source, const char *path, co
     return NULL;
 }
 
-static void read_list(const struct source *source, const char *path, const char *key,
-                      const json_t *list, read_row *read, struct repo *out)
+static void read_need_list(const struct source *source, const char *path, const char *key,
+                           const json_t *list, read_row *read, struct repo *out)
 {
     AUTO_FREE char *place = json_path_key(path, key);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -258,8 +258,8 @@ void registry_read_needs(const struct source *source, const char *path, const js
     const json_t *modules = find_list(source, path, json, "requires");
     out->data = mem_array(json_array_size(data), sizeof *out->data);
     out->modules = mem_array(json_array_size(modules), sizeof *out->modules);
-    read_list(source, path, "data", data, read_data_row, out);
-    read_list(source, path, "requires", modules, read_modules_row, out);
+    read_need_list(source, path, "data", data, read_data_row, out);
+    read_need_list(source, path, "requires", modules, read_modules_row, out);
 }
 
 void registry_needs_fini(struct repo *repo)

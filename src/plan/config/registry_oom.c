@@ -40,8 +40,8 @@ static const struct field step_rows[] = {
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
 
 /* The hyperparameter of this name; NULL: there is none, which is told. */
-static const struct param *find_param(const struct source *source, const char *path,
-                                      const struct repo *repo, const char *name)
+static const struct param *find_step_param(const struct source *source, const char *path,
+                                           const struct repo *repo, const char *name)
 {
     const struct param *param = repo_param(repo, name);
     if (param)
@@ -56,7 +56,7 @@ static const struct param *find_param(const struct source *source, const char *p
     return NULL;
 }
 
-static struct registry_change *add_change(struct registry_oom_step *step, const char *name)
+static struct registry_change *add_step_change(struct registry_oom_step *step, const char *name)
 {
     struct registry_change *change = &step->changes[step->change_count++];
     *change = (struct registry_change){.name = mem_strdup(name)};
@@ -80,7 +80,7 @@ static void read_factor(const struct source *source, const char *path, const str
         field_refuse(source, path, param->name, "a factor from 0.001 to 1000 other than 1", json);
         return;
     }
-    struct registry_change *change = add_change(step, param->name);
+    struct registry_change *change = add_step_change(step, param->name);
     change->scales = true;
     change->factor = factor;
     change->low = param->has_range ? param->low : param->type == PARAM_INT ? 1 : -HUGE_VAL;
@@ -91,8 +91,9 @@ static void read_factor(const struct source *source, const char *path, const str
         change->high = WHOLE_LIMIT;
 }
 
-static void read_value(const struct source *source, const char *path, const struct param *param,
-                       const json_t *json, struct registry_oom_step *step)
+static void read_change_value(const struct source *source, const char *path,
+                              const struct param *param, const json_t *json,
+                              struct registry_oom_step *step)
 {
     static const char *const expected[] = {[PARAM_INT] = "an integer",
                                            [PARAM_FLOAT] = "a number",
@@ -113,7 +114,7 @@ static void read_value(const struct source *source, const char *path, const stru
         value_fini(&value);
         return;
     }
-    add_change(step, param->name)->value = value;
+    add_step_change(step, param->name)->value = value;
 }
 
 /* Where changes go to, and how each is read. */
@@ -124,11 +125,11 @@ struct changes {
     struct registry_oom_step *step;
 };
 
-static void read_change(const struct source *source, const char *path, const char *name,
-                        const json_t *json, void *out)
+static void read_step_change(const struct source *source, const char *path, const char *name,
+                             const json_t *json, void *out)
 {
     const struct changes *changes = out;
-    const struct param *param = find_param(source, path, changes->repo, name);
+    const struct param *param = find_step_param(source, path, changes->repo, name);
     bool twice = false;
     EACH (change, changes->step->changes, changes->step->change_count)
         twice |= strcmp(change->name, name) == 0;
@@ -160,8 +161,8 @@ static void read_bounds(const struct source *source, const char *path, const cha
                         "bounds of '%s', which this step does not scale, have no effect", name);
 }
 
-static void read_step(const struct source *source, const char *path, const json_t *json,
-                      const struct repo *repo, struct registry_oom_step *out)
+static void read_oom_step(const struct source *source, const char *path, const json_t *json,
+                          const struct repo *repo, struct registry_oom_step *out)
 {
     size_t errors = source->problems->errors;
     *out = (struct registry_oom_step){.times = 1};
@@ -174,9 +175,10 @@ static void read_step(const struct source *source, const char *path, const json_
     out->changes = mem_array(json_object_size(json_get(json, "scale")) +
                                  json_object_size(json_get(json, "set")) + 1,
                              sizeof *out->changes);
-    fields_each(source, path, json, "scale", read_change,
+    fields_each(source, path, json, "scale", read_step_change,
                 &(struct changes){repo, read_factor, out});
-    fields_each(source, path, json, "set", read_change, &(struct changes){repo, read_value, out});
+    fields_each(source, path, json, "set", read_step_change,
+                &(struct changes){repo, read_change_value, out});
     fields_each(source, path, json, "bounds", read_bounds, out);
     if (out->change_count + out->args.count + out->env.count == 0 &&
         source->problems->errors == errors)
@@ -198,8 +200,8 @@ void registry_read_oom_steps(const struct source *source, const char *path, cons
     out->oom_steps = mem_array(json_array_size(steps) + 1, sizeof *out->oom_steps);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         AUTO_FREE char *item = json_path_index(place, i);
-        read_step(source, item, json_array_get(steps, i), out,
-                  &out->oom_steps[out->oom_step_count++]);
+        read_oom_step(source, item, json_array_get(steps, i), out,
+                      &out->oom_steps[out->oom_step_count++]);
     }
 }
 

@@ -69,13 +69,14 @@ static const struct field param_rows[] = {
 const struct field_table registry_param_table =
     FIELD_TABLE("A row of `supported_hyperparams`", param_rows);
 
-static bool fail(const struct source *source, const char *path, const char *key, const char *text)
+static bool refuse_param(const struct source *source, const char *path, const char *key,
+                         const char *text)
 {
     AUTO_FREE char *place = key ? json_path_key(path, key) : mem_strdup(path);
     return field_error(source, place, "%s", text);
 }
 
-static bool is_whole(const json_t *json)
+static bool is_whole_number(const json_t *json)
 {
     if (json_is_integer(json))
         return json_integer_value(json) >= -(json_int_t)WHOLE_LIMIT &&
@@ -93,7 +94,7 @@ static bool read_bound(const struct source *source, const char *path, const json
             ? "an integer from -9007199254740992 to 9007199254740992 (\"choices\" take larger ones)"
             : "an integer (the type is int)";
     /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
-    if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
+    if (!json_is_number(json) || (type == PARAM_INT && !is_whole_number(json)))
         return field_refuse(source, path, "range", expected, json);
     *bound = json_number_value(json);
     return true;
@@ -120,7 +121,7 @@ static bool read_range(const struct source *source, const char *path, const json
     if (json_is_null(json_object_get(row, "range")))
         return true;
     if (!json_get(row, "range"))
-        return fail(source, path, NULL, "'range' is missing: [low, high]");
+        return refuse_param(source, path, NULL, "'range' is missing: [low, high]");
     AUTO_FREE char *place = json_path_key(path, "range");
     const json_t *range = json_object_get(row, "range");
     if (!json_is_array(range) || json_array_size(range) != 2)
@@ -146,8 +147,8 @@ bool registry_has_choice(const struct param *param, const struct value *value)
     return false;
 }
 
-static bool read_choice(const struct source *source, const char *path, const json_t *json,
-                        struct param *out)
+static bool read_param_choice(const struct source *source, const char *path, const json_t *json,
+                              struct param *out)
 {
     AUTO_FREE char *shown = field_shown(json);
     AUTO(value_fini) struct value value = {0};
@@ -166,7 +167,7 @@ static bool read_choices(const struct source *source, const char *path, const js
                          struct param *out)
 {
     if (!json_get(row, "choices"))
-        return fail(source, path, NULL, "'choices' is missing: the values to draw from");
+        return refuse_param(source, path, NULL, "'choices' is missing: the values to draw from");
     AUTO_FREE char *place = json_path_key(path, "choices");
     const json_t *choices = json_object_get(row, "choices");
     if (!json_is_array(choices) || json_array_size(choices) == 0 ||
@@ -176,7 +177,7 @@ static bool read_choices(const struct source *source, const char *path, const js
     bool good = true;
     for (size_t i = 0; i < json_array_size(choices); i++) {
         AUTO_FREE char *item = json_path_index(place, i);
-        good = read_choice(source, item, json_array_get(choices, i), out) && good;
+        good = read_param_choice(source, item, json_array_get(choices, i), out) && good;
     }
     return good;
 }
@@ -196,13 +197,13 @@ static void check_default_choice(const struct source *source, const char *path,
                  "'default': '%s' is none of the choices%s", given, nearest);
 }
 
-static bool read_default(const struct source *source, const char *path, const json_t *row,
-                         struct param *out)
+static bool read_param_default(const struct source *source, const char *path, const json_t *row,
+                               struct param *out)
 {
     AUTO_FREE char *place = json_path_key(path, "default");
     const json_t *json = json_object_get(row, "default");
     if (!json)
-        return fail(source, path, NULL, "'default' is missing");
+        return refuse_param(source, path, NULL, "'default' is missing");
     if (json_is_null(json) && out->type != PARAM_CHOICE)
         return true; /* VALUE_NULL */
     switch (out->type) {
@@ -247,7 +248,8 @@ static bool read_normal(const struct source *source, const char *path, const jso
                         const struct row *row, struct param *out)
 {
     if (json_get(json, "std") && json_get(json, "deviation"))
-        return fail(source, path, "std", "'std' and 'deviation' mean the same: keep one of them");
+        return refuse_param(source, path, "std",
+                            "'std' and 'deviation' mean the same: keep one of them");
     const char *deviation_key = json_get(json, "std") ? "std" : "deviation";
     bool has_mean = json_get(json, "mean");
     bool has_deviation = json_get(json, deviation_key);
@@ -262,7 +264,7 @@ static bool read_normal(const struct source *source, const char *path, const jso
                             json_object_get(json, deviation_key));
     }
     if (out->has_range && !(out->mean >= out->low && out->mean <= out->high))
-        return fail(source, path, "mean", "'mean': expected a number within the range");
+        return refuse_param(source, path, "mean", "'mean': expected a number within the range");
     return true;
 }
 
@@ -310,8 +312,9 @@ bool registry_read_param(const struct source *source, const char *path, const ch
     out->flag = row.flag;
     out->off_flag = row.off_flag;
     if (!json_get(json, "type"))
-        return fail(source, path, NULL,
-                    "'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\"");
+        return refuse_param(
+            source, path, NULL,
+            "'type' is missing: \"int\", \"float\", \"choice\", \"bool\" or \"text\"");
     if (row.type < 0)
         return false;
     out->type = (enum param_type)row.type;
@@ -327,6 +330,6 @@ bool registry_read_param(const struct source *source, const char *path, const ch
     } else {
         read_numeric(source, path, json, &row, out);
     }
-    read_default(source, path, json, out);
+    read_param_default(source, path, json, out);
     return source->problems->errors == errors;
 }

@@ -167,8 +167,8 @@ static void check_keys(const struct source *source, const char *path, const json
 
 /* Repository and model make the name of an experiment's folder, where the planner puts '_' for what
  * does not fit. */
-static bool check_name(const struct source *source, const char *path, const char *what,
-                       const char *name)
+static bool check_registry_name(const struct source *source, const char *path, const char *what,
+                                const char *name)
 {
     const char *wrong = NULL;
     if (!*name)
@@ -250,13 +250,13 @@ static void read_models(const struct source *source, const char *path, const jso
             field_refuse(source, item, "models", "a name", name);
         else if (strv_has(models, json_string_value(name)))
             field_error(source, item, "'models': duplicate value '%s'", json_string_value(name));
-        else if (check_name(source, item, "model", json_string_value(name)))
+        else if (check_registry_name(source, item, "model", json_string_value(name)))
             strv_add(models, json_string_value(name));
     }
 }
 
-static void read_param(const struct source *source, const char *path, const char *name,
-                       const json_t *json, void *out)
+static void read_repo_param(const struct source *source, const char *path, const char *name,
+                            const json_t *json, void *out)
 {
     struct repo *repo = out;
     if (strcmp(name, "all") == 0)
@@ -292,8 +292,8 @@ static void read_required_arg(const struct source *source, const char *path, con
 }
 
 /* "named: loss, train_loss": each of letters, digits and what joins them. */
-static bool check_names(const struct source *source, const char *path, const char *name,
-                        const char *names)
+static bool check_metric_names(const struct source *source, const char *path, const char *name,
+                               const char *names)
 {
     static const char digits[] = "0123456789", joiners[] = " _-./@";
     size_t count = 1;
@@ -323,7 +323,7 @@ static bool check_metric(const struct source *source, const char *path, const ch
                          const char *pattern)
 {
     if (strncmp(pattern, PATTERN_NAMED, strlen(PATTERN_NAMED)) == 0)
-        return check_names(source, path, name, pattern + strlen(PATTERN_NAMED));
+        return check_metric_names(source, path, name, pattern + strlen(PATTERN_NAMED));
     return field_check_pattern(source, path, name, pattern);
 }
 
@@ -388,8 +388,8 @@ static void check_needed(const struct source *source, const char *path, const js
         field_error(source, path, "'%s' is missing", key);
 }
 
-static void read_rows(const struct source *source, const char *path, const char *folder,
-                      const json_t *json, struct repo *out)
+static void read_repo_rows(const struct source *source, const char *path, const char *folder,
+                           const json_t *json, struct repo *out)
 {
     struct row row = {0};
     fields_read(source, path, json, &registry_where_table, &row);
@@ -409,17 +409,17 @@ void registry_read_repo(const struct source *source, const char *path, const cha
     size_t errors = source->problems->errors;
     *out = (struct repo){
         .name = mem_strdup(name), .json_path = mem_strdup(path), .exit_code_required = true};
-    check_name(source, path, "repository", name);
+    check_registry_name(source, path, "repository", name);
     if (json_is_object(json)) {
         check_keys(source, path, json);
         check_needed(source, path, json, "path");
         check_needed(source, path, json, "train_script");
-        read_rows(source, path, folder, json, out);
+        read_repo_rows(source, path, folder, json, out);
         check_interpreters(source, path, out);
         read_models(source, path, json, &out->models);
         out->params = mem_array(json_object_size(json_get(json, "supported_hyperparams")),
                                 sizeof *out->params);
-        fields_each(source, path, json, "supported_hyperparams", read_param, out);
+        fields_each(source, path, json, "supported_hyperparams", read_repo_param, out);
         fields_each(source, path, json, "required_args", read_required_arg, out);
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);

@@ -19,7 +19,7 @@ struct setting {
     char *place; /* JSON path of the value that is entered */
 };
 
-static bool refuse(const struct setting *set, const char *why)
+static bool refuse_setting(const struct setting *set, const char *why)
 {
     AUTO_FREE char *text = mem_printf("--set %s: %s", set->path, why);
     problems_add(set->problems, SEVERITY_ERROR, NULL, NULL, "%s", text);
@@ -50,7 +50,7 @@ static bool check_new_key(const struct setting *set, const json_t *object, const
     if (!*nearest || is_known_key(key))
         return true;
     AUTO_FREE char *why = mem_printf("there is no key '%s' in %s%s", key, set->place, nearest);
-    return refuse(set, why);
+    return refuse_setting(set, why);
 }
 
 /* The element of a list that a step of the path names; NULL: told. */
@@ -67,11 +67,11 @@ static bool find_index(const struct setting *set, const json_t *list, const char
         count ? mem_printf("%s is a list of %zu: a place from 0 to %zu is needed, not '%s'",
                            set->place, count, count - 1, step)
               : mem_printf("%s is an empty list", set->place);
-    return refuse(set, why);
+    return refuse_setting(set, why);
 }
 
 /* Takes value. Puts it where the steps lead to. */
-static bool put(struct setting *set, const struct strv *steps, json_t *value)
+static bool put_setting(struct setting *set, const struct strv *steps, json_t *value)
 {
     json_t *at = set->doc->root;
     for (size_t i = 0; i < steps->count; i++) {
@@ -99,7 +99,7 @@ static bool put(struct setting *set, const struct strv *steps, json_t *value)
             AUTO_FREE char *shown = field_shown(at),
                            *why = mem_printf("%s is %s, so there is no '%s' in it", set->place,
                                              shown, step);
-            refuse(set, why);
+            refuse_setting(set, why);
             break;
         }
         at = next;
@@ -109,7 +109,7 @@ static bool put(struct setting *set, const struct strv *steps, json_t *value)
 }
 
 /* JSON, else a string; NULL: neither. */
-static json_t *read_value(const char *text)
+static json_t *parse_setting_value(const char *text)
 {
     json_t *value = json_load_bounded(text, strlen(text), JSON_DECODE_ANY, NULL);
     return value ? value : json_string(text);
@@ -132,16 +132,17 @@ static bool settings_set(struct json_doc *doc, const char *assignment, struct pr
             break;
     }
     struct setting set = {.path = path, .doc = doc, .problems = problems, .place = mem_strdup("$")};
-    json_t *value = equals ? read_value(equals + 1) : NULL;
+    json_t *value = equals ? parse_setting_value(equals + 1) : NULL;
     bool good = equals && !empty && value;
     if (good) {
-        good = put(&set, &steps, json_incref(value));
+        good = put_setting(&set, &steps, json_incref(value));
         if (good)
             json_doc_override(doc, set.place);
     } else {
-        refuse(&set, equals && !empty
-                         ? "the value is not UTF-8"
-                         : "expected PATH=VALUE, such as experiments.0.hyperparameters.epochs=3");
+        refuse_setting(&set,
+                       equals && !empty
+                           ? "the value is not UTF-8"
+                           : "expected PATH=VALUE, such as experiments.0.hyperparameters.epochs=3");
     }
     json_decref(value);
     free(set.place);
@@ -323,7 +324,8 @@ static void take_top(struct top *top, struct settings *settings)
     settings->seed = settings->has_seed ? top->seed : 0;
 }
 
-static void read_root(const struct source *source, const json_t *root, struct settings *settings)
+static void read_settings_root(const struct source *source, const json_t *root,
+                               struct settings *settings)
 {
     if (!json_is_object(root)) {
         field_refuse(source, "$", NULL, "an object (the settings)", root);
@@ -357,12 +359,13 @@ static void read_root(const struct source *source, const json_t *root, struct se
 }
 
 /* Takes the document that stands in settings->doc. */
-static bool read_document(struct settings *settings, bool strict, struct problems *problems)
+static bool read_settings_document(struct settings *settings, bool strict,
+                                   struct problems *problems)
 {
     size_t errors = problems->errors;
     const struct source source = {&settings->doc, problems, strict};
     settings->has_tare = json_get(settings->doc.root, "tare") != NULL;
-    read_root(&source, settings->doc.root, settings);
+    read_settings_root(&source, settings->doc.root, settings);
     return problems->errors == errors;
 }
 
@@ -370,7 +373,7 @@ static bool read_changed(const struct settings_changes *changes, struct settings
                          struct problems *problems)
 {
     bool good = apply_changes(changes, &settings->doc, problems);
-    return read_document(settings, changes->strict, problems) && good;
+    return read_settings_document(settings, changes->strict, problems) && good;
 }
 
 bool settings_read_changed(const char *path, const struct settings_changes *changes,

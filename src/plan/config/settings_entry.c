@@ -36,8 +36,8 @@ static char *read_needed_text(const struct source *source, const char *path, con
     return field_read(source, place, json, &row, &text) ? text : mem_strdup("");
 }
 
-static void add_name(const struct source *source, const char *path, const char *key,
-                     const char *name, struct strv *names)
+static void add_listed_name(const struct source *source, const char *path, const char *key,
+                            const char *name, struct strv *names)
 {
     if (!*name)
         field_error(source, path, "'%s': a name is empty", key);
@@ -49,8 +49,8 @@ static void add_name(const struct source *source, const char *path, const char *
 }
 
 /* "a, b" */
-static void add_names(const struct source *source, const char *path, const char *key,
-                      const char *text, struct strv *names)
+static void add_listed_names(const struct source *source, const char *path, const char *key,
+                             const char *text, struct strv *names)
 {
     for (;;) {
         size_t length = strcspn(text, ",");
@@ -59,7 +59,7 @@ static void add_names(const struct source *source, const char *path, const char 
         while (end > start && end[-1] == ' ')
             end--;
         AUTO_FREE char *name = mem_strndup(start, end > start ? (size_t)(end - start) : 0);
-        add_name(source, path, key, name, names);
+        add_listed_name(source, path, key, name, names);
         if (!text[length])
             return;
         text += length + 1;
@@ -70,7 +70,7 @@ static void read_mutate(const struct source *source, const char *path, const jso
                         const char *key, struct strv *names)
 {
     if (json_is_string(json)) {
-        add_names(source, path, key, json_string_value(json), names);
+        add_listed_names(source, path, key, json_string_value(json), names);
         return;
     }
     if (!json_is_array(json) || json_array_size(json) == 0) {
@@ -81,7 +81,7 @@ static void read_mutate(const struct source *source, const char *path, const jso
         AUTO_FREE char *item = json_path_index(path, i);
         const json_t *name = json_array_get(json, i);
         if (json_is_string(name)) {
-            add_name(source, item, key, json_string_value(name), names);
+            add_listed_name(source, item, key, json_string_value(name), names);
             continue;
         }
         field_refuse(source, item, key, "a name", name);
@@ -451,8 +451,8 @@ static void read_parallel(const struct source *source, const char *path, const j
         read_background(source, background_path, background, &entry->background);
 }
 
-static void read_single(const struct source *source, const char *path, const json_t *json, int mode,
-                        struct job_settings *job)
+static void read_single_job(const struct source *source, const char *path, const json_t *json,
+                            int mode, struct job_settings *job)
 {
     fields_warn_unused(source, path, json, "foreground", "the mode is not 'parallel'");
     fields_warn_unused(source, path, json, "background", "the mode is not 'parallel'");
@@ -524,7 +524,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
         settings_fill_job(&entry->background, path);
         entry->background.mode = MODE_DEFAULT;
     } else {
-        read_single(source, path, json, mode, &entry->foreground);
+        read_single_job(source, path, json, mode, &entry->foreground);
     }
     settings_fill_job(&entry->foreground, path);
     take_levels(source, path, &said, global, settings->pool.isolation, entry);

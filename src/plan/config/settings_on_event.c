@@ -97,8 +97,8 @@ static const char *find_secret(const char *word, const char *before)
     return secret_url(word);
 }
 
-static void read_key(const struct source *source, const char *path, const json_t *object,
-                     struct strv *argv)
+static void read_on_event_command(const struct source *source, const char *path,
+                                  const json_t *object, struct strv *argv)
 {
     const struct field row = {.key = "on_event", .kind = FIELD_LIST};
     const json_t *list = json_get(object, row.key);
@@ -120,7 +120,7 @@ static void read_key(const struct source *source, const char *path, const json_t
 void settings_check_on_event(const struct source *source, const json_t *tare)
 {
     AUTO_STRV struct strv argv = {0};
-    read_key(source, "$.tare", tare, &argv);
+    read_on_event_command(source, "$.tare", tare, &argv);
 }
 
 /* The user's configuration has this key and no other. */
@@ -140,10 +140,10 @@ bool on_event_read(const struct json_doc *doc, enum on_event_file file, struct s
     AUTO(problems_fini) struct problems problems = {0};
     const struct source source = {doc, &problems, true};
     if (file == ON_EVENT_SETTINGS) {
-        read_key(&source, "$.tare", json_object_get(doc->root, "tare"), argv);
+        read_on_event_command(&source, "$.tare", json_object_get(doc->root, "tare"), argv);
     } else {
         check_configuration(&source, doc->root);
-        read_key(&source, "$", doc->root, argv);
+        read_on_event_command(&source, "$", doc->root, argv);
     }
     EACH (item, problems.items, problems.count)
         if (item->severity == SEVERITY_ERROR) {

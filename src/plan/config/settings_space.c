@@ -46,8 +46,8 @@ static const char *axis_hint(const json_t *json, enum mode mode)
                              : "; several values are an axis of \"mode\": \"grid\"";
 }
 
-static bool read_param(const struct source *source, const char *path, const json_t *json,
-                       enum mode mode, struct setting_param *param)
+static bool read_space_param(const struct source *source, const char *path, const json_t *json,
+                             enum mode mode, struct setting_param *param)
 {
     if (mode != MODE_GRID || !json_is_array(json))
         return read_scalar(source, path, param->name, json, axis_hint(json, mode), &param->value);
@@ -77,15 +77,15 @@ static void read_params(const struct source *source, const char *path, const jso
     {
         AUTO_FREE char *item = json_path_key(path, name);
         struct setting_param param = {.name = mem_strdup(name)};
-        if (read_param(source, item, json, mode, &param))
+        if (read_space_param(source, item, json, mode, &param))
             (*params)[(*count)++] = param;
         else
             param_free(&param);
     }
 }
 
-static void read_points(const struct source *source, const char *path, const json_t *list,
-                        struct job_settings *job)
+static void read_list_points(const struct source *source, const char *path, const json_t *list,
+                             struct job_settings *job)
 {
     size_t count = json_array_size(list);
     if (!json_is_array(list) || count == 0) {
@@ -120,7 +120,7 @@ void settings_read_hyperparameters(const struct source *source, const char *path
     const json_t *values = json_get(object, "hyperparameters");
     AUTO_FREE char *place = json_path_key(path, "hyperparameters");
     if (job->mode == MODE_LIST) {
-        read_points(source, place, values, job);
+        read_list_points(source, place, values, job);
     } else if (json_is_array(values)) {
         AUTO_FREE char *shown = field_shown(values);
         field_error(source, place,

@@ -27,7 +27,7 @@ static const struct {
 
 /* Digits and at most one point, read by hand: strtod would follow the locale and take "inf" and
  * "0x10". */
-static const char *read_decimal(const char *at, double *number)
+static const char *parse_decimal(const char *at, double *number)
 {
     double whole = 0;
     double scale = 1;
@@ -49,7 +49,7 @@ static const char *read_decimal(const char *at, double *number)
 bool size_parse(const char *text, uint64_t *bytes, struct err *err)
 {
     double number = 0;
-    const char *unit = read_decimal(text, &number);
+    const char *unit = parse_decimal(text, &number);
     if (!unit)
         return err_set(err, "'%s' does not begin with a number", text);
     while (*unit == ' ')
@@ -122,7 +122,7 @@ enum { ENERGY_UNITS = sizeof energy_units / sizeof *energy_units, ENERGY_UNITS_P
 bool size_energy_parse(const char *text, double *j, struct err *err)
 {
     double number = 0;
-    const char *unit = read_decimal(text, &number);
+    const char *unit = parse_decimal(text, &number);
     if (!unit)
         return err_set(
             err, "'%s' does not begin with a number; expected an energy such as \"20 kWh\"", text);

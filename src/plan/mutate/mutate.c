@@ -229,7 +229,7 @@ void mutation_free(struct mutation *mutation)
 }
 
 /* Takes the value. False when it is the default. */
-static bool set_value(struct mutation *mutation, size_t i, struct value value)
+static bool set_mutated_value(struct mutation *mutation, size_t i, struct value value)
 {
     value_fini(&mutation->values[i]);
     free(mutation->keys[i]);
@@ -243,10 +243,10 @@ static void set_from_grid(struct mutation *mutation, size_t i, struct rng *rng)
 {
     const struct axis *axis = &mutation->axes[i];
     if (!axis->endless) {
-        set_value(mutation, i, axis_value(axis, rng_below(rng, axis->size)));
+        set_mutated_value(mutation, i, axis_value(axis, rng_below(rng, axis->size)));
         return;
     }
-    while (!set_value(mutation, i, sample_uniform_float(mutation->params[i], rng)))
+    while (!set_mutated_value(mutation, i, sample_uniform_float(mutation->params[i], rng)))
         ; /* the default is one of more than a million */
 }
 
@@ -254,7 +254,7 @@ static void set_from_grid(struct mutation *mutation, size_t i, struct rng *rng)
 static void set_from_sample(struct mutation *mutation, size_t i, struct rng *rng)
 {
     for (int try = 0; try < SAMPLE_TRIES; try++)
-        if (set_value(mutation, i, sample_value(mutation->params[i], rng)))
+        if (set_mutated_value(mutation, i, sample_value(mutation->params[i], rng)))
             return;
     set_from_grid(mutation, i, rng); /* nearly all of the distribution lies on the default */
 }
@@ -266,7 +266,7 @@ static void set_combination(struct mutation *mutation, uint64_t index)
         if (!mutation->mutated[i])
             continue;
         const struct axis *axis = &mutation->axes[i];
-        set_value(mutation, i, axis_value(axis, index % axis->size));
+        set_mutated_value(mutation, i, axis_value(axis, index % axis->size));
         index /= axis->size;
     }
 }
