@@ -185,8 +185,9 @@ int energy_meters_fd(const struct energy_meters *energy_meters)
     return energy_meters->epoll;
 }
 
-static void take(struct energy_meters *energy_meters, struct energy_meters_meter *meter,
-                 const struct meter_response *response)
+static void handle_meter_response(struct energy_meters *energy_meters,
+                                  struct energy_meters_meter *meter,
+                                  const struct meter_response *response)
 {
     const struct energy_meters_listener *listener = &energy_meters->listener;
     if (response->id == ORDER_EDGE && meter->waiting > 0)
@@ -230,7 +231,7 @@ void energy_meters_dispatch(struct energy_meters *energy_meters)
         /* Bounded: one meter that answers and answers keeps nobody else waiting. */
         for (int takes = 0;
              meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++) {
-            take(energy_meters, meter, &response);
+            handle_meter_response(energy_meters, meter, &response);
             if (response.status == METER_GONE)
                 tell_lost(energy_meters, meter, response.text);
         }
@@ -348,7 +349,7 @@ void energy_meters_beside_end(struct energy_meters *energy_meters, size_t number
         host_meter_end(energy_meters->host, number, usage);
 }
 
-static void order_edges(struct energy_meters *energy_meters)
+static void order_meter_edges(struct energy_meters *energy_meters)
 {
     EACH (meter, energy_meters->meters, energy_meters->count) {
         order(meter, METER_EDGE, ORDER_EDGE);
@@ -356,9 +357,9 @@ static void order_edges(struct energy_meters *energy_meters)
     }
 }
 
-static void begin(struct energy_meters *energy_meters)
+static void begin_stretch(struct energy_meters *energy_meters)
 {
-    order_edges(energy_meters);
+    order_meter_edges(energy_meters);
     if (!energy_meters->host)
         return;
     host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX,
@@ -375,7 +376,7 @@ void energy_meters_begin(struct energy_meters *energy_meters, const struct job_i
     energy_meters->has_job = energy_meters->host && job;
     if (energy_meters->has_job)
         energy_meters->job = watched(energy_meters, host_meter_watch(energy_meters->host, job));
-    begin(energy_meters);
+    begin_stretch(energy_meters);
 }
 
 void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid,
@@ -384,7 +385,7 @@ void energy_meters_begin_process(struct energy_meters *energy_meters, pid_t pid,
     energy_meters->has_job = energy_meters->host != NULL;
     if (energy_meters->has_job)
         energy_meters->job = host_meter_watch_tree(energy_meters->host, pid, start_time);
-    begin(energy_meters);
+    begin_stretch(energy_meters);
 }
 
 void energy_meters_mark(struct energy_meters *energy_meters)
@@ -404,7 +405,7 @@ static void see_others(struct energy_meters *energy_meters)
 
 void energy_meters_edge(struct energy_meters *energy_meters)
 {
-    order_edges(energy_meters);
+    order_meter_edges(energy_meters);
     if (!energy_meters->host)
         return;
     host_meter_edge_of(energy_meters->host, energy_meters->has_job ? energy_meters->job : SIZE_MAX,

@@ -100,7 +100,8 @@ static struct window_sensor rapl_sensor(const struct rapl_domain *domain)
 }
 
 /* The sum of a scope's devices: of one alone, all it says. */
-static void add_up(struct energy_meters_figures *sum, const struct energy_meters_figures *device)
+static void add_device_figures(struct energy_meters_figures *sum,
+                               const struct energy_meters_figures *device)
 {
     struct energy_meters_figures before = *sum;
     if (sum->devices++ == 0) {
@@ -154,9 +155,10 @@ static void add_up(struct energy_meters_figures *sum, const struct energy_meters
 }
 
 /* One name's epochs follow each other without a gap: they are the pieces of one cut. */
-static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first,
-                     size_t count, const struct energy_meters_figures *device,
-                     const struct meter *meter, struct energy_meters_epoch *epochs)
+static void cut_epochs_of_name(const struct window_index *index, const struct stretch *stretch,
+                               size_t first, size_t count,
+                               const struct energy_meters_figures *device,
+                               const struct meter *meter, struct energy_meters_epoch *epochs)
 {
     AUTO(cleanup_free) struct window_mark *marks = mem_array(count, sizeof *marks);
     AUTO(cleanup_free) struct window_piece *pieces = mem_array(count, sizeof *pieces);
@@ -171,7 +173,7 @@ static void cut_name(const struct window_index *index, const struct stretch *str
         part.window.energy_j =
             (struct reading){(double)part.energy_mj / 1000, device->window.energy_j.valid};
         fill_samples(meter, &part);
-        add_up(&epochs[first + i].of[device->scope], &part);
+        add_device_figures(&epochs[first + i].of[device->scope], &part);
     }
 }
 
@@ -184,7 +186,7 @@ static void cut_epochs(const struct window_index *index, const struct stretch *s
         while (next < stretch->epoch_count &&
                strcmp(stretch->epochs[next].name, stretch->epochs[first].name) == 0)
             next++;
-        cut_name(index, stretch, first, next - first, device, meter, epochs);
+        cut_epochs_of_name(index, stretch, first, next - first, device, meter, epochs);
     }
 }
 
@@ -216,13 +218,13 @@ static void measure_device(const struct series *series, const struct window_sens
     fill_samples(meter, device);
     cut_epochs(index, stretch, device, meter, out->epochs);
     window_index_free(index);
-    add_up(&out->sums[device->scope], device);
+    add_device_figures(&out->sums[device->scope], device);
 }
 
 /* Of the whole stretch, by a sensor as it is calibrated: whether its counter and its samples
  * contradict each other. */
-static bool disagrees(const struct series *series, const struct window_sensor *sensor,
-                      const struct stretch *stretch)
+static bool stretch_disagrees(const struct series *series, const struct window_sensor *sensor,
+                              const struct stretch *stretch)
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
@@ -232,8 +234,8 @@ static bool disagrees(const struct series *series, const struct window_sensor *s
     return whole.window.disagrees;
 }
 
-static void add_missing(struct energy_meters_result *out, enum energy_meters_scope scope,
-                        const char *name, const char *reason)
+static void add_missing_meter(struct energy_meters_result *out, enum energy_meters_scope scope,
+                              const char *name, const char *reason)
 {
     out->missing[out->missing_count++] =
         (struct energy_meters_missing){scope, name, reason ? reason : "unknown"};
@@ -254,7 +256,7 @@ static struct window_sensor choose_sensor(const struct energy_meters_meter *mete
         device->gain = found->of.gain;
         if (!calibration_contradicted(found, series, found->contradiction,
                                       sizeof found->contradiction) &&
-            !disagrees(series, &sensor, stretch))
+            !stretch_disagrees(series, &sensor, stretch))
             return sensor;
         if (!*found->contradiction)
             snprintf(found->contradiction, sizeof found->contradiction,
@@ -274,15 +276,15 @@ static void measure_gpu(const struct energy_meters_meter *meter, const struct st
     const struct meter_description *about = meter->meter ? meter_describe(meter->meter) : NULL;
     if (!about) {
         bool starts = meter->meter && meter_state(meter->meter) == METER_STARTING;
-        add_missing(out, ENERGY_GPU, meter->label,
-                    starts         ? "its driver has not answered yet"
-                    : meter->meter ? meter_reason(meter->meter)
-                                   : meter->why.text);
+        add_missing_meter(out, ENERGY_GPU, meter->label,
+                          starts         ? "its driver has not answered yet"
+                          : meter->meter ? meter_reason(meter->meter)
+                                         : meter->why.text);
         return;
     }
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
-        add_missing(out, ENERGY_GPU, meter->label,
-                    "it is divided into parts (MIG), whose energy nobody can tell");
+        add_missing_meter(out, ENERGY_GPU, meter->label,
+                          "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
     struct energy_meters_figures *device = &out->devices[out->device_count++];
@@ -305,7 +307,7 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
         const struct rapl_domain *domain = &rapl->domains[i];
         enum energy_meters_scope scope = scopes[domain->scope];
         if (!domain->available) {
-            add_missing(out, scope, domain->name, domain->reason);
+            add_missing_meter(out, scope, domain->name, domain->reason);
             continue;
         }
         struct window_sensor sensor = rapl_sensor(domain);

@@ -14,7 +14,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static void halve(struct memory_curve *curve)
+static void halve_curve(struct memory_curve *curve)
 {
     size_t count = (curve->count + 1) / 2;
     for (size_t i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ void memory_curve_add(struct memory_curve *curve, double t_s, double bytes)
     if (!curve->any)
         *curve = (struct memory_curve){.step_s = FIRST_STEP_S, .any = true};
     while (t_s / curve->step_s >= MEMORY_CURVE_POINTS)
-        halve(curve);
+        halve_curve(curve);
     size_t at = (size_t)(t_s / curve->step_s);
     while (curve->count <= at)
         curve->points[curve->count++] = -1;
@@ -61,7 +61,7 @@ void counted_begin(struct counted *counted)
     *counted = (struct counted){.context_bytes = -1};
 }
 
-static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
+static bool is_same_ledger_gpu(const struct ledger_gpu *a, const struct ledger_gpu *b)
 {
     return a->held == b->held && a->peak == b->peak && a->sum_peak == b->sum_peak &&
            a->processes == b->processes;
@@ -75,7 +75,7 @@ void counted_look(struct counted *counted, const struct ledger *ledger, const ch
     counted->last_s = now_s;
     if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.sum_peak > MOST_BYTES)
         return;
-    if (!counted->any || !is_same(&counted->last, &now))
+    if (!counted->any || !is_same_ledger_gpu(&counted->last, &now))
         counted->since_ns = now_ns;
     memory_curve_add(&counted->curve, now_s, (double)now.held);
     /* It was reached at some time since the last look. */
@@ -100,7 +100,7 @@ json_t *bytes_json(bool known, double bytes)
     return known ? json_integer((json_int_t)bytes) : json_null();
 }
 
-json_t *counted_json(const struct counted *counted)
+json_t *memory_counted_json(const struct counted *counted)
 {
     if (!counted->any)
         return json_null();

@@ -49,6 +49,6 @@ void counted_compare(struct counted *counted, int64_t t_ns, double bytes);
  * "sum_peak_bytes" (of all that were alive together), "context_bytes", "curve"}; peak_bytes is null
  * where it is not known to the byte. null: nothing was counted. */
 json_t *bytes_json(bool known, double bytes); /* null for what is not known */
-json_t *counted_json(const struct counted *counted);
+json_t *memory_counted_json(const struct counted *counted);
 
 #endif

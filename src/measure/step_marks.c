@@ -74,7 +74,7 @@ struct cut {
     size_t count;
 };
 
-static int by_time(const void *a, const void *b)
+static int compare_step_mark_times(const void *a, const void *b)
 {
     const struct step_mark *one = a, *other = b;
     if (one->t_ns != other->t_ns)
@@ -82,13 +82,13 @@ static int by_time(const void *a, const void *b)
     return ORDER(one->order, other->order);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_step_kinds(const void *a, const void *b)
 {
     uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
     return ORDER(one, other);
 }
 
-static void add_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)
+static void add_step_edge(struct cut *cut, struct marked *step, int64_t t_ns, int32_t what)
 {
     MEM_ADD(cut->edges, cut->edge_count) = (struct edge){t_ns, what};
     step->phases++;
@@ -131,7 +131,7 @@ static void cut_steps(const struct step_marks *marks, int64_t start_ns, int64_t 
         if (begins)
             step = (struct marked){.first = cut->edge_count};
         if (begins || (step.phases > 0 && mark->what != STEP_ENDS))
-            add_edge(cut, &step, mark->t_ns, mark->what >= 0 ? mark->what : -1);
+            add_step_edge(cut, &step, mark->t_ns, mark->what >= 0 ? mark->what : -1);
     }
 }
 
@@ -143,7 +143,7 @@ static uint64_t usual_kind(const struct cut *cut)
     size_t most = 0, run = 0;
     for (size_t i = 0; i < cut->count; i++)
         kinds[i] = cut->steps[i].kind;
-    qsort(kinds, cut->count, sizeof *kinds, by_number);
+    qsort(kinds, cut->count, sizeof *kinds, compare_step_kinds);
     for (size_t i = 0; i < cut->count; i++) {
         run = i > 0 && kinds[i] == kinds[i - 1] ? run + 1 : 1;
         if (run > most) {
@@ -165,7 +165,7 @@ static int64_t median_ns(const struct cut *cut, uint64_t kind, bool lead)
             spans[count++] = (uint64_t)((lead && step->phases > 1 ? edges[1].t_ns : step->end_ns) -
                                         edges[0].t_ns);
     }
-    qsort(spans, count, sizeof *spans, by_number);
+    qsort(spans, count, sizeof *spans, compare_step_kinds);
     return count > 0 ? (int64_t)spans[count / 2] : 0;
 }
 
@@ -193,7 +193,7 @@ void step_fold(struct step_marks *marks, int64_t start_ns, int64_t end_ns, struc
     struct cut cut = {0};
     *out = (struct step_fold){0};
     if (marks->count > 0)
-        qsort(marks->items, marks->count, sizeof *marks->items, by_time);
+        qsort(marks->items, marks->count, sizeof *marks->items, compare_step_mark_times);
     cut_steps(marks, start_ns, end_ns, &cut);
     uint64_t kind = usual_kind(&cut);
     const struct marked *usual = cut.steps;

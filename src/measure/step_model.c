@@ -139,7 +139,7 @@ static double drift(const struct step_model *model, size_t i, int64_t t_ns)
 
 /* False: the sample is not of steps that count. times: with the columns of the times, else these
  * are taken as they are. */
-static bool make_row(struct step_model *model, size_t sample, bool times)
+static bool make_design_row(struct step_model *model, size_t sample, bool times)
 {
     struct step_row *row = model->row;
     const struct power_sample *at = &model->samples[sample];
@@ -207,7 +207,7 @@ void step_model_build(struct step_model *model, bool times)
     model->yy = 0;
     model->rows = 0;
     for (size_t i = 0; i < model->sample_count && *model->spent < STEP_BUDGET; i += model->stride)
-        if (make_row(model, i, times))
+        if (make_design_row(model, i, times))
             accumulate(model);
 }
 
@@ -402,7 +402,7 @@ static bool try_move(struct step_model *model, size_t first, size_t count, doubl
     return false;
 }
 
-static void search(struct step_model *model, double from, double to, bool curve)
+static void search_times(struct step_model *model, double from, double to, bool curve)
 {
     size_t phases = model->fold->phase_count;
     bool apart = model->mark_sd_s > 1e-4;
@@ -428,16 +428,16 @@ void step_model_find_times(struct step_model *model)
     double fine = model->bin_s / 70;
     struct step_times stated = model->at, begun;
     model->stride = model->sample_count / STEP_SEARCH_SAMPLES + 1;
-    search(model, model->bin_s / 4, fine, true);
+    search_times(model, model->bin_s / 4, fine, true);
     step_model_times_fit(model, true);
     model->at.best = step_model_learn_variances(model, 2, 1.05, true) + times_prior(model);
     begun = model->at;
     model->at = stated;
     model->at.rough = EVEN * model->level_w * model->level_w / model->out->step_s;
-    search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine,
-           false);
+    search_times(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s),
+                 2 * fine, false);
     model->at.rough = stated.rough;
-    search(model, model->bin_s / 4, fine, true);
+    search_times(model, model->bin_s / 4, fine, true);
     step_model_times_fit(model, true);
     model->at.best = step_model_learn_variances(model, 2, 1.05, true) + times_prior(model);
     model->other = begun;
@@ -469,7 +469,7 @@ void step_model_score(struct step_model *model)
     size_t n = model->unknowns;
     memset(model->scores, 0, model->blocks * n * sizeof *model->scores);
     for (size_t i = 0; i < model->sample_count && *model->spent < STEP_BUDGET; i++) {
-        if (!make_row(model, i, true))
+        if (!make_design_row(model, i, true))
             continue;
         double *to = model->scores + i * model->blocks / model->sample_count * n;
         double residual = row->y - predicted(model, row);

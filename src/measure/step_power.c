@@ -168,7 +168,7 @@ static void add_stated(struct step_model *model, const double *figures, double *
 }
 
 /* Half-widths, squared, by what is not certain of the times. */
-static double *profile(struct step_model *model)
+static double *profile_times(struct step_model *model)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
     double *add = mem_array(phases + bins, sizeof *add),
@@ -193,7 +193,8 @@ static double *profile(struct step_model *model)
     return add;
 }
 
-static double half_width(const struct step_model *model, const double *c, double value, double add)
+static double figure_half_width(const struct step_model *model, const double *c, double value,
+                                double add)
 {
     double gain = model->sensor->gain_bound * value / sqrt(3);
     double k = special_t_quantile(0.975, (double)(model->blocks - 1));
@@ -220,11 +221,11 @@ static void tell_bins(struct step_model *model, const double *add)
         }
         out->bins[i] = (struct step_bin){
             begin_s, end_s, power,
-            half_width(model, c, power, add[i] + 4 * model->at.noise / (double)out->steps)};
+            figure_half_width(model, c, power, add[i] + 4 * model->at.noise / (double)out->steps)};
     }
 }
 
-static void refuse(struct step_power *out, const char *reason)
+static void refuse_step_power(struct step_power *out, const char *reason)
 {
     snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
@@ -265,12 +266,13 @@ static void tell_phases(struct step_model *model, const double *add)
         resolved++;
         phase->energy_j = (struct reading){power * seconds, true};
         phase->half_width_j =
-            (struct reading){half_width(model, c, power * seconds, add[k] + phase_s2), true};
+            (struct reading){figure_half_width(model, c, power * seconds, add[k] + phase_s2), true};
         vague |= phase->half_width_j.value > VAGUE * phase->energy_j.value;
     }
     if (vague && !model->sensor->behaviour->told)
-        refuse(out, "over which time the sensor averages is not known, and its lag alone does not "
-                    "tell the phases apart");
+        refuse_step_power(
+            out, "over which time the sensor averages is not known, and its lag alone does not "
+                 "tell the phases apart");
     else if (resolved == 0)
         snprintf(out->reason, sizeof out->reason,
                  "the samples do not tell the phases apart: they are means over too long, or fall "
@@ -312,8 +314,9 @@ static bool take_times(struct step_model *model, const struct series *series)
     const struct sensor_behaviour *behaviour = model->sensor->behaviour;
     double lag_s = fmax(ns_to_s(behaviour->lag_ns), 0), spacing_s;
     if (!model->sensor->calibrated || (!behaviour->told && behaviour->lag_sd_ns <= 0)) {
-        refuse(model->out,
-               "over which time the sensor averages is not known: `tare calibrate` finds out");
+        refuse_step_power(
+            model->out,
+            "over which time the sensor averages is not known: `tare calibrate` finds out");
         return false;
     }
     if (behaviour->told) {
@@ -329,9 +332,10 @@ static bool take_times(struct step_model *model, const struct series *series)
         spacing_s = median_spacing_s(series);
         if (lag_s > LAG_MOST * spacing_s ||
             lag_s + behaviour->lag_sd_ns / 1e9 < LAG_LEAST * spacing_s) {
-            refuse(model->out, "over which time the sensor averages is not known: by its lag, "
-                               "samples are no means of "
-                               "the time since the one before");
+            refuse_step_power(model->out,
+                              "over which time the sensor averages is not known: by its lag, "
+                              "samples are no means of "
+                              "the time since the one before");
             return false;
         }
         model->at.length_s = fmax(fmin(spacing_s, 2 * lag_s), RISE_S);
@@ -344,7 +348,7 @@ static bool take_times(struct step_model *model, const struct series *series)
     return true;
 }
 
-static bool prepare(struct step_model *model, const struct series *series)
+static bool prepare_step_model(struct step_model *model, const struct series *series)
 {
     const struct step_fold *fold = model->fold;
     struct step_power *out = model->out;
@@ -358,7 +362,7 @@ static bool prepare(struct step_model *model, const struct series *series)
     if (!take_times(model, series))
         return false;
     if (fold->median_s > STEP_LONGEST_S) {
-        refuse(out, "steps are longer than 10 s");
+        refuse_step_power(out, "steps are longer than 10 s");
         return false;
     }
     model->origin_ns = fold->edge_ns[0];
@@ -405,7 +409,7 @@ static void start_values(struct step_model *model)
     model->at.rough = fmax(variance, least) / (model->out->step_s / 4);
 }
 
-static void estimate(struct step_model *model)
+static void estimate_step_power(struct step_model *model)
 {
     size_t n = model->unknowns;
     model->row = mem_array(2, sizeof *model->row);
@@ -427,7 +431,7 @@ static void estimate(struct step_model *model)
         step_model_find_times(model);
         step_model_build(model, false);
         step_model_learn_variances(model, 4, 1.3, true);
-        add = profile(model);
+        add = profile_times(model);
         step_model_build(model, false);
         step_model_learn_variances(model, 4, 1.3, true);
         good = step_model_solve(model);
@@ -439,9 +443,10 @@ static void estimate(struct step_model *model)
     }
     model->out->samples = model->rows;
     if (!good) {
-        refuse(model->out, "too few samples lie within steps that count");
+        refuse_step_power(model->out, "too few samples lie within steps that count");
     } else if (model->blocks < BLOCKS_MIN) {
-        refuse(model->out, "the steps do not last long enough to see how much they vary");
+        refuse_step_power(model->out,
+                          "the steps do not last long enough to see how much they vary");
     } else {
         step_model_score(model);
         tell_phases(model, add);
@@ -449,7 +454,8 @@ static void estimate(struct step_model *model)
             tell_bins(model, add + model->fold->phase_count);
     }
     if (*model->spent >= STEP_BUDGET)
-        refuse(model->out, "so many phases, steps and samples take too long to be distinguished");
+        refuse_step_power(model->out,
+                          "so many phases, steps and samples take too long to be distinguished");
     free(add);
     free(model->normal);
     free(model->right);
@@ -467,8 +473,8 @@ void step_power_estimate(const struct step_fold *fold, const struct series *seri
         .steps = fold->steps, .left_out = fold->left_out, .step_s = fold->median_s};
     double spent = 0;
     *model = (struct step_model){.fold = fold, .sensor = sensor, .out = out, .spent = &spent};
-    if (prepare(model, series))
-        estimate(model);
+    if (prepare_step_model(model, series))
+        estimate_step_power(model);
     free(model);
 }
 

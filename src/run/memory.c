@@ -479,8 +479,8 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
         bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
         (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve",
         memory_curve_json(&gpu->curve), "load_at_peak_percent", json_reading_or_null(load),
-        "counted", gpu->counted.any ? counted_json(&gpu->counted) : NULL, "pair_peak_bytes", pair,
-        "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
+        "counted", gpu->counted.any ? memory_counted_json(&gpu->counted) : NULL, "pair_peak_bytes",
+        pair, "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
 static json_t *end(struct lane *lane)

@@ -52,8 +52,8 @@ static const struct {
       {"temperature_back_s", offsetof(struct calibration, temperature_back_s), false},
 };
 
-static double mean_between(const struct calibration_readings *series, int64_t from_ns,
-                           int64_t to_ns, bool *known)
+static double mean_reading_between(const struct calibration_readings *series, int64_t from_ns,
+                                   int64_t to_ns, bool *known)
 {
     double sum = 0, count = 0;
     EACH (item, series->items, series->count)
@@ -76,16 +76,17 @@ static void learn_return(const struct calibration_data *data, const struct senso
         return;
     int64_t first_ns = data->loads[0].begin_ns, last_ns = data->loads[data->load_count - 1].end_ns;
     bool known = false;
-    double before = mean_between(watts, INT64_MIN, first_ns, &known);
+    double before = mean_reading_between(watts, INT64_MIN, first_ns, &known);
     if (known && power->load_w.known && power->noise_w.known) {
         double band = fmax(BAND_NOISES * power->noise_w.value,
                            BAND_SHARE * fabs(power->load_w.value - before));
         int64_t end_ns = watts->items[watts->count - 1].after_ns;
-        double final = mean_between(watts, end_ns - (int64_t)(FINAL_S * 1e9), end_ns, &known);
+        double final =
+            mean_reading_between(watts, end_ns - (int64_t)(FINAL_S * 1e9), end_ns, &known);
         out->power_back_s = sensor_learn_return(watts->items, watts->count, last_ns, before, band);
         out->idle_settle_s = sensor_learn_return(watts->items, watts->count, last_ns, final, band);
     }
-    before = mean_between(heat, INT64_MIN, first_ns, &known);
+    before = mean_reading_between(heat, INT64_MIN, first_ns, &known);
     if (known)
         out->temperature_back_s =
             sensor_learn_return(heat->items, heat->count, last_ns, before, BAND_C);
@@ -177,12 +178,13 @@ json_t *calibration_json(const struct calibration *calibration)
     return json;
 }
 
-static bool take_number(const json_t *json, const char *key, double most, double *out)
+static bool parse_bounded_number(const json_t *json, const char *key, double most, double *out)
 {
     return json_get_number(json, key, out) && isfinite(*out) && *out >= 0 && *out <= most;
 }
 
-static bool take_figure(const json_t *json, const char *name, bool is_signed, struct learnt *out)
+static bool parse_learnt_figure(const json_t *json, const char *name, bool is_signed,
+                                struct learnt *out)
 {
     const json_t *figure = json_get(json, name);
     *out = (struct learnt){.why = "it was not learnt"};
@@ -196,7 +198,7 @@ static bool take_figure(const json_t *json, const char *name, bool is_signed, st
     return out->known;
 }
 
-static bool take_text(const json_t *json, const char *key, char out[GPU_TEXT_SIZE])
+static bool parse_printable_text(const json_t *json, const char *key, char out[GPU_TEXT_SIZE])
 {
     const char *text = json_get_text(json, key);
     size_t length = text ? strlen(text) : GPU_TEXT_SIZE;
@@ -209,7 +211,7 @@ static bool take_text(const json_t *json, const char *key, char out[GPU_TEXT_SIZ
     return true;
 }
 
-static bool take_sensor(const json_t *json, struct sensor_learnt *out)
+static bool parse_learnt_sensor(const json_t *json, struct sensor_learnt *out)
 {
     const char *kind = json_get_text(json, "averaging");
     json_int_t updates = 0;
@@ -219,8 +221,8 @@ static bool take_sensor(const json_t *json, struct sensor_learnt *out)
         averaging--;
     bool good = kind && json_get_int(json, "updates", &updates) && updates >= 0;
     for (size_t i = 0; i < sizeof figures / sizeof *figures && good; i++)
-        good = take_figure(json, figures[i].name, figures[i].is_signed,
-                           (struct learnt *)((char *)out + figures[i].offset));
+        good = parse_learnt_figure(json, figures[i].name, figures[i].is_signed,
+                                   (struct learnt *)((char *)out + figures[i].offset));
     out->averaging = (enum sensor_averaging)averaging;
     out->averaging_why = averaging == AVERAGING_UNKNOWN ? "it was not learnt" : NULL;
     out->updates = (size_t)updates;
@@ -231,21 +233,24 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
 {
     json_int_t format = 0, made = 0;
     *out = (struct calibration){0};
-    bool good = json_get_int(json, "format", &format) && format == FORMAT &&
-                take_text(json, "uuid", out->uuid) && take_text(json, "name", out->name) &&
-                take_text(json, "driver", out->driver) && take_text(json, "board", out->board) &&
-                take_text(json, "firmware", out->firmware) &&
-                take_text(json, "version", out->version) && json_get_int(json, "made", &made) &&
-                made > 0 && made < INT64_C(253402300800) &&
-                take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
-                take_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
+    bool good =
+        json_get_int(json, "format", &format) && format == FORMAT &&
+        parse_printable_text(json, "uuid", out->uuid) &&
+        parse_printable_text(json, "name", out->name) &&
+        parse_printable_text(json, "driver", out->driver) &&
+        parse_printable_text(json, "board", out->board) &&
+        parse_printable_text(json, "firmware", out->firmware) &&
+        parse_printable_text(json, "version", out->version) && json_get_int(json, "made", &made) &&
+        made > 0 && made < INT64_C(253402300800) &&
+        parse_bounded_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
+        parse_bounded_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
     out->made_s = made;
     for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
-        good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]),
-                           &out->sensors[i]);
+        good = parse_learnt_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]),
+                                   &out->sensors[i]);
     for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
-        good = take_figure(json, whole[i].name, whole[i].is_signed,
-                           (struct learnt *)((char *)out + whole[i].offset));
+        good = parse_learnt_figure(json, whole[i].name, whole[i].is_signed,
+                                   (struct learnt *)((char *)out + whole[i].offset));
     return good || err_set(err, "it is no calibration of this version");
 }
 

@@ -40,7 +40,7 @@ static bool read_whole(int fd, void *bytes, size_t count)
     return true;
 }
 
-static void say(int fd, enum message_kind kind, const char *reason)
+static void send_child_message(int fd, enum message_kind kind, const char *reason)
 {
     struct message message = {.kind = (int32_t)kind};
     snprintf(message.reason, sizeof message.reason, "%s", reason);
@@ -68,24 +68,24 @@ struct reader {
     int batched;
 };
 
-static void flush(struct reader *reader)
+static void flush_readings(struct reader *reader)
 {
     if (!write_whole(1, reader->batch, (size_t)reader->batched * sizeof *reader->batch))
         _exit(1);
     reader->batched = 0;
 }
 
-static void add(struct reader *reader, enum calibration_series series, int64_t before_ns,
-                int64_t after_ns, double value)
+static void add_calibration_reading(struct reader *reader, enum calibration_series series,
+                                    int64_t before_ns, int64_t after_ns, double value)
 {
     reader->batch[reader->batched++] = (struct message){.kind = MESSAGE_READING,
                                                         .series = (int32_t)series,
                                                         .reading = {before_ns, after_ns, value}};
     if (reader->batched == BATCH)
-        flush(reader);
+        flush_readings(reader);
 }
 
-static size_t find_group(const struct gpu_backend *backend, const char *name)
+static size_t find_sensor_group(const struct gpu_backend *backend, const char *name)
 {
     for (size_t i = 0; i < backend->group_count; i++)
         if (strcmp(backend->group_name(i), name) == 0)
@@ -103,7 +103,7 @@ static void read_group(struct reader *reader, size_t group, enum calibration_ser
     struct reading value = series == CALIBRATION_POWER ? gpu_readings_power_w(&readings)
                                                        : readings.of[GPU_TEMPERATURE_C];
     if (value.valid)
-        add(reader, series, before_ns, after_ns, value.value);
+        add_calibration_reading(reader, series, before_ns, after_ns, value.value);
 }
 
 static void read_fast(struct reader *reader)
@@ -112,18 +112,19 @@ static void read_fast(struct reader *reader)
     read_group(reader, reader->power_group, CALIBRATION_POWER);
     int64_t before_ns = clock_monotonic_ns();
     if (reader->backend->counter(reader->sensor, &energy_mj, NULL))
-        add(reader, CALIBRATION_COUNTER, before_ns, clock_monotonic_ns(), (double)energy_mj / 1000);
+        add_calibration_reading(reader, CALIBRATION_COUNTER, before_ns, clock_monotonic_ns(),
+                                (double)energy_mj / 1000);
 }
 
-static void read_slow(struct reader *reader)
+static void read_temperature_and_trace(struct reader *reader)
 {
     static struct gpu_trace trace;
     read_group(reader, reader->temperature_group, CALIBRATION_TEMPERATURE);
     if (reader->backend->trace(reader->sensor, &trace, NULL))
         for (uint32_t i = 0; i < trace.count; i++)
-            add(reader, CALIBRATION_SAMPLES, trace.samples[i].t_ns, trace.samples[i].t_ns,
-                trace.samples[i].power_w);
-    flush(reader);
+            add_calibration_reading(reader, CALIBRATION_SAMPLES, trace.samples[i].t_ns,
+                                    trace.samples[i].t_ns, trace.samples[i].power_w);
+    flush_readings(reader);
 }
 
 static struct gpu_sensor *open_sensor(const struct calibration_options *options)
@@ -133,7 +134,7 @@ static struct gpu_sensor *open_sensor(const struct calibration_options *options)
     struct gpu_sensor *sensor =
         driver ? options->backend->sensor_open(driver, options->device, &err) : NULL;
     if (!sensor) {
-        say(1, MESSAGE_FAILED, err.text);
+        send_child_message(1, MESSAGE_FAILED, err.text);
         _exit(1);
     }
     return sensor;
@@ -146,18 +147,18 @@ static void reader_main(const struct calibration_options *options)
     struct gpu_readings probe = {0};
     reader.backend = options->backend;
     reader.sensor = open_sensor(options);
-    reader.power_group = find_group(options->backend, "power.instant");
+    reader.power_group = find_sensor_group(options->backend, "power.instant");
     if (reader.power_group == SIZE_MAX ||
         !options->backend->group_read(reader.sensor, reader.power_group, &probe, NULL))
-        reader.power_group = find_group(options->backend, "power.usage");
+        reader.power_group = find_sensor_group(options->backend, "power.usage");
     reader.temperature_group =
-        find_group(options->backend, gpu_reading_rows[GPU_TEMPERATURE_C].name);
-    say(1, MESSAGE_READY, "");
+        find_sensor_group(options->backend, gpu_reading_rows[GPU_TEMPERATURE_C].name);
+    send_child_message(1, MESSAGE_READY, "");
     for (int64_t slow_ns = 0;;) {
         int64_t now_ns = clock_monotonic_ns();
         read_fast(&reader);
         if (now_ns - slow_ns > SLOW_NS) {
-            read_slow(&reader);
+            read_temperature_and_trace(&reader);
             slow_ns = now_ns;
         }
         clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = READ_PAUSE_NS}, NULL);
@@ -165,14 +166,14 @@ static void reader_main(const struct calibration_options *options)
 }
 
 /* What changes while the GPU is watched. Few calls: each takes time from the reader. */
-static void look_again(const struct calibration_options *options, struct gpu_sensor *sensor,
-                       struct calibration_look *look)
+static void refresh_look(const struct calibration_options *options, struct gpu_sensor *sensor,
+                         struct calibration_look *look)
 {
     static const char *const groups[] = {"power.instant", "power.usage", "temperature.gpu",
                                          "clock.reasons", "utilisation", "memory"};
     look->readings = (struct gpu_readings){0};
     EACH_OF (name, groups) {
-        size_t group = find_group(options->backend, *name);
+        size_t group = find_sensor_group(options->backend, *name);
         if (group != SIZE_MAX)
             options->backend->group_read(sensor, group, &look->readings, NULL);
     }
@@ -186,7 +187,7 @@ static void watch_main(const struct calibration_options *options)
     uint64_t energy_mj = 0;
     options->backend->identify(sensor, &look.identity);
     gpu_readings_take(options->backend, sensor, &look.readings, NULL);
-    say(1, MESSAGE_READY, "");
+    send_child_message(1, MESSAGE_READY, "");
     for (int64_t due_ns = clock_monotonic_ns();;) {
         look.t_ns = clock_monotonic_ns();
         if (!options->backend->users(sensor, &look.users, NULL))
@@ -198,7 +199,7 @@ static void watch_main(const struct calibration_options *options)
         due_ns += CALIBRATION_WATCH_NS;
         struct timespec due = {.tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-        look_again(options, sensor, &look);
+        refresh_look(options, sensor, &look);
     }
 }
 
@@ -210,7 +211,7 @@ static void load_part(struct cuda_load *load, const struct load_interval *orders
         int64_t room_ns = order->begin_ns - clock_monotonic_ns();
         if ((room_ns > SYNC_ROOM_NS && !cuda_load_sync(load, &err)) ||
             !cuda_load_run(load, order->begin_ns, order->end_ns, &span, &err)) {
-            say(1, MESSAGE_FAILED, err.text);
+            send_child_message(1, MESSAGE_FAILED, err.text);
             _exit(1);
         }
         struct message message = {
@@ -219,7 +220,7 @@ static void load_part(struct cuda_load *load, const struct load_interval *orders
         if (!write_whole(1, &message, sizeof message))
             _exit(1);
     }
-    say(1, MESSAGE_DONE, "");
+    send_child_message(1, MESSAGE_DONE, "");
 }
 
 /* Takes one part after the other until the pipe is closed. */
@@ -233,10 +234,10 @@ static void load_main(const struct calibration_options *options, const char *uui
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
     struct cuda_load *load = cuda_load_open(options->cuda_library, uuid, &err);
     if (!load) {
-        say(1, MESSAGE_FAILED, err.text);
+        send_child_message(1, MESSAGE_FAILED, err.text);
         _exit(1);
     }
-    say(1, MESSAGE_READY, "");
+    send_child_message(1, MESSAGE_READY, "");
     while (read_whole(0, &count, sizeof count) && count <= SCHEDULE_LOADS_MAX &&
            read_whole(0, orders, count * sizeof *orders))
         load_part(load, orders, count);

@@ -229,7 +229,8 @@ static bool gather(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline
     }
 }
 
-static bool play(struct measuring_gpu *gpu, struct sensor_schedule *part, struct err *err)
+static bool play_load_schedule(struct measuring_gpu *gpu, struct sensor_schedule *part,
+                               struct err *err)
 {
     int64_t begin_ns = clock_monotonic_ns() + LEAD_NS, end_ns = begin_ns + part->end_ns;
     uint64_t count = part->count;
@@ -269,13 +270,13 @@ static bool play_all(struct measuring_gpu *gpu, struct err *err)
     static struct sensor_schedule part;
     double seconds = gpu->options->seconds;
     sensor_schedule_steps(seconds, &part);
-    if (!play(gpu, &part, err))
+    if (!play_load_schedule(gpu, &part, err))
         return false;
     sensor_schedule_waves(seconds, period_of(gpu->data), &part);
-    if (!play(gpu, &part, err))
+    if (!play_load_schedule(gpu, &part, err))
         return false;
     sensor_schedule_rest(seconds, &part);
-    return play(gpu, &part, err);
+    return play_load_schedule(gpu, &part, err);
 }
 
 /* The load's process, ready to be ordered, and what it takes of the GPU's memory. */
@@ -312,7 +313,7 @@ static bool start_load(struct measuring_gpu *gpu, struct err *err)
     return !gpu->options->alone || check_alone(gpu, err);
 }
 
-static bool run_all(struct measuring_gpu *gpu, struct err *err)
+static bool run_calibration_children(struct measuring_gpu *gpu, struct err *err)
 {
     struct message message;
     int64_t deadline_ns = clock_monotonic_ns() + LOOK_NS;
@@ -338,7 +339,7 @@ bool calibration_measure(const struct calibration_options *options, struct calib
                                 .reader = CHILD_NONE,
                                 .load = CHILD_NONE};
     *out = (struct calibration_data){.outcome = CALIBRATION_FAILED};
-    bool good = run_all(&gpu, err);
+    bool good = run_calibration_children(&gpu, err);
     calibration_child_stop(&gpu.load);
     calibration_child_stop(&gpu.reader);
     if (good)

@@ -6,7 +6,7 @@ static const double MIB = 1048576;
  * empty GPU has some hundred MiB in use. */
 static const double EMPTY_MIB = 64, EMPTY_WITH_DRIVER_MIB = 1024;
 
-static bool is_whole(const struct gpu_identity *identity, struct err *err)
+static bool check_undivided(const struct gpu_identity *identity, struct err *err)
 {
     if (identity->mig == GPU_MIG_ON || identity->mig == GPU_MIG_PART)
         return err_set(err, "it is divided into parts (MIG)");
@@ -20,7 +20,7 @@ static bool is_whole(const struct gpu_identity *identity, struct err *err)
            err_set(err, "its driver does not say whether a display is active");
 }
 
-static bool is_empty(const struct calibration_look *look, struct err *err)
+static bool check_unused(const struct calibration_look *look, struct err *err)
 {
     const struct gpu_users *users = &look->users;
     struct reading used = look->readings.of[GPU_MEMORY_USED_BYTES];
@@ -54,6 +54,6 @@ static bool is_at_rest(const struct gpu_readings *readings, struct err *err)
 
 bool calibration_permits(const struct calibration_look *look, struct err *err)
 {
-    return is_whole(&look->identity, err) && is_empty(look, err) &&
+    return check_undivided(&look->identity, err) && check_unused(look, err) &&
            is_at_rest(&look->readings, err);
 }

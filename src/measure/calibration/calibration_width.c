@@ -33,7 +33,7 @@ static int64_t at_ns(double t_s)
     return ORIGIN_NS + llround(t_s * 1e9);
 }
 
-static void read_counter(const struct played *gpu, double t_s, struct series *series)
+static void play_counter_reading(const struct played *gpu, double t_s, struct series *series)
 {
     double updated_s = floor(t_s / gpu->period_s) * gpu->period_s;
     series_add_counter(series, (struct counter_reading){.before_ns = at_ns(t_s) - NS_PER_MS,
@@ -43,14 +43,14 @@ static void read_counter(const struct played *gpu, double t_s, struct series *se
 }
 
 /* Densely at the edges of a window, as a run reads it. */
-static void play(const struct played *gpu, double from_s, double to_s, bool counter,
-                 struct series *series)
+static void play_sensor(const struct played *gpu, double from_s, double to_s, bool counter,
+                        struct series *series)
 {
     for (double t_s = 0; t_s < to_s + ROOM_S; t_s += gpu->sample_s)
         series_add_power(series,
                          (struct power_sample){.t_ns = at_ns(t_s), .power_w = power_w(gpu, t_s)});
     for (double t_s = 0.5; counter && t_s < to_s + ROOM_S;) {
-        read_counter(gpu, t_s, series);
+        play_counter_reading(gpu, t_s, series);
         bool edge = (t_s > from_s - EDGE_S && t_s < from_s + EDGE_S) ||
                     (t_s > to_s - EDGE_S && t_s < to_s + EDGE_S);
         double next_s = t_s + (edge ? EDGE_READ_S : READ_S);
@@ -85,7 +85,7 @@ struct reading calibration_half_width_share(const struct calibration *calibratio
     sensor_behaviour_apply(&profile.of.behaviour, &sensor);
     sensor.reading = profile.of.reading;
     sensor.power_held_w = sensor.power_limit_w = 1.2 * gpu.load_w;
-    play(&gpu, ROOM_S, ROOM_S + seconds, counter->updates > 0, &series);
+    play_sensor(&gpu, ROOM_S, ROOM_S + seconds, counter->updates > 0, &series);
     struct window_index *index = window_index_new(&series, &sensor);
     window_index_energy(index, at_ns(ROOM_S), at_ns(ROOM_S + seconds), &energy);
     window_index_free(index);

@@ -98,7 +98,7 @@ static double shown_at(struct fit *fit, double t_s, double length_s)
 }
 
 /* Solves a x = b in place by Cholesky's way; a is positive definite. */
-static void solve(double a[COLUMNS][COLUMNS], double b[COLUMNS])
+static void solve_cholesky(double a[COLUMNS][COLUMNS], double b[COLUMNS])
 {
     for (int i = 0; i < COLUMNS; i++)
         for (int j = 0; j <= i; j++) {
@@ -121,7 +121,7 @@ static void solve(double a[COLUMNS][COLUMNS], double b[COLUMNS])
 
 /* -2 log likelihood of this length and delay: idle power, rise and a slow drift of both are the
  * best for it. A value seen at an uncertain time is as uncertain as the model changes meanwhile. */
-static double score(struct fit *fit, double length_s, double delay_s)
+static double score_fit(struct fit *fit, double length_s, double delay_s)
 {
     double rise = fit->input->rise_w, floor = MODEL_SHARE * rise, noise = fit->input->noise_w;
     double drift = 1 / (DRIFT_SHARE * rise * DRIFT_SHARE * rise), out = 0, squares = 0;
@@ -168,7 +168,7 @@ static double score(struct fit *fit, double length_s, double delay_s)
     memcpy(right, b, sizeof b);
     for (int j = 0; j < COLUMNS; j++)
         a[j][j] += j >= 2 ? drift : 1e-12;
-    solve(a, b);
+    solve_cholesky(a, b);
     for (int j = 0; j < COLUMNS; j++)
         squares -= b[j] * right[j];
     fit->chi = squares / (double)fit->count;
@@ -184,7 +184,7 @@ static struct point descend(struct fit *fit, struct point at, int fixed, double 
                             double least_s)
 {
     double steps[2] = {fixed == 1 ? 0 : fmax(step_s, at.length_s / 10), fixed == 2 ? 0 : step_s};
-    at.score = score(fit, at.length_s, at.delay_s);
+    at.score = score_fit(fit, at.length_s, at.delay_s);
     while (fmax(steps[0], steps[1]) > least_s) {
         bool better = false;
         for (int axis = 0; axis < 2; axis++)
@@ -192,7 +192,7 @@ static struct point descend(struct fit *fit, struct point at, int fixed, double 
                 struct point next = at;
                 double *moved = axis == 0 ? &next.length_s : &next.delay_s;
                 *moved = fmax(0, *moved + sign * steps[axis]);
-                next.score = score(fit, next.length_s, next.delay_s);
+                next.score = score_fit(fit, next.length_s, next.delay_s);
                 if (next.score < at.score - 1e-9) {
                     at = next;
                     better = true;
@@ -202,7 +202,7 @@ static struct point descend(struct fit *fit, struct point at, int fixed, double 
         for (int sign = -1; sign <= 1 && fixed == 0; sign += 2) {
             double delay_s = at.delay_s - sign * steps[0] / (fit->kind == FIT_BOXCAR ? 2 : 1);
             struct point next = {fmax(0, at.length_s + sign * steps[0]), fmax(0, delay_s), 0};
-            next.score = score(fit, next.length_s, next.delay_s);
+            next.score = score_fit(fit, next.length_s, next.delay_s);
             if (next.score < at.score - 1e-9) {
                 at = next;
                 better = true;
@@ -225,7 +225,7 @@ static double score_beside(struct fit *fit, struct point best, int which, double
 
 /* How far the figure can go until the score, at its best in the other one, has risen so much: the
  * farther side. */
-static double profile(struct fit *fit, struct point best, int which, double rise)
+static double profile_half_width(struct fit *fit, struct point best, int which, double rise)
 {
     double farthest_s = 0, value_s = which == 1 ? best.length_s : best.delay_s;
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -294,10 +294,10 @@ static void search_grid(struct fit *fit, struct point starts[STARTS])
          length_s<LENGTH_MAX_S; length_s = length_s> 0 ? length_s * 1.3 : LENGTH_FIRST_S)
         for (double delay_s = 0; delay_s < DELAY_MAX_S;
              delay_s += delay_s < 0.25 ? 0.01 : delay_s / 15)
-            add_start(starts, (struct point){length_s, delay_s, score(fit, length_s, delay_s)});
+            add_start(starts, (struct point){length_s, delay_s, score_fit(fit, length_s, delay_s)});
 }
 
-static void prepare(const struct fit_input *input, struct fit *fit)
+static void prepare_fit(const struct fit_input *input, struct fit *fit)
 {
     double integral = 0;
     fit->loads = mem_array(input->load_count + 1, sizeof *fit->loads);
@@ -324,7 +324,7 @@ static void fit_all(struct fit *fit, const struct point *starts, struct fit_resu
         struct point found = descend(fit, starts[i], 0, 0.01, 1e-5);
         best = found.score < best.score ? found : best;
     }
-    best.score = score(fit, best.length_s, best.delay_s);
+    best.score = score_fit(fit, best.length_s, best.delay_s);
     out->chi_per_update = fit->chi;
     double rise = PROFILE_95 * fmax(1, fit->chi);
     struct point instant = descend(fit, (struct point){0, best.delay_s, 0}, 1, 0.01, 1e-5);
@@ -334,8 +334,8 @@ static void fit_all(struct fit *fit, const struct point *starts, struct fit_resu
     out->score = best.score;
     out->length_s = best.length_s;
     out->delay_s = best.delay_s;
-    out->length_half_s = profile(fit, best, 1, rise);
-    out->delay_half_s = profile(fit, best, 2, rise);
+    out->length_half_s = profile_half_width(fit, best, 1, rise);
+    out->delay_half_s = profile_half_width(fit, best, 2, rise);
 }
 
 bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_result *out)
@@ -344,7 +344,7 @@ bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_re
         return false;
     struct fit fit = {.input = input, .kind = kind, .state_of_s = -1};
     struct point starts[STARTS];
-    prepare(input, &fit);
+    prepare_fit(input, &fit);
     AUTO_FREE struct fit_update *near = mem_array(input->count, sizeof *near);
     AUTO_FREE struct fit_update *some = mem_array(input->count, sizeof *some);
     size_t near_count = 0;
@@ -364,7 +364,8 @@ bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_re
     return good;
 }
 
-static bool mean_between(const struct fit_input *input, double from_s, double to_s, double *out)
+static bool mean_update_between(const struct fit_input *input, double from_s, double to_s,
+                                double *out)
 {
     double sum = 0, count = 0;
     EACH (update, input->updates, input->count)
@@ -381,10 +382,10 @@ static bool mean_between(const struct fit_input *input, double from_s, double to
 static bool lag_of_step(const struct fit_input *input, double edge_s, double *lag_s)
 {
     double before, after, later, missing_s = 0;
-    if (!mean_between(input, edge_s - 2 * PLATEAU_S, edge_s, &before) ||
-        !mean_between(input, edge_s + REACH_S, edge_s + REACH_S + PLATEAU_S, &after) ||
-        !mean_between(input, edge_s + REACH_S + PLATEAU_S, edge_s + REACH_S + 2 * PLATEAU_S,
-                      &later) ||
+    if (!mean_update_between(input, edge_s - 2 * PLATEAU_S, edge_s, &before) ||
+        !mean_update_between(input, edge_s + REACH_S, edge_s + REACH_S + PLATEAU_S, &after) ||
+        !mean_update_between(input, edge_s + REACH_S + PLATEAU_S, edge_s + REACH_S + 2 * PLATEAU_S,
+                             &later) ||
         fabs(after - before) < input->rise_w / 2 ||
         fabs(later - after) > PLATEAU_SHARE * fabs(after - before))
         return false;
@@ -406,7 +407,7 @@ struct edges {
     int count;
 };
 
-static void add_edge(struct edges *edges, double lag_s)
+static void add_edge_lag(struct edges *edges, double lag_s)
 {
     edges->sum_s += lag_s;
     edges->squares_s2 += lag_s * lag_s;
@@ -431,9 +432,9 @@ bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s)
         bool rest_after =
             i + 1 == input->load_count || ns_to_s(load[1].begin_ns - load->end_ns) >= LONG_S;
         if (is_long && rest_before && lag_of_step(input, begin_s, &found_s))
-            add_edge(&rises, found_s);
+            add_edge_lag(&rises, found_s);
         if (is_long && rest_after && lag_of_step(input, end_s, &found_s))
-            add_edge(&falls, found_s);
+            add_edge_lag(&falls, found_s);
     }
     if (rises.count < EDGES_MIN || falls.count < EDGES_MIN)
         return false;

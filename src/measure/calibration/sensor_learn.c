@@ -22,12 +22,12 @@ enum { UPDATES_MIN = 20, STEADY_MIN = 5, BLOCKS = 8, VALUES_MIN = 10 };
 #define TOO_FEW    "too few updates were seen"
 #define TOO_FAST   "it updates as often as it was read, or oftener"
 
-static struct learnt known(double value, double half_width)
+static struct learnt learnt_value(double value, double half_width)
 {
     return (struct learnt){.known = true, .value = value, .half_width = half_width};
 }
 
-static struct learnt unknown(const char *why)
+static struct learnt not_learnt(const char *why)
 {
     return (struct learnt){.why = why};
 }
@@ -38,7 +38,7 @@ const char *sensor_averaging_name(enum sensor_averaging averaging)
     return names[averaging];
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_learnt_values(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
     return ORDER(left, right);
@@ -80,7 +80,7 @@ static double resolution_of(const struct fit_update *updates, size_t count)
 static void learn_period(const struct fit_update *updates, size_t count, bool stamped,
                          struct sensor_learnt *out)
 {
-    out->update_period_s = out->jitter_s = unknown(TOO_FEW);
+    out->update_period_s = out->jitter_s = not_learnt(TOO_FEW);
     if (count < UPDATES_MIN)
         return;
     AUTO_FREE double *gaps = mem_array(count, sizeof *gaps);
@@ -89,12 +89,12 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
     for (size_t i = 1; i < count; i++)
         gaps[i - 1] = sorted[i - 1] = updates[i].t_s - updates[i - 1].t_s;
     size_t gap_count = count - 1, near = 0;
-    qsort(sorted, gap_count, sizeof *sorted, by_value);
+    qsort(sorted, gap_count, sizeof *sorted, compare_learnt_values);
     for (double limit_s = 1.5 * sorted[gap_count / 5]; near < gap_count && sorted[near] <= limit_s;)
         near++;
     double period_s = sorted[near / 2];
     if (!stamped && period_s < 4 * resolution_s) {
-        out->update_period_s = out->jitter_s = unknown(TOO_FAST);
+        out->update_period_s = out->jitter_s = not_learnt(TOO_FAST);
         return;
     }
     for (int turn = 0; turn < 3; turn++) {
@@ -118,7 +118,7 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
         }
     }
     if (singles < UPDATES_MIN / 2 || sqrt(squares / singles) > PERIOD_SPREAD * period_s) {
-        out->update_period_s = out->jitter_s = unknown(NO_PERIOD);
+        out->update_period_s = out->jitter_s = not_learnt(NO_PERIOD);
         return;
     }
     /* What the readings' own times add: each end of a gap is uniform within its call and the one
@@ -130,8 +130,8 @@ static void learn_period(const struct fit_update *updates, size_t count, bool st
     double above = sqrt(jitter * jitter + spread) - jitter,
            below = jitter - (low > 0 ? sqrt(low) : 0);
     out->update_period_s =
-        known(period_s, NORMAL_95 * sqrt(variance / periods) + 2 * resolution_s / periods);
-    out->jitter_s = known(jitter, above > below ? above : below);
+        learnt_value(period_s, NORMAL_95 * sqrt(variance / periods) + 2 * resolution_s / periods);
+    out->jitter_s = learnt_value(jitter, above > below ? above : below);
 }
 
 /* Of the values while nothing changes: the second half of long steps, and as much before each. */
@@ -201,19 +201,21 @@ static void learn_levels(const struct load_interval *loads, size_t load_count,
                                         fmax((begin_s + end_s) / 2, begin_s + settle_s), end_s));
         before_s = end_s;
     }
-    out->idle_w = idle.count < STEADY_MIN
-                      ? unknown("no idle second was seen")
-                      : known(idle.mean, NORMAL_95 * sqrt(idle.variance / (double)idle.count));
-    out->load_w = load.count < STEADY_MIN
-                      ? unknown("no second of steady load was seen")
-                      : known(load.mean, NORMAL_95 * sqrt(load.variance / (double)load.count));
+    out->idle_w =
+        idle.count < STEADY_MIN
+            ? not_learnt("no idle second was seen")
+            : learnt_value(idle.mean, NORMAL_95 * sqrt(idle.variance / (double)idle.count));
+    out->load_w =
+        load.count < STEADY_MIN
+            ? not_learnt("no second of steady load was seen")
+            : learnt_value(load.mean, NORMAL_95 * sqrt(load.variance / (double)load.count));
     if (idle.count + load.count < UPDATES_MIN) {
-        out->noise_w = unknown(TOO_FEW);
+        out->noise_w = not_learnt(TOO_FEW);
         return;
     }
     add_steady(&load, idle);
     double noise = sqrt(load.variance);
-    out->noise_w = known(noise, NORMAL_95 * noise / sqrt(2 * (double)load.count));
+    out->noise_w = learnt_value(noise, NORMAL_95 * noise / sqrt(2 * (double)load.count));
 }
 
 /* The step of which all differences between values are multiples. */
@@ -223,7 +225,7 @@ static struct learnt learn_quantum(const struct sensor_reading *readings, size_t
     size_t distinct = 0;
     for (size_t i = 0; i < count; i++)
         values[i] = readings[i].value;
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, compare_learnt_values);
     double step = INFINITY;
     for (size_t i = 1; i < count; i++) {
         double apart = values[i] - values[i - 1];
@@ -233,38 +235,39 @@ static struct learnt learn_quantum(const struct sensor_reading *readings, size_t
         }
     }
     if (distinct < VALUES_MIN)
-        return unknown("too few different values were seen");
+        return not_learnt("too few different values were seen");
     double worst = 0;
     for (size_t i = 1; i < count; i++) {
         double apart = (values[i] - values[i - 1]) / step;
         if (apart < 1000)
             worst = fmax(worst, fabs(apart - round(apart)));
     }
-    return worst < 0.1 ? known(step, 1e-6 * step + 1e-9)
-                       : unknown("the values have no common step");
+    return worst < 0.1 ? learnt_value(step, 1e-6 * step + 1e-9)
+                       : not_learnt("the values have no common step");
 }
 
 static void learn_nothing_of_shape(struct sensor_learnt *out, const char *why)
 {
     out->averaging = AVERAGING_UNKNOWN;
     out->averaging_why = why;
-    out->averaging_s = out->delay_s = out->looked_share = unknown(why);
+    out->averaging_s = out->delay_s = out->looked_share = not_learnt(why);
     if (!out->lag_s.known && !out->lag_s.why)
-        out->lag_s = unknown(why);
+        out->lag_s = not_learnt(why);
 }
 
 static void learn_share(struct sensor_learnt *out)
 {
     const struct learnt *length = &out->averaging_s, *period = &out->update_period_s;
     if (out->averaging == AVERAGING_EXPONENTIAL) {
-        out->looked_share = known(1, 0);
+        out->looked_share = learnt_value(1, 0);
     } else if (!period->known) {
-        out->looked_share = unknown(period->why);
+        out->looked_share = not_learnt(period->why);
     } else {
         double share = length->value / period->value;
         double half =
             hypot(length->half_width / period->value, share * period->half_width / period->value);
-        out->looked_share = share >= 1 ? known(1, fmax(0, 1 - (share - half))) : known(share, half);
+        out->looked_share =
+            share >= 1 ? learnt_value(1, fmax(0, 1 - (share - half))) : learnt_value(share, half);
     }
 }
 
@@ -304,8 +307,8 @@ static void learn_shape(const struct load_interval *loads, size_t load_count, in
     struct fit_result boxcar, exponential;
     out->lag_s =
         sensor_lag(&input, &out->lag_s.value, &out->lag_s.half_width)
-            ? known(out->lag_s.value, out->lag_s.half_width)
-            : unknown("too few steps after which power was steady again within half a second");
+            ? learnt_value(out->lag_s.value, out->lag_s.half_width)
+            : not_learnt("too few steps after which power was steady again within half a second");
     if (!sensor_fit(&input, FIT_BOXCAR, &boxcar) ||
         !sensor_fit(&input, FIT_EXPONENTIAL, &exponential)) {
         learn_nothing_of_shape(out, "too few updates were seen near steps of the load");
@@ -326,10 +329,10 @@ static void learn_shape(const struct load_interval *loads, size_t load_count, in
     out->averaging = best->instant     ? AVERAGING_INSTANT
                      : best == &boxcar ? AVERAGING_BOXCAR
                                        : AVERAGING_EXPONENTIAL;
-    out->averaging_s = best->instant
-                           ? known(0, best->length_s + best->length_half_s + resolution_s / 2)
-                           : known(best->length_s, best->length_half_s);
-    out->delay_s = known(best->delay_s, best->delay_half_s + resolution_s / 2);
+    out->averaging_s =
+        best->instant ? learnt_value(0, best->length_s + best->length_half_s + resolution_s / 2)
+                      : learnt_value(best->length_s, best->length_half_s);
+    out->delay_s = learnt_value(best->delay_s, best->delay_half_s + resolution_s / 2);
     learn_share(out);
 }
 
@@ -348,7 +351,7 @@ static void learn_both(const struct load_interval *loads, size_t load_count, int
     if (!out->load_w.known && out->idle_w.known && out->noise_w.known) {
         out->load_w = load; /* for the rise only */
         learn_shape(loads, load_count, origin_ns, updates, count, out);
-        out->load_w = unknown("it averages over longer than a load lasts");
+        out->load_w = not_learnt("it averages over longer than a load lasts");
     } else {
         learn_shape(loads, load_count, origin_ns, updates, count, out);
     }
@@ -372,7 +375,7 @@ static void doubt_period(const struct load_interval *loads, size_t load_count,
     learn_levels(loads, load_count, all, count, origin_ns, 0, out);
     if (out->noise_w.known && out->noise_w.value < STILL_SHARE * fabs(out->idle_w.value))
         out->update_period_s = out->jitter_s =
-            unknown("steady power shows no change, so its updates are not seen");
+            not_learnt("steady power shows no change, so its updates are not seen");
 }
 
 void sensor_learn_power(const struct load_interval *loads, size_t load_count,
@@ -425,7 +428,7 @@ void sensor_learn_counter(const struct load_interval *loads, size_t load_count,
             added_j / gap_s * hypot(updates[i].dt_s, updates[i - 1].dt_s) / gap_s / sqrt(3);
     }
     if (power_count == 0) {
-        out->idle_w = out->load_w = out->noise_w = unknown(TOO_FEW);
+        out->idle_w = out->load_w = out->noise_w = not_learnt(TOO_FEW);
         learn_nothing_of_shape(out, TOO_FEW);
         return;
     }
@@ -445,7 +448,7 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
                                      const struct sensor_reading *counter, size_t counter_count)
 {
     if (power_count == 0 || counter_count == 0)
-        return unknown("one of them was not read");
+        return not_learnt("one of them was not read");
     int64_t origin_ns = counter[0].before_ns;
     bool stamped;
     AUTO_FREE struct fit_update *watts = mem_array(power_count + 1, sizeof *watts);
@@ -458,7 +461,7 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
     while (watt_count > 0 && last > first && joules[last - 1].t_s > watts[watt_count - 1].t_s)
         last--;
     if (watt_count < UPDATES_MIN || last - first < UPDATES_MIN)
-        return unknown(TOO_FEW);
+        return not_learnt(TOO_FEW);
     double ratios[BLOCKS], sum = 0, squares = 0;
     for (size_t i = 0; i < BLOCKS; i++) {
         const struct fit_update *from = &joules[first + (last - 1 - first) * i / BLOCKS];
@@ -466,7 +469,7 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
         double sampled_j =
             energy_until(watts, watt_count, to->t_s) - energy_until(watts, watt_count, from->t_s);
         if (!(sampled_j > 0) || to->value < from->value)
-            return unknown("a counter that went back, or no power");
+            return not_learnt("a counter that went back, or no power");
         ratios[i] = (to->value - from->value) / sampled_j;
     }
     double all_j = energy_until(watts, watt_count, joules[last - 1].t_s) -
@@ -476,7 +479,7 @@ struct learnt sensor_learn_agreement(const struct sensor_reading *power, size_t 
         sum += *item / BLOCKS;
     EACH (entry, ratios, BLOCKS)
         squares += (*entry - sum) * (*entry - sum);
-    return known(ratio, STUDENT_95_7 * sqrt(squares / (BLOCKS - 1) / BLOCKS));
+    return learnt_value(ratio, STUDENT_95_7 * sqrt(squares / (BLOCKS - 1) / BLOCKS));
 }
 
 struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t count,
@@ -487,13 +490,14 @@ struct learnt sensor_learn_return(const struct sensor_reading *readings, size_t 
            readings[back - 1].after_ns >= from_ns)
         back--;
     if (count == 0 || readings[count - 1].after_ns < from_ns)
-        return unknown("nothing was read afterwards");
+        return not_learnt("nothing was read afterwards");
     if (back == count)
-        return unknown("it was not back when the last was read");
+        return not_learnt("it was not back when the last was read");
     bool from_begin = back == 0 || readings[back - 1].after_ns < from_ns;
     int64_t early_ns = from_begin || readings[back - 1].before_ns < from_ns
                            ? from_ns
                            : readings[back - 1].before_ns;
     int64_t late_ns = readings[back].after_ns;
-    return known(ns_to_s(early_ns / 2 + late_ns / 2 - from_ns), (double)(late_ns - early_ns) / 2e9);
+    return learnt_value(ns_to_s(early_ns / 2 + late_ns / 2 - from_ns),
+                        (double)(late_ns - early_ns) / 2e9);
 }

@@ -39,7 +39,7 @@ static struct reading valid(double value)
     return (struct reading){value, isfinite(value)};
 }
 
-static double half_width(double variance)
+static double half_width_of_variance(double variance)
 {
     return HALF_WIDTH_DEVIATIONS * sqrt(fmax(variance, 0));
 }
@@ -84,12 +84,12 @@ static void fill_trace(const struct window_index *index, const struct index_mome
                    smooth_mean_variance(&index->shape, index->smooth.span_s, to->t, NULL);
     double rise_w = to->sum.power_w - from->sum.power_w, delay_j = index->smooth.delay_sd * rise_w;
     out->integral_j = valid(integral);
-    out->integral_half_width_j =
-        valid(half_width(smooth_clock(&index->smooth, &to->sum) -
-                         smooth_clock(&index->smooth, &from->sum) + delay_j * delay_j + means));
+    out->integral_half_width_j = valid(half_width_of_variance(
+        smooth_clock(&index->smooth, &to->sum) - smooth_clock(&index->smooth, &from->sum) +
+        delay_j * delay_j + means));
 }
 
-static bool disagrees(const struct window_index *index, const struct window_energy *out)
+static bool counter_disagrees(const struct window_index *index, const struct window_energy *out)
 {
     if (!out->integral_j.valid || !out->energy_j.valid ||
         out->source != index->sensor.counter_source)
@@ -99,8 +99,8 @@ static bool disagrees(const struct window_index *index, const struct window_ener
            disagreement * both + index->sensor.agreement_share * fabs(out->energy_j.value);
 }
 
-static void fill(const struct window_index *index, const struct index_moment *from,
-                 const struct index_moment *to, struct window_energy *out)
+static void fill_window_energy(const struct window_index *index, const struct index_moment *from,
+                               const struct index_moment *to, struct window_energy *out)
 {
     double length = to->t - from->t, covered = spans_within(&index->covered, from->t, to->t);
     out->covered_share = fmin(covered / length, 1);
@@ -117,10 +117,10 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     double variance = 0;
     for (int i = 0; i < WINDOW_PARTS; i++)
         variance += out->parts.j[i] * out->parts.j[i];
-    out->half_width_j = valid(half_width(variance));
+    out->half_width_j = valid(half_width_of_variance(variance));
     out->aliasing_bound_j = index_aliasing_j(index, from, to);
     out->power_mean_w = valid(out->energy_j.value / length);
-    out->disagrees = disagrees(index, out);
+    out->disagrees = counter_disagrees(index, out);
 }
 
 void window_index_energy(const struct window_index *index, int64_t start_ns, int64_t end_ns,
@@ -137,7 +137,7 @@ void window_index_energy(const struct window_index *index, int64_t start_ns, int
     }
     struct index_moment from = index_moment(index, shape_seconds(start_ns, index->origin_ns));
     struct index_moment to = index_moment(index, shape_seconds(end_ns, index->origin_ns));
-    fill(index, &from, &to, out);
+    fill_window_energy(index, &from, &to, out);
 }
 
 void spans_fini(struct spans *spans)
@@ -273,7 +273,7 @@ static const struct {
 };
 _Static_assert(WINDOW_PARTS + 1 <= BUDGET_MOST, "room for all parts and the gain");
 
-static void add_part(const struct window_parts *of, size_t part, struct budget *out)
+static void add_budget_part(const struct window_parts *of, size_t part, struct budget *out)
 {
     struct budget_component component = {.name = parts[part].name,
                                          .source = parts[part].source,
@@ -301,7 +301,7 @@ void energy_budget(const struct window_energy *window, const struct sensor_gain 
 {
     *out = (struct budget){0};
     for (size_t i = 0; i < WINDOW_PARTS; i++)
-        add_part(&window->parts, i, out);
+        add_budget_part(&window->parts, i, out);
     budget_add(out, (struct budget_component){.name = "gain",
                                               .source = gain->source ? gain->source : "not stated",
                                               .type = BUDGET_B,

@@ -116,7 +116,7 @@ static double median_part(const double *at, size_t count)
     return stats_median(lengths, count - 1).value;
 }
 
-static bool is_whole(const struct moments *of, size_t i)
+static bool is_whole_beat(const struct moments *of, size_t i)
 {
     return of->at[i + 1] - of->at[i] <= longest_part * of->median_s;
 }
@@ -128,7 +128,7 @@ static double time_variance(const struct moments *of)
 {
     double square = 0, product = 0, pairs = 0;
     for (size_t i = 0; i + 2 < of->count; i++) {
-        if (!is_whole(of, i) || !is_whole(of, i + 1))
+        if (!is_whole_beat(of, i) || !is_whole_beat(of, i + 1))
             continue;
         double one = of->at[i + 1] - of->at[i] - of->median_s,
                next = of->at[i + 2] - of->at[i + 1] - of->median_s;
@@ -147,7 +147,7 @@ static void fold_samples(const struct moments *samples, const struct moments *st
         double t = *item;
         while (step + 1 < steps->count && steps->at[step + 1] <= t)
             step++;
-        if (t < steps->at[step] || step + 1 == steps->count || !is_whole(steps, step))
+        if (t < steps->at[step] || step + 1 == steps->count || !is_whole_beat(steps, step))
             continue;
         add_place(folds, fold_count,
                   (t - steps->at[step]) / (steps->at[step + 1] - steps->at[step]));
@@ -193,7 +193,7 @@ struct sample_phases sample_phases_of(const struct shape *shape, double update_s
     for (size_t i = 0; i < fold_count; i++)
         folds[i].parts = i + 1;
     for (size_t i = 0; i + 1 < step_count; i++)
-        if (is_whole(&steps, i))
+        if (is_whole_beat(&steps, i))
             out.part_s += fmax(0, fmin(steps_at[i + 1], to) - fmax(steps_at[i], from));
     fold_samples(&samples, &steps, folds, fold_count, &out);
     double variance = time_variance(&samples) + time_variance(&steps);

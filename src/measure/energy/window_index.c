@@ -41,7 +41,7 @@ struct samples {
     size_t count;
 };
 
-static void add_sample(struct samples *samples, struct power_sample sample)
+static void append_later_sample(struct samples *samples, struct power_sample sample)
 {
     if (samples->count > 0 && sample.t_ns <= samples->items[samples->count - 1].t_ns)
         return;
@@ -63,21 +63,21 @@ static void make_anchors(const struct window_index *index, const struct segment 
             continue;
         double power_w = (items[i].value_j - items[last].value_j) / length;
         double here_w = before_w < 0 ? power_w : 0.5 * (power_w + before_w);
-        add_sample(out,
-                   (struct power_sample){
-                       index->origin_ns + delay_ns + llround(items[last].at * NS_PER_S), here_w});
+        append_later_sample(out, (struct power_sample){index->origin_ns + delay_ns +
+                                                           llround(items[last].at * NS_PER_S),
+                                                       here_w});
         before_w = power_w;
         last = i;
     }
     if (before_w >= 0)
-        add_sample(out,
-                   (struct power_sample){
-                       index->origin_ns + delay_ns + llround(items[last].at * NS_PER_S), before_w});
+        append_later_sample(out, (struct power_sample){index->origin_ns + delay_ns +
+                                                           llround(items[last].at * NS_PER_S),
+                                                       before_w});
 }
 
 /* Is a moment further than gap_ns from both of its neighbours? */
-static bool is_alone(const struct power_sample *before, const struct power_sample *after,
-                     int64_t t_ns, int64_t gap_ns)
+static bool is_isolated_moment(const struct power_sample *before, const struct power_sample *after,
+                               int64_t t_ns, int64_t gap_ns)
 {
     return (!before || shape_seconds(t_ns, before->t_ns) * NS_PER_S > (double)gap_ns) &&
            (!after || shape_seconds(after->t_ns, t_ns) * NS_PER_S > (double)gap_ns);
@@ -86,8 +86,8 @@ static bool is_alone(const struct power_sample *before, const struct power_sampl
 /* Where the sensor shows new values less often than its profile says, each is in the trace
  * several times; where oftener, one that was read again may be there once: it held until one
  * update before the next. */
-static bool is_repeated(const struct power_sample *last, const struct power_sample *next,
-                        int64_t shown_ns)
+static bool is_repeated_value(const struct power_sample *last, const struct power_sample *next,
+                              int64_t shown_ns)
 {
     return last->power_w == next->power_w && next->t_ns - last->t_ns < 3 * shown_ns / 2;
 }
@@ -113,8 +113,9 @@ static int64_t find_shown_ns(const struct window_index *index, const struct seri
 }
 
 /* The trace without what cannot be watts, and with anchors where it has gaps. */
-static struct samples merge(const struct series *series, const struct window_sensor *sensor,
-                            const struct samples *anchors, int64_t shown_ns)
+static struct samples merge_trace_with_anchors(const struct series *series,
+                                               const struct window_sensor *sensor,
+                                               const struct samples *anchors, int64_t shown_ns)
 {
     struct samples out = {0};
     size_t k = 0;
@@ -124,15 +125,16 @@ static struct samples merge(const struct series *series, const struct window_sen
         const struct power_sample *kept = out.count > 0 ? &out.items[out.count - 1] : NULL;
         if (next && (!is_sane(sensor, next->power_w) ||
                      (kept && 2 * shown_ns > 3 * sensor->update_period_ns &&
-                      is_repeated(kept, next, shown_ns))))
+                      is_repeated_value(kept, next, shown_ns))))
             continue;
         if (next && before && shown_ns > 0 && is_held(before, next, shown_ns, sensor->gap_ns))
-            add_sample(&out, (struct power_sample){next->t_ns - shown_ns, before->power_w});
+            append_later_sample(&out,
+                                (struct power_sample){next->t_ns - shown_ns, before->power_w});
         for (; k < anchors->count && (!next || anchors->items[k].t_ns < next->t_ns); k++)
-            if (is_alone(before, next, anchors->items[k].t_ns, sensor->gap_ns))
-                add_sample(&out, anchors->items[k]);
+            if (is_isolated_moment(before, next, anchors->items[k].t_ns, sensor->gap_ns))
+                append_later_sample(&out, anchors->items[k]);
         if (next)
-            add_sample(&out, *next);
+            append_later_sample(&out, *next);
         before = next ? next : before;
     }
     return out;
@@ -193,7 +195,8 @@ static void make_shape(struct window_index *index, const struct series *series)
         struct samples anchors = {0};
         for (size_t s = 0; s < index->knots.segment_count; s++)
             make_anchors(index, &index->knots.segments[s], llround(delay_s * NS_PER_S), &anchors);
-        struct samples merged = merge(series, &index->sensor, &anchors, shown_ns);
+        struct samples merged =
+            merge_trace_with_anchors(series, &index->sensor, &anchors, shown_ns);
         shape_init(&index->shape, index->origin_ns, merged.items, merged.count, true, real,
                    &index->sensor);
         free(anchors.items);

@@ -32,7 +32,7 @@ void knots_fini(struct knots *knots)
     *knots = (struct knots){0};
 }
 
-static double seconds(const struct reader *reader, int64_t t_ns)
+static double seconds_from_origin(const struct reader *reader, int64_t t_ns)
 {
     return shape_seconds(t_ns, reader->origin_ns);
 }
@@ -75,7 +75,7 @@ static bool stood(const struct reader *reader, const struct group *group)
     return mean_w * still_s > fmax(stood_j, 100 * reader->sensor->quantum_mj / 1000);
 }
 
-static void order_edges(struct knot *knot)
+static void order_knot_edges(struct knot *knot)
 {
     if (knot->lo_b <= knot->hi_a)
         return;
@@ -93,13 +93,13 @@ static struct knot locate(const struct reader *reader, const struct group *group
         period_s *= 2;
     const struct counter_reading *last = has_stood ? &group->first : &group->last;
     struct knot knot = {
-        .lo_a = seconds(reader, last->before_ns) - period_s - late_s,
-        .lo_b = seconds(reader, last->after_ns) - period_s + late_s,
-        .hi_a = seconds(reader, group->first.before_ns),
-        .hi_b = seconds(reader, group->first.after_ns),
+        .lo_a = seconds_from_origin(reader, last->before_ns) - period_s - late_s,
+        .lo_b = seconds_from_origin(reader, last->after_ns) - period_s + late_s,
+        .hi_a = seconds_from_origin(reader, group->first.before_ns),
+        .hi_b = seconds_from_origin(reader, group->first.after_ns),
     };
-    double lo_a = seconds(reader, group->before.before_ns),
-           lo_b = seconds(reader, group->before.after_ns);
+    double lo_a = seconds_from_origin(reader, group->before.before_ns),
+           lo_b = seconds_from_origin(reader, group->before.after_ns);
     if (group->has_before && (lo_a + lo_b > knot.lo_a + knot.lo_b || knot.lo_a > knot.hi_b)) {
         knot.lo_a = lo_a;
         knot.lo_b = lo_b;
@@ -107,7 +107,7 @@ static struct knot locate(const struct reader *reader, const struct group *group
     /* held for longer than a period, and nothing before: the sensor is slower than it should be */
     if (knot.lo_a >= knot.hi_b)
         knot.lo_a = knot.lo_b = knot.hi_a - period_s;
-    order_edges(&knot);
+    order_knot_edges(&knot);
     return knot;
 }
 
@@ -159,9 +159,9 @@ static void close_group(struct reader *reader, const struct group *group)
     if (segment->count > 0) {
         unsigned why = fault_between(reader, group, &knot);
         if (why) {
-            segment = add_segment(knots, seconds(reader, group->first.before_ns), why);
-            segment->fault_from = seconds(reader, reader->last.before_ns);
-            segment->fault_to = seconds(reader, group->first.after_ns);
+            segment = add_segment(knots, seconds_from_origin(reader, group->first.before_ns), why);
+            segment->fault_from = seconds_from_origin(reader, reader->last.before_ns);
+            segment->fault_to = seconds_from_origin(reader, group->first.after_ns);
         } else {
             locate_by_successor(reader, group, &knot);
         }
@@ -173,9 +173,10 @@ static void close_group(struct reader *reader, const struct group *group)
     segment->count++;
     reader->last = group->last;
     if (has_stood) {
-        segment = add_segment(knots, seconds(reader, group->first.after_ns), WINDOW_STOOD);
-        segment->fault_from = seconds(reader, group->first.after_ns);
-        segment->fault_to = seconds(reader, group->last.after_ns);
+        segment =
+            add_segment(knots, seconds_from_origin(reader, group->first.after_ns), WINDOW_STOOD);
+        segment->fault_from = seconds_from_origin(reader, group->first.after_ns);
+        segment->fault_to = seconds_from_origin(reader, group->last.after_ns);
     }
 }
 

@@ -17,13 +17,14 @@ static const double longest_s = 1.2, undone = 0.25;
 enum { NEAR = 2, FAR = 6 };
 static const double slow = 1.5;
 
-static int by_value(const void *a, const void *b)
+static int compare_changes(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
     return ORDER(left, right);
 }
 
-static bool is_repeated(const struct power_sample *samples, size_t i, size_t last, double period_s)
+static bool is_repeat_of_last(const struct power_sample *samples, size_t i, size_t last,
+                              double period_s)
 {
     return samples[i].power_w == samples[last].power_w &&
            shape_seconds(samples[i].t_ns, samples[i - 1].t_ns) < closer * period_s &&
@@ -32,7 +33,7 @@ static bool is_repeated(const struct power_sample *samples, size_t i, size_t las
 
 /* Over how long the values may be means: of a mean each change comes back, the other way, when
  * what caused it leaves the mean; while it does not, a rise is spread evenly over the length. */
-static double span_of(const double *changes_w, size_t count, double period_s)
+static double averaging_span(const double *changes_w, size_t count, double period_s)
 {
     double square = 0, alike = 0, most = 0, before = 0;
     size_t lags = (size_t)(longest_s / period_s), length = 1;
@@ -68,7 +69,7 @@ struct sampling sampling_learn(const struct power_sample *samples, size_t count,
     }
     if (changes < LEAST_CHANGES)
         return out;
-    qsort(stays, changes, sizeof *stays, by_value);
+    qsort(stays, changes, sizeof *stays, compare_changes);
     if (!(period_s > 0))
         out.period_s = stays[SHORT_STAYS];
     /* a level counts once, however long it lasts: the end of a pulse then follows its begin */
@@ -80,7 +81,7 @@ struct sampling sampling_learn(const struct power_sample *samples, size_t count,
         stays[changes++] = samples[i].power_w - samples[last].power_w;
         last = i;
     }
-    out.span_s = span_of(stays, changes, out.period_s);
+    out.span_s = averaging_span(stays, changes, out.period_s);
     return out;
 }
 
@@ -96,7 +97,7 @@ struct sampling_sums sampling_sums(const struct sampling *sampling, const struct
     for (size_t i = first, last = first; i < end; i++) {
         double power_w = shape->at[i].power_w;
         bool within = shape_seconds(shape->at[i].t_ns, shape->origin_ns) - shape->delay_s >= from;
-        if (i > first && is_repeated(shape->at, i, last, period_s))
+        if (i > first && is_repeat_of_last(shape->at, i, last, period_s))
             continue;
         if (count > 0) {
             double length_s = shape_seconds(shape->at[i].t_ns, shape->at[last].t_ns);
@@ -147,7 +148,7 @@ double sampling_summed_odds(const struct sampling *sampling, const struct shape 
         shape_samples(shape, at - 3 * sampling->period_s, at + period_s / 2, &first, &end);
         for (size_t k = first, last = first; k < end; k++) {
             double t = shape_seconds(shape->at[k].t_ns, shape->origin_ns);
-            if (k > first && is_repeated(shape->at, k, last, sampling->period_s))
+            if (k > first && is_repeat_of_last(shape->at, k, last, sampling->period_s))
                 continue;
             if (fabs(t - b->at) < off_s) {
                 off_s = fabs(t - b->at);

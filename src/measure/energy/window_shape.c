@@ -45,7 +45,7 @@ static double step_energy_j(const struct shape *shape, size_t i, double share)
 }
 
 /* Adds the part [0, share] of the step from sample i to the next. */
-static void add_step(const struct shape *shape, size_t i, double share, struct shape_sum *sum)
+static void add_step_part(const struct shape *shape, size_t i, double share, struct shape_sum *sum)
 {
     double length_s = shape_seconds(shape->at[i + 1].t_ns, shape->at[i].t_ns);
     double from_w = shape->at[i].power_w, to_w = shape->at[i + 1].power_w;
@@ -91,7 +91,7 @@ static void build_blocks(struct shape *shape)
         widen(&block->range, &range);
         widen(&shape->supers[i / SHAPE_SUPER], &range);
         if (i + 1 < shape->count)
-            add_step(shape, i, 1, &sum);
+            add_step_part(shape, i, 1, &sum);
     }
 }
 
@@ -126,7 +126,7 @@ void shape_fini(struct shape *shape)
 }
 
 /* Index of the last sample at or before t, 0 when t is before them all. */
-static size_t find(const struct shape *shape, double t)
+static size_t find_sample_before(const struct shape *shape, double t)
 {
     size_t after = FIRST_PLACE(at, 0, shape->count, sample_time(shape, at) > t);
     return after ? after - 1 : 0;
@@ -141,7 +141,7 @@ static size_t find_near(const struct shape *shape, double t, size_t *hint, doubl
         while (at < end && at + 1 < shape->count && sample_time(shape, at + 1) <= t)
             at++;
     if (at >= shape->count || at == end || sample_time(shape, at) > t)
-        at = find(shape, t);
+        at = find_sample_before(shape, t);
     if (hint)
         *hint = at;
     double past = t - sample_time(shape, at);
@@ -166,12 +166,12 @@ struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint)
     size_t found = find_near(shape, t, hint, &share);
     struct shape_sum sum = shape->blocks[found / SHAPE_BLOCK].before;
     for (size_t i = found / SHAPE_BLOCK * SHAPE_BLOCK; i < found; i++)
-        add_step(shape, i, 1, &sum);
+        add_step_part(shape, i, 1, &sum);
     sum.power_w = shape->at[found].power_w;
     if (isnan(share))
         add_outside(shape, t - sample_time(shape, found), &sum);
     else
-        add_step(shape, found, share, &sum);
+        add_step_part(shape, found, share, &sum);
     return sum;
 }
 
@@ -203,7 +203,7 @@ struct shape_range shape_extremes(const struct shape *shape, double from, double
     struct shape_range range = nothing;
     if (shape->count == 0)
         return (struct shape_range){0, 0, to - from};
-    size_t last = find(shape, to), first = find(shape, from);
+    size_t last = find_sample_before(shape, to), first = find_sample_before(shape, from);
     if (sample_time(shape, first) < from)
         first++;
     if (first > last || sample_time(shape, last) > to || first == shape->count) {
@@ -234,8 +234,8 @@ void shape_samples(const struct shape *shape, double from, double to, size_t *fi
     *first = *end = 0;
     if (shape->count == 0 || sample_time(shape, 0) > to)
         return;
-    *first = find(shape, from);
-    *end = find(shape, to) + 1;
+    *first = find_sample_before(shape, from);
+    *end = find_sample_before(shape, to) + 1;
     if (sample_time(shape, *first) < from)
         ++*first;
 }

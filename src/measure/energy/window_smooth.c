@@ -174,8 +174,8 @@ struct pass {
     double log_variances, innovation2;
 };
 
-static struct state predict(const struct state *x, const struct knot *from, const struct knot *to,
-                            const struct pass *pass)
+static struct state predict_state(const struct state *x, const struct knot *from,
+                                  const struct knot *to, const struct pass *pass)
 {
     double energy_j = to->traced_j - from->traced_j, length_s = fmax(to->at - from->at, 0);
     return (struct state){
@@ -195,7 +195,7 @@ static void filter_gain(const struct knot *knots, size_t count, struct pass *pas
     if (pass->filtered)
         pass->filtered[0] = x;
     for (size_t i = 1; i < count; i++) {
-        struct state p = predict(&x, &knots[i - 1], &knots[i], pass);
+        struct state p = predict_state(&x, &knots[i - 1], &knots[i], pass);
         double variance = p.oo + knots[i].observed_var,
                innovation = knots[i].observed_j - p.offset_j;
         double to_offset = p.oo / variance, to_gain = p.og / variance;
@@ -229,7 +229,7 @@ static struct state smoothed(const struct state *x, const struct state *after,
 
 /* The gain of each knot of a segment from all of them, and by how much it makes the trace's
  * integral rise until there. */
-static void follow(struct knot *knots, size_t count, struct pass *pass)
+static void smooth_segment(struct knot *knots, size_t count, struct pass *pass)
 {
     pass->predicted = mem_array(count, sizeof *pass->predicted);
     pass->filtered = mem_array(count, sizeof *pass->filtered);
@@ -283,7 +283,8 @@ bool smooth_follow_gain(struct knots *knots, double gain_sd)
     for (size_t s = 0; best_rate > 0 && s < knots->segment_count; s++) {
         struct pass pass = {.scale = best_scale, .rate = best_rate, .gain_sd = gain_sd};
         if (knots->segments[s].count > 0)
-            follow(knots->items + knots->segments[s].first, knots->segments[s].count, &pass);
+            smooth_segment(knots->items + knots->segments[s].first, knots->segments[s].count,
+                           &pass);
     }
     return best_rate > 0;
 }

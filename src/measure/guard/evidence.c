@@ -459,7 +459,7 @@ const char *evidence_weight_name(enum evidence_weight weight)
     return weight_names[weight];
 }
 
-static int find_name(const char *const *names, int count, const char *name)
+static int find_evidence_name(const char *const *names, int count, const char *name)
 {
     for (int i = 0; name && i < count; i++)
         if (strcmp(names[i], name) == 0)
@@ -492,7 +492,7 @@ const char *check_outcome_name(enum check_outcome outcome)
 
 bool check_outcome_parse(const char *name, enum check_outcome *out)
 {
-    int found = find_name(outcome_names, CHECK_OUTCOMES, name);
+    int found = find_evidence_name(outcome_names, CHECK_OUTCOMES, name);
     if (found >= 0)
         *out = (enum check_outcome)found;
     return found >= 0;
@@ -516,7 +516,7 @@ const char *verdict_name(enum verdict verdict)
 
 bool verdict_parse(const char *name, enum verdict *out)
 {
-    int found = find_name(verdict_names, VERDICTS, name);
+    int found = find_evidence_name(verdict_names, VERDICTS, name);
     if (found >= 0)
         *out = (enum verdict)found;
     return found >= 0;
@@ -551,7 +551,7 @@ bool verdict_is_clean_success(enum verdict verdict, bool succeeded)
     return succeeded && verdict == VERDICT_CLEAN;
 }
 
-static void add_reason(struct text *out, const char *name, const char *text)
+static void add_verdict_reason(struct text *out, const char *name, const char *text)
 {
     text_addf(out, "%s%s", out->length ? "; " : "", name);
     if (!text || !*text)
@@ -563,14 +563,14 @@ static void add_reason(struct text *out, const char *name, const char *text)
 void evidence_add_reason(struct text *out, const char *kind, const char *text)
 {
     if (!verdict_is_safe(verdict_with(VERDICT_CLEAN, kind)))
-        add_reason(out, kind, text);
+        add_verdict_reason(out, kind, text);
 }
 
 void checks_add_reason(struct text *out, const struct check_result *results, size_t count)
 {
     EACH (result, results, count)
         if (result->outcome == CHECK_FAILED && result->check < CHECKS)
-            add_reason(out, check_kind(result->check)->name, result->text);
+            add_verdict_reason(out, check_kind(result->check)->name, result->text);
     if (out->length == 0)
         text_add(out, "not recorded");
 }

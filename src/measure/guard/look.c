@@ -112,13 +112,13 @@ static const double CONFIRM_S = 1.5, SETTLE_S = 30;
 enum { PASSES = 0, BLOCKS = 1, HOLDS = 2 };
 
 /* how: of these. Takes text. */
-static void add(struct guard_findings *out, const char *kind, int how, char *text)
+static void add_guard_finding(struct guard_findings *out, const char *kind, int how, char *text)
 {
     guard_findings_add(
         out, (struct guard_finding){
                  .kind = kind, .text = text, .blocks = how & BLOCKS, .holds = how & HOLDS});
 }
-#define ADD(out, kind, how, ...) add((out), (kind), (how), mem_printf(__VA_ARGS__))
+#define ADD(out, kind, how, ...) add_guard_finding((out), (kind), (how), mem_printf(__VA_ARGS__))
 
 /* In the finding added last. */
 static void name_pid(struct guard_findings *out, int32_t pid)
@@ -127,8 +127,8 @@ static void name_pid(struct guard_findings *out, int32_t pid)
     finding->pids[finding->pid_count++] = pid;
 }
 
-static void add_process(const struct guard_look *look, const struct guard_user *user,
-                        struct guard_findings *out)
+static void add_foreign_process_finding(const struct guard_look *look,
+                                        const struct guard_user *user, struct guard_findings *out)
 {
     struct text text = {0};
     text_addf(&text, "%s is used by %s", look->device, user->text);
@@ -136,7 +136,7 @@ static void add_process(const struct guard_look *look, const struct guard_user *
         text_addf(&text, ", %.0f MiB", user->memory_bytes.value / MIB);
     if (user->sm_percent.valid)
         text_addf(&text, ", %.0f %% of its time", user->sm_percent.value);
-    add(out, "foreign_process", BLOCKS | HOLDS, text_take(&text));
+    add_guard_finding(out, "foreign_process", BLOCKS | HOLDS, text_take(&text));
     name_pid(out, user->pid);
     out->items[out->count - 1].start_time = user->start_time;
     out->items[out->count - 1].other_user = user->other_user;
@@ -163,12 +163,12 @@ static struct guard_finding unseen_finding(const struct guard_look *look, size_t
     return finding;
 }
 
-static void look_at_users(const struct guard_look *look, struct guard_findings *out)
+static void check_gpu_users(const struct guard_look *look, struct guard_findings *out)
 {
     size_t unseen = 0;
     EACH (user, look->users, look->user_count) {
         if (guard_is_foreign(user))
-            add_process(look, user, out);
+            add_foreign_process_finding(look, user, out);
         unseen += user->owner == GUARD_UNSEEN;
     }
     if (!look->readings)
@@ -185,9 +185,9 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
 
 /* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be
  * said. */
-static void look_at_memory(const struct preflight_settings *settings,
-                           const struct guard_known *known, const struct guard_look *look,
-                           struct guard_findings *out)
+static void check_gpu_memory(const struct preflight_settings *settings,
+                             const struct guard_known *known, const struct guard_look *look,
+                             struct guard_findings *out)
 {
     struct reading excess = guard_excess_bytes(look, known);
     if (look->readings && !guard_reading(look, GPU_MEMORY_USED_BYTES).valid)
@@ -254,8 +254,8 @@ static void look_at_heat(const struct preflight_settings *settings, const struct
 void preflight_look(const struct preflight_settings *settings, const struct guard_known *known,
                     const struct guard_look *look, struct guard_findings *out)
 {
-    look_at_users(look, out);
-    look_at_memory(settings, known, look, out);
+    check_gpu_users(look, out);
+    check_gpu_memory(settings, known, look, out);
     look_at_load(settings, known, look, out);
     look_at_heat(settings, known, look, out);
 }

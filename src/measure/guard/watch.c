@@ -43,8 +43,8 @@ void watch_fini(struct watch *watch)
 }
 
 /* The newest of this kind and process, and how many there are. */
-static struct watch_span *find(struct watch *watch, const char *kind, int32_t pid,
-                               uint64_t start_time, size_t *count)
+static struct watch_span *find_watch_span(struct watch *watch, const char *kind, int32_t pid,
+                                          uint64_t start_time, size_t *count)
 {
     struct watch_span *newest = NULL;
     *count = 0;
@@ -64,7 +64,7 @@ static void see(struct watch *watch, const char *kind, const struct guard_user *
     int32_t pid = user ? user->pid : 0;
     uint64_t start_time = user ? user->start_time : 0;
     size_t count;
-    struct watch_span *span = find(watch, kind, pid, start_time, &count);
+    struct watch_span *span = find_watch_span(watch, kind, pid, start_time, &count);
     if (span && (t_ns - span->seen_ns <= JOIN_NS || count >= SPANS_OF_A_KIND)) {
         span->times += !span->open;
         span->open = true;
@@ -140,18 +140,18 @@ static void look_at_limit(struct watch *watch, const struct guard_look *look)
 }
 
 /* One that was there at the start, was told then, and does nothing, is what it was. */
-static bool counts(const struct guard_user *user)
+static bool counts_as_foreign(const struct guard_user *user)
 {
     bool works = user->sm_percent.valid && user->sm_percent.value > 0;
     return guard_is_foreign(user) && !user->later && (!user->known || works);
 }
 
-static void look_at_users(struct watch *watch, const struct guard_look *look)
+static void watch_gpu_users(struct watch *watch, const struct guard_look *look)
 {
     size_t unseen = 0;
     EACH (user, look->users, look->user_count) {
         unseen += user->owner == GUARD_UNSEEN;
-        if (!counts(user))
+        if (!counts_as_foreign(user))
             continue;
         char *text = user->memory_bytes.valid
                          ? mem_printf("%s is used by %s, %.0f MiB", watch->device, user->text,
@@ -198,7 +198,7 @@ void watch_take(struct watch *watch, const struct guard_known *known, const stru
     look_at_reasons(watch, look);
     look_at_errors(watch, look);
     look_at_limit(watch, look);
-    look_at_users(watch, look);
+    watch_gpu_users(watch, look);
     look_for_silence(watch, known, look);
     close_spans(watch, look->t_ns);
     watch->looked_ns = look->first_ns;

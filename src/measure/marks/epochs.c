@@ -29,8 +29,8 @@ const char *epoch_part_name(enum epoch_part part)
     return part_names[part];
 }
 
-static void add(struct cut *cut, enum epoch_part part, const struct mark *mark, int64_t end_ns,
-                bool has_end)
+static void add_epoch_part(struct cut *cut, enum epoch_part part, const struct mark *mark,
+                           int64_t end_ns, bool has_end)
 {
     if (part != EPOCH_ITSELF && has_end && end_ns == cut->at_ns)
         return;
@@ -53,26 +53,26 @@ static int64_t within(const struct cut *cut, int64_t t_ns)
     return cut->has_end && t_ns > cut->end_ns ? cut->end_ns : t_ns;
 }
 
-static void take_start(struct cut *cut, const struct mark *mark)
+static void start_marked_epoch(struct cut *cut, const struct mark *mark)
 {
     int64_t t_ns = within(cut, mark->t_ns);
     if (cut->open)
-        add(cut, EPOCH_ITSELF, cut->open, t_ns, true);
+        add_epoch_part(cut, EPOCH_ITSELF, cut->open, t_ns, true);
     else
-        add(cut, cut->any ? EPOCH_BETWEEN : EPOCH_STARTUP, NULL, t_ns, true);
+        add_epoch_part(cut, cut->any ? EPOCH_BETWEEN : EPOCH_STARTUP, NULL, t_ns, true);
     cut->open = mark;
     cut->any = true;
 }
 
-static void take_end(struct cut *cut, const struct mark *mark)
+static void end_marked_epoch(struct cut *cut, const struct mark *mark)
 {
     const struct mark *named = cut->open && cut->open->label[0] ? cut->open : mark;
-    add(cut, EPOCH_ITSELF, named, within(cut, mark->t_ns), true);
+    add_epoch_part(cut, EPOCH_ITSELF, named, within(cut, mark->t_ns), true);
     cut->open = NULL;
     cut->any = true;
 }
 
-static void cut_name(struct cut *cut, const struct mark *marks, size_t count)
+static void cut_marks_of_name(struct cut *cut, const struct mark *marks, size_t count)
 {
     cut->at_ns = cut->start_ns;
     cut->open = NULL;
@@ -81,11 +81,12 @@ static void cut_name(struct cut *cut, const struct mark *marks, size_t count)
         if (strcmp(item->name, cut->name) != 0)
             continue;
         if (item->is_end)
-            take_end(cut, item);
+            end_marked_epoch(cut, item);
         else
-            take_start(cut, item);
+            start_marked_epoch(cut, item);
     }
-    add(cut, cut->open ? EPOCH_ITSELF : EPOCH_FINAL, cut->open, cut->end_ns, cut->has_end);
+    add_epoch_part(cut, cut->open ? EPOCH_ITSELF : EPOCH_FINAL, cut->open, cut->end_ns,
+                   cut->has_end);
 }
 
 /* An order that keeps equals: qsort need not. */
@@ -94,7 +95,7 @@ struct place {
     int64_t t_ns;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_mark_places(const void *a, const void *b)
 {
     const struct place *one = a, *other = b;
     if (one->t_ns != other->t_ns)
@@ -102,13 +103,13 @@ static int compare(const void *a, const void *b)
     return ORDER(one->index, other->index);
 }
 
-static void sort(struct mark *marks, size_t count)
+static void sort_marks(struct mark *marks, size_t count)
 {
     AUTO(cleanup_free) struct place *places = mem_array(count, sizeof *places);
     AUTO(cleanup_free) struct mark *copy = mem_array(count, sizeof *copy);
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){i, marks[i].t_ns};
-    qsort(places, count, sizeof *places, compare);
+    qsort(places, count, sizeof *places, compare_mark_places);
     for (size_t i = 0; i < count; i++)
         copy[i] = marks[places[i].index];
     memcpy(marks, copy, count * sizeof *marks);
@@ -141,11 +142,11 @@ struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int
         return NULL;
     if (has_end && end_ns > start_ns)
         cut.end_ns = end_ns;
-    sort(marks, count);
+    sort_marks(marks, count);
     const char **names = find_names(marks, count, &name_count);
     EACH (item, names, name_count) {
         cut.name = *item;
-        cut_name(&cut, marks, count);
+        cut_marks_of_name(&cut, marks, count);
     }
     free(names);
     *out_count = cut.count;

@@ -40,7 +40,7 @@ static bool is_the_one(const struct stat *made, const struct stat *opened)
            (opened->st_mode & 0077) == 0;
 }
 
-static bool make(struct mark_fifo *fifo, uid_t owner, struct err *err)
+static bool make_fifo(struct mark_fifo *fifo, uid_t owner, struct err *err)
 {
     struct stat made, opened;
     if (unlinkat(fifo->dir, fifo->name, 0) != 0 && errno != ENOENT)
@@ -66,7 +66,7 @@ struct mark_fifo *mark_fifo_new(int dir, const char *name, uid_t owner, struct e
     fifo->dir = dir;
     fifo->name = mem_strdup(name);
     fifo->fd = -1;
-    if (make(fifo, owner, err))
+    if (make_fifo(fifo, owner, err))
         return fifo;
     mark_fifo_free(fifo);
     mark_fifo_remove(dir, name);
@@ -96,8 +96,8 @@ uint64_t mark_fifo_refused(const struct mark_fifo *fifo)
     return fifo->refused;
 }
 
-static void end_line(struct mark_fifo *fifo, const char *line, size_t length, mark_fifo_fn *each,
-                     void *context)
+static void end_fifo_line(struct mark_fifo *fifo, const char *line, size_t length,
+                          mark_fifo_fn *each, void *context)
 {
     struct mark mark;
     if (!fifo->overlong && mark_line_parse(line, length, fifo->line_ns, &mark))
@@ -109,7 +109,7 @@ static void end_line(struct mark_fifo *fifo, const char *line, size_t length, ma
 }
 
 /* The beginning or the middle of a line. */
-static void keep(struct mark_fifo *fifo, const char *bytes, size_t count)
+static void append_to_line(struct mark_fifo *fifo, const char *bytes, size_t count)
 {
     if (fifo->overlong || count > sizeof fifo->line - 1 - fifo->used) {
         fifo->overlong = true;
@@ -119,16 +119,16 @@ static void keep(struct mark_fifo *fifo, const char *bytes, size_t count)
     fifo->used += count;
 }
 
-static void take(struct mark_fifo *fifo, const char *bytes, size_t count, mark_fifo_fn *each,
-                 void *context)
+static void parse_fifo_bytes(struct mark_fifo *fifo, const char *bytes, size_t count,
+                             mark_fifo_fn *each, void *context)
 {
     const char *end = bytes + count;
     while (bytes < end) {
         const char *stop = memchr(bytes, '\n', (size_t)(end - bytes));
-        keep(fifo, bytes, (size_t)((stop ? stop : end) - bytes));
+        append_to_line(fifo, bytes, (size_t)((stop ? stop : end) - bytes));
         if (!stop)
             return;
-        end_line(fifo, fifo->line, fifo->used, each, context);
+        end_fifo_line(fifo, fifo->line, fifo->used, each, context);
         bytes = stop + 1;
     }
 }
@@ -142,7 +142,7 @@ bool mark_fifo_read(struct mark_fifo *fifo, int64_t now_ns, mark_fifo_fn *each, 
         if (got <= 0)
             return true;
         fifo->line_ns = now_ns;
-        take(fifo, fifo->buffer, (size_t)got, each, context);
+        parse_fifo_bytes(fifo, fifo->buffer, (size_t)got, each, context);
     }
     return false;
 }
@@ -150,5 +150,5 @@ bool mark_fifo_read(struct mark_fifo *fifo, int64_t now_ns, mark_fifo_fn *each, 
 void mark_fifo_end(struct mark_fifo *fifo, mark_fifo_fn *each, void *context)
 {
     if (fifo->used > 0 || fifo->overlong)
-        end_line(fifo, fifo->line, fifo->used, each, context);
+        end_fifo_line(fifo, fifo->line, fifo->used, each, context);
 }

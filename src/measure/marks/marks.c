@@ -13,7 +13,7 @@ void marks_fini(struct marks *marks)
 }
 
 /* What is known of this name, or the next free place. NULL: no place is left. */
-static struct marks_name *find(struct marks *marks, const char *name)
+static struct marks_name *find_or_next_name(struct marks *marks, const char *name)
 {
     EACH (item, marks->names, marks->name_count)
         if (strcmp(item->last.name, name) == 0)
@@ -44,7 +44,7 @@ static bool spend(struct marks_source *source, int64_t now_ns)
     return true;
 }
 
-static void note(struct marks *marks, struct marks_name *name, const struct mark *mark)
+static void note_mark(struct marks *marks, struct marks_name *name, const struct mark *mark)
 {
     bool log_start = mark->source == MARK_LOG && !mark->is_end;
     if (name->taken == 0) {
@@ -58,7 +58,7 @@ static void note(struct marks *marks, struct marks_name *name, const struct mark
 
 enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns)
 {
-    struct marks_name *name = find(marks, mark->name);
+    struct marks_name *name = find_or_next_name(marks, mark->name);
     if (name && repeats(name, mark)) {
         marks->counts.repeated++;
         return MARK_REPEATED;
@@ -67,7 +67,7 @@ enum mark_task_status marks_take(struct marks *marks, const struct mark *mark, i
         marks->counts.limited++;
         return MARK_LIMITED;
     }
-    note(marks, name, mark);
+    note_mark(marks, name, mark);
     MEM_ADD(marks->pending, marks->pending_count) = *mark;
     marks->counts.taken++;
     return MARK_TAKEN;
@@ -91,16 +91,16 @@ bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_
 
 #define CLOCK_DIGITS_MAX 19
 
-static bool is_blank(char c)
+static bool is_mark_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void trim(const char **at, const char **end)
+static void trim_mark(const char **at, const char **end)
 {
-    while (*at < *end && is_blank(**at))
+    while (*at < *end && is_mark_blank(**at))
         ++*at;
-    while (*at < *end && is_blank((*end)[-1]))
+    while (*at < *end && is_mark_blank((*end)[-1]))
         --*end;
 }
 
@@ -109,10 +109,10 @@ bool mark_label_is_valid(const char *label, size_t length)
     return length <= MARK_LABEL_MAX && utf8_is_printable(label, length);
 }
 
-static bool take_name(const char **at, const char *end, struct mark *out)
+static bool parse_mark_name(const char **at, const char *end, struct mark *out)
 {
     const char *start = *at;
-    while (*at < end && !is_blank(**at))
+    while (*at < end && !is_mark_blank(**at))
         ++*at;
     size_t length = (size_t)(*at - start);
     if (length > MARK_NAME_MAX || memchr(start, '\0', length))
@@ -131,7 +131,7 @@ static bool take_clock(const char *at, const char **end, int64_t *out)
         digits--;
     size_t count = (size_t)(*end - digits);
     if (count == 0 || digits == at || digits[-1] != '@' ||
-        (digits - 1 > at && !is_blank(digits[-2])))
+        (digits - 1 > at && !is_mark_blank(digits[-2])))
         return false;
     for (size_t i = 0; i < count && count <= CLOCK_DIGITS_MAX; i++)
         number = number * 10 + (uint64_t)(digits[i] - '0');
@@ -145,18 +145,18 @@ bool mark_line_parse(const char *line, size_t length, int64_t now_ns, struct mar
     const char *at = line, *end = line + length;
     int64_t clock_ns;
     *out = (struct mark){.source = MARK_FIFO, .t_ns = now_ns};
-    trim(&at, &end);
+    trim_mark(&at, &end);
     if (at < end && *at == '/') {
         out->is_end = true;
         at++;
     }
-    if (!take_name(&at, end, out))
+    if (!parse_mark_name(&at, end, out))
         return false;
-    trim(&at, &end);
+    trim_mark(&at, &end);
     if (take_clock(at, &end, &clock_ns) && clock_ns <= now_ns &&
         clock_ns >= now_ns - MARK_CLOCK_BACK_NS)
         out->t_ns = clock_ns;
-    trim(&at, &end);
+    trim_mark(&at, &end);
     if (!mark_label_is_valid(at, (size_t)(end - at)))
         return false;
     memcpy(out->label, at, (size_t)(end - at));

@@ -77,7 +77,7 @@ static void look(struct fixture *f, int second, uint64_t held, uint64_t peak)
 static double figure(const struct fixture *f, const char *key)
 {
     double value = -1;
-    json_t *json = counted_json(&f->counted);
+    json_t *json = memory_counted_json(&f->counted);
     value = json_is_null(json) ? -2 : value;
     json_get_number(json, key, &value);
     json_decref(json);
