@@ -34,7 +34,7 @@ struct use {
     double budget, used, mean, reserved;
 };
 
-LANE_STATE(budget_of, struct lane_budget, budget_observer)
+LANE_STATE(budget_of, struct lane_budget, budget_observer);
 
 static bool counts_energy(const struct runner *runner)
 {

@@ -46,7 +46,7 @@ struct hang {
     struct step_source source, deadline;
 };
 
-LANE_STATE(hang_of, struct hang, hang_observer)
+LANE_STATE(hang_of, struct hang, hang_observer);
 
 static void init(struct lane *lane)
 {

@@ -20,7 +20,7 @@ struct lane_checks {
     char *idle_text;   /* what its GPUs were like before it; NULL: not looked at */
 };
 
-LANE_STATE(checks_of, struct lane_checks, checks_observer)
+LANE_STATE(checks_of, struct lane_checks, checks_observer);
 
 /* Nothing is known. */
 static void reset(struct lane *lane)

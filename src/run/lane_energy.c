@@ -40,7 +40,7 @@ struct lane_energy {
     struct energy_files files;
 };
 
-LANE_STATE(energy_of, struct lane_energy, energy_observer)
+LANE_STATE(energy_of, struct lane_energy, energy_observer);
 
 static const char cpu_head[] = "timestamp,seconds,domain,energy_j,power_w\n";
 

@@ -57,7 +57,7 @@ bool load_share(const struct load_watch *watch, double *out)
     return watch->looks >= LOOKS_FEW;
 }
 
-LANE_STATE(load_of, struct lane_load, load_observer)
+LANE_STATE(load_of, struct lane_load, load_observer);
 
 const struct lane_load *lane_load(const struct lane *lane)
 {

@@ -11,7 +11,7 @@ struct lane_marks {
     struct step_marks steps; /* of the attempt; never journaled */
 };
 
-LANE_STATE(marks_of, struct lane_marks, marks_observer)
+LANE_STATE(marks_of, struct lane_marks, marks_observer);
 
 struct step_marks *lane_step_marks(const struct lane *lane)
 {

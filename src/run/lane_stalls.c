@@ -17,14 +17,14 @@ struct lane_stops {
     bool told;       /* of this attempt: that one was */
 };
 
-LANE_STATE(stops_of, struct lane_stops, stopped_observer)
+LANE_STATE(stops_of, struct lane_stops, stopped_observer);
 
 struct lane_sleep {
     /* the last look for a suspend, and how long the machine had slept since boot */
     int64_t awake_ns, asleep_ns;
 };
 
-LANE_STATE(sleep_of, struct lane_sleep, sleep_observer)
+LANE_STATE(sleep_of, struct lane_sleep, sleep_observer);
 
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 {

@@ -21,7 +21,7 @@ struct lane_tally {
     int64_t share_from_mj, total_from_mj; /* when the attempt began */
 };
 
-LANE_STATE(tally_of, struct lane_tally, split_observer)
+LANE_STATE(tally_of, struct lane_tally, split_observer);
 
 static struct host_meter *host_of(const struct runner *runner)
 {

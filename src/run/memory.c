@@ -63,7 +63,7 @@ struct lane_memory {
     size_t ended; /* epochs */
 };
 
-LANE_STATE(memory_of, struct lane_memory, memory_observer)
+LANE_STATE(memory_of, struct lane_memory, memory_observer);
 
 static double window_s(const struct lane *lane)
 {

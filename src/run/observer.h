@@ -76,14 +76,15 @@ extern const struct observer stopped_observer, marks_observer, background_observ
                 (*one_)->slot((lane)__VA_OPT__(, ) __VA_ARGS__);                    \
     } while (0)
 
-/* What an observer keeps of a lane: LANE_STATE(stops_of, struct lane_stops, stopped_observer) makes
- * stops_of(lane) give that. */
+/* Defines stops_of(lane), which returns an observer's state of a lane:
+ * LANE_STATE(stops_of, struct lane_stops, stopped_observer); */
 void *lane_state(const struct lane *lane, const struct observer *observer);
 #define LANE_STATE(function, type, observer)       \
     static type *function(const struct lane *lane) \
     {                                              \
         return lane_state(lane, &(observer));      \
-    }
+    }                                              \
+    struct lane
 
 /* What one of them knows, and others ask for. */
 

@@ -48,7 +48,7 @@ struct cpu_energy {
     struct reading package_j, dram_j;
 };
 
-LANE_STATE(files_of, struct study_files, study_files_observer)
+LANE_STATE(files_of, struct study_files, study_files_observer);
 
 static void begin(struct lane *lane)
 {
