@@ -149,7 +149,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
 
 /* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is
  * none. */
-static uint64_t cell(const char *heads, const char *row, const char *name)
+static uint64_t find_cell_number(const char *heads, const char *row, const char *name)
 {
     size_t length = strlen(name);
     while (*heads && *heads != '\n') {
@@ -178,15 +178,18 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
         const char *heads = text_get(&table);
         for (const char *row = strchr(heads, '\n'); row && row[1]; row = strchr(row, '\n')) {
             row++;
-            uint64_t attached = cell(heads, row, "nattch");
+            uint64_t attached = find_cell_number(heads, row, "nattch");
             /* In whole seconds. */
-            int64_t made_ns = (int64_t)cell(heads, row, "ctime") * NS_PER_S;
-            if (cell(heads, row, "cuid") != uid || (attached != UINT64_MAX && attached > 0) ||
+            int64_t made_ns = (int64_t)find_cell_number(heads, row, "ctime") * NS_PER_S;
+            if (find_cell_number(heads, row, "cuid") != uid ||
+                (attached != UINT64_MAX && attached > 0) ||
                 !is_between(made_ns, from_ns - NS_PER_S, to_ns))
                 continue;
             char id[24];
-            snprintf(id, sizeof id, "%llu", (unsigned long long)cell(heads, row, kind->id));
-            left_add(left, kind->what, id, kind->bytes ? cell(heads, row, kind->bytes) : 0);
+            snprintf(id, sizeof id, "%llu",
+                     (unsigned long long)find_cell_number(heads, row, kind->id));
+            left_add(left, kind->what, id,
+                     kind->bytes ? find_cell_number(heads, row, kind->bytes) : 0);
         }
     }
 }

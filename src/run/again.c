@@ -37,7 +37,8 @@ static enum verdict verdict_of(const struct result *result, const struct questio
     return other ? verdict_of_end(with, result->outcome == OUTCOME_SUCCEEDED) : with;
 }
 
-static enum again_reason reason_of(const struct result *result, const struct question *question)
+static enum again_reason find_again_reason(const struct result *result,
+                                           const struct question *question)
 {
     static const enum again_reason of_verdict[VERDICTS] = {
         [VERDICT_NONE] = AGAIN_REASONS,
@@ -62,14 +63,14 @@ static enum again_reason reason_of(const struct result *result, const struct que
                : reason;
 }
 
-static void choose(const struct results *results, const struct question *question,
-                   struct again *out)
+static void choose_experiments_again(const struct results *results, const struct question *question,
+                                     struct again *out)
 {
     *out = (struct again){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
     out->verdicts = mem_array(results->count + 1, sizeof *out->verdicts);
     EACH (result, results->items, results->count) {
-        enum again_reason reason = reason_of(result, question);
+        enum again_reason reason = find_again_reason(result, question);
         out->verdicts[result->number - 1] = verdict_of(result, question);
         out->unjudged += result->outcome == OUTCOME_SUCCEEDED && result->verdict == VERDICT_NONE;
         if (reason == AGAIN_REASONS)
@@ -88,7 +89,7 @@ static void choose_not_clean(const struct results *results, const struct other_c
                                                  [AGAIN_CONTAMINATED] = true,
                                                  [AGAIN_PENDING] = true},
                                        .other = other};
-    choose(results, &not_clean, out);
+    choose_experiments_again(results, &not_clean, out);
 }
 
 void again_of_results(const struct results *results, struct again *out)
@@ -110,8 +111,8 @@ static bool no_such(const struct results *results, const char *word, struct err 
                    word, nearest);
 }
 
-static bool take_word(const struct results *results, const char *word, struct question *question,
-                      struct err *err)
+static bool parse_again_word(const struct results *results, const char *word,
+                             struct question *question, struct err *err)
 {
     for (size_t i = 0; i <= AGAIN_FAILED; i++)
         if (strcmp(word, words[i]) == 0)
@@ -133,11 +134,11 @@ static bool choose_named(const struct results *results, const char *which,
     do {
         end = strchrnul(at, ',');
         AUTO_FREE char *word = mem_strndup(at, (size_t)(end - at));
-        ok = take_word(results, word, &question, err);
+        ok = parse_again_word(results, word, &question, err);
         at = end + 1;
     } while (ok && *end);
     if (ok)
-        choose(results, &question, out);
+        choose_experiments_again(results, &question, out);
     strv_fini(&question.ids);
     return ok;
 }

@@ -135,8 +135,8 @@ bool attempt_open_files(struct attempt *attempt, struct err *err)
     return attempt->times_fd >= 0;
 }
 
-static void add_change(const struct attempt *attempt, const char *name, ino_t inode, int64_t bytes,
-                       struct text *out)
+static void add_file_change(const struct attempt *attempt, const char *name, ino_t inode,
+                            int64_t bytes, struct text *out)
 {
     struct stat status;
     bool there = fstatat(attempt->folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -155,9 +155,9 @@ char *attempt_log_changes(const struct attempt *attempt)
     AUTO_TEXT struct text text = {0};
     if (!attempt->log || attempt->log_failed)
         return NULL;
-    add_change(attempt, log_name, attempt->log_inode, (int64_t)joblog_totals(attempt->log).kept,
-               &text);
-    add_change(attempt, times_name, attempt->times_inode, -1, &text);
+    add_file_change(attempt, log_name, attempt->log_inode,
+                    (int64_t)joblog_totals(attempt->log).kept, &text);
+    add_file_change(attempt, times_name, attempt->times_inode, -1, &text);
     return text.length ? text_take(&text) : NULL;
 }
 
@@ -229,8 +229,8 @@ void attempt_remove_empty_output(const struct attempt *attempt)
         (void)unlinkat(own, placeholder_folder(attempt->loop > 0), AT_REMOVEDIR);
 }
 
-static void make_environment(const struct attempt *attempt, const struct run_request *request,
-                             const char *run_dir, struct strv *env)
+static void make_job_environment(const struct attempt *attempt, const struct run_request *request,
+                                 const char *run_dir, struct strv *env)
 {
     const struct plan_job *job = attempt->plan;
     char number[24];
@@ -291,7 +291,7 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         return false;
     const struct placeholder_place place = attempt_place(attempt);
     placeholder_fill_argv(job, &place, &argv);
-    make_environment(attempt, request, run_dir, &env);
+    make_job_environment(attempt, request, run_dir, &env);
     /* it takes time, of which none is the training's */
     if (attempt->loop == 0 && !job->rules.reads_checkpoints)
         attempt->checkpoints = checkpoints_watch(job->cwd);

@@ -116,7 +116,7 @@ json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, cons
     return json;
 }
 
-static json_t *metrics_json(const struct attempt *attempt)
+static json_t *attempt_metrics_json(const struct attempt *attempt)
 {
     json_t *json = json_object();
     const struct plan_job *job = attempt->plan;
@@ -167,7 +167,7 @@ static json_t *history_json(const struct attempt *attempt)
     return json;
 }
 
-static json_t *marks_json(const struct attempt *attempt)
+static json_t *mark_counts_json(const struct attempt *attempt)
 {
     const struct marks_counts *counts = &attempt->marks.counts;
     return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)counts->taken, "repeated",
@@ -175,7 +175,7 @@ static json_t *marks_json(const struct attempt *attempt)
                      "refused", (json_int_t)attempt->marks_refused);
 }
 
-static json_t *log_json(const struct joblog *log)
+static json_t *log_totals_json(const struct joblog *log)
 {
     struct joblog_totals totals = joblog_totals(log);
     return json_pack("{s:I, s:I, s:I, s:I, s:b}", "bytes", (json_int_t)totals.bytes, "kept",
@@ -192,9 +192,9 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
         "duration_s", valid ? json_finite(duration_s) : json_null(), "end_ns",
         integer_or_null(valid, attempt->end_ns), "exit_code", attempt_exit_json(attempt, false),
         "signal", attempt_exit_json(attempt, true), "reason", stop_reason_name(attempt->reason),
-        "error", error ? safe_text(error) : json_null(), "metrics", metrics_json(attempt),
-        "history", history_json(attempt), "marks", marks_json(attempt), "log",
-        attempt->log ? log_json(attempt->log) : json_null());
+        "error", error ? safe_text(error) : json_null(), "metrics", attempt_metrics_json(attempt),
+        "history", history_json(attempt), "marks", mark_counts_json(attempt), "log",
+        attempt->log ? log_totals_json(attempt->log) : json_null());
 }
 
 json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt)

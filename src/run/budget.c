@@ -196,7 +196,7 @@ void budget_begin(struct runner *runner)
                                             .unmeasured_before_s = use->unmeasured_s};
 }
 
-static json_t *use_json(const struct use *use, const char *unit)
+static json_t *budget_use_json(const struct use *use, const char *unit)
 {
     AUTO_FREE char *budget = mem_printf("budget_%s", unit);
     AUTO_FREE char *used = mem_printf("used_%s", unit);
@@ -208,7 +208,7 @@ static json_t *use_json(const struct use *use, const char *unit)
                      use->mean > 0 ? json_finite(number_round(use->mean, 6)) : json_null());
 }
 
-static json_t *counted_json(const struct runner *runner)
+static json_t *counted_energy_json(const struct runner *runner)
 {
     json_t *json = json_array();
     const struct energy_meters_options *energy_meters = runner->request->energy_meters;
@@ -232,16 +232,17 @@ json_t *budget_json(struct runner *runner)
     uses_of(runner, uses);
     const struct store_use *use = store_use(runner->request->store);
     return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy",
-                     use_json(&uses[BUDGET_ENERGY], "j"), "time", use_json(&uses[BUDGET_TIME], "s"),
-                     "counted", counts_energy(runner) ? counted_json(runner) : json_array(),
-                     "attempts", (json_int_t)use->attempts, "estimated", (json_int_t)use->estimated,
+                     budget_use_json(&uses[BUDGET_ENERGY], "j"), "time",
+                     budget_use_json(&uses[BUDGET_TIME], "s"), "counted",
+                     counts_energy(runner) ? counted_energy_json(runner) : json_array(), "attempts",
+                     (json_int_t)use->attempts, "estimated", (json_int_t)use->estimated,
                      "unmeasured", (json_int_t)use->unmeasured, "reached",
                      budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
 /* The lane's. */
 
-static void begin(struct lane *lane)
+static void begin_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     const struct rapl *rapl = packages_of(lane->runner);
@@ -258,7 +259,7 @@ static void begin(struct lane *lane)
     own->read_ns = lane->attempt.start_ns;
 }
 
-static void look(struct lane *lane)
+static void sample_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     int64_t now_ns = clock_monotonic_ns();
@@ -271,8 +272,8 @@ static void look(struct lane *lane)
     own->read_ns = now_ns;
 }
 
-static void take_counter(struct lane *lane, size_t domain, const char *name,
-                         const struct counter_reading *reading)
+static void add_budget_counter(struct lane *lane, size_t domain, const char *name,
+                               const struct counter_reading *reading)
 {
     struct lane_budget *own = budget_of(lane);
     const struct rapl *rapl = packages_of(lane->runner);
@@ -285,7 +286,7 @@ static void take_counter(struct lane *lane, size_t domain, const char *name,
         own->first_mj[domain] = own->last_mj[domain];
 }
 
-static void tell(struct lane *lane)
+static void record_budget(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct reading live = live_j(lane);
@@ -317,7 +318,7 @@ void budget_check(struct runner *runner)
         share - runner->budget.told_share > TELL_SHARE) {
         EACH (lane, runner->lanes, runner->lane_count)
             if (lane->phase == PHASE_RUNNING)
-                tell(lane);
+                record_budget(lane);
         runner->budget.told_share = share;
     }
     if (!why)
@@ -327,18 +328,18 @@ void budget_check(struct runner *runner)
     runner_halt_lanes(runner);
 }
 
-static void tick(struct lane *lane)
+static void check_running_budget(struct lane *lane)
 {
     if (lane->phase > PHASE_TAKING && lane->phase < PHASE_CLOSING)
         budget_check(lane->runner);
 }
 
 /* Once its figures are there, they count. */
-static json_t *end(struct lane *lane)
+static json_t *end_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     if (own->read_ns && !attempt_energy_j(lane->ended).valid && live_j(lane).valid)
-        tell(lane);
+        record_budget(lane);
     own->read_ns = 0;
     return NULL;
 }
@@ -350,7 +351,7 @@ static void unavailable(struct lane *lane, const char *label)
         own->unmeasured = mem_printf("the energy of %s is not measured", label);
 }
 
-static void fini(struct lane *lane)
+static void free_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     free(own->first_mj);
@@ -360,11 +361,11 @@ static void fini(struct lane *lane)
 
 const struct observer budget_observer = {
     .size = sizeof(struct lane_budget),
-    .fini = fini,
-    .begin = begin,
-    .tick = tick,
-    .look = look,
-    .end = end,
-    .counter = take_counter,
+    .fini = free_budget,
+    .begin = begin_budget,
+    .tick = check_running_budget,
+    .look = sample_budget,
+    .end = end_budget,
+    .counter = add_budget_counter,
     .unavailable = unavailable,
 };

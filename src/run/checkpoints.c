@@ -39,7 +39,7 @@ struct checkpoints {
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
 
-static bool ends_with(const char *name, const char *const *endings)
+static bool has_ending(const char *name, const char *const *endings)
 {
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && endings[i]; i++)
@@ -48,7 +48,7 @@ static bool ends_with(const char *name, const char *const *endings)
     return false;
 }
 
-static bool has_word(const char *path, const char *const *words)
+static bool contains_word(const char *path, const char *const *words)
 {
     for (size_t i = 0; words[i]; i++)
         if (strcasestr(path, words[i]))
@@ -64,7 +64,8 @@ static bool looks_like_checkpoint(const char *path)
 {
     static const char *const certain[] = {".pt", ".pth", ".ckpt", ".safetensors", NULL};
     static const char *const data_too[] = {".h5", ".hdf5", ".keras", ".pkl", ".bin", ".npz", NULL};
-    return ends_with(path, certain) || (ends_with(path, data_too) && has_word(path, model_words));
+    return has_ending(path, certain) ||
+           (has_ending(path, data_too) && contains_word(path, model_words));
 }
 
 /* Trained weights, as far as the path says: the first experiment makes data, caches and downloads
@@ -76,12 +77,13 @@ static bool is_surely_checkpoint(const char *path)
                                          "vocab",    "token", "stats",     "split",   "pretrain",
                                          "download", "hub",   "imagenet",  NULL};
     static const char *const nets[] = {"net", "cnn", NULL};
-    return !has_word(path, others) &&
-           (ends_with(path, weights) || has_word(path, model_words) || has_word(path, nets));
+    return !contains_word(path, others) &&
+           (has_ending(path, weights) || contains_word(path, model_words) ||
+            contains_word(path, nets));
 }
 
-static void add_file(struct checkpoints *checkpoints, const char *root, const char *path,
-                     const struct stat *status)
+static void add_checkpoint_file(struct checkpoints *checkpoints, const char *root, const char *path,
+                                const struct stat *status)
 {
     int64_t written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
     if (written_ns >= checkpoints->start_ns)
@@ -125,7 +127,7 @@ static void look_in(struct checkpoints *checkpoints, const char *root, const cha
                 openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                 depth + 1);
         else if (S_ISREG(status.st_mode) && looks_like_checkpoint(path))
-            add_file(checkpoints, root, path, &status);
+            add_checkpoint_file(checkpoints, root, path, &status);
     }
 }
 
@@ -152,7 +154,7 @@ void checkpoints_free(struct checkpoints *checkpoints)
     free(checkpoints);
 }
 
-static void take_event(struct checkpoints *checkpoints, const struct inotify_event *event)
+static void handle_file_event(struct checkpoints *checkpoints, const struct inotify_event *event)
 {
     EACH (file, checkpoints->files, checkpoints->count) {
         if (file->watch != event->wd)
@@ -162,14 +164,14 @@ static void take_event(struct checkpoints *checkpoints, const struct inotify_eve
     }
 }
 
-static void read_events(struct checkpoints *checkpoints)
+static void read_file_events(struct checkpoints *checkpoints)
 {
     _Alignas(struct inotify_event) char buffer[4096];
     ssize_t got;
     while ((got = read(checkpoints->notify, buffer, sizeof buffer)) > 0)
         for (ssize_t at = 0; at < got;) {
             const struct inotify_event *event = (const void *)(buffer + at);
-            take_event(checkpoints, event);
+            handle_file_event(checkpoints, event);
             at += (ssize_t)(sizeof *event + event->len);
         }
 }
@@ -182,7 +184,7 @@ static char *read_since(struct checkpoints *checkpoints)
     size_t count = 0;
     if (!checkpoints)
         return NULL;
-    read_events(checkpoints);
+    read_file_events(checkpoints);
     EACH (file, checkpoints->files, checkpoints->count) {
         if (!file->was_read || count++ >= NAMED)
             continue;
@@ -236,7 +238,7 @@ static void record_shared(struct lane *lane)
     }
 }
 
-static json_t *end(struct lane *lane)
+static json_t *report_old_checkpoints(struct lane *lane)
 {
     bool *said = &lane->runner->checkpoints_said;
     if (lane->attempt.checkpoints && lane->attempt.checkpoints->cut_short && !*said) {
@@ -253,4 +255,4 @@ static json_t *end(struct lane *lane)
     return NULL;
 }
 
-const struct observer checkpoints_observer = {.end = end};
+const struct observer checkpoints_observer = {.end = report_old_checkpoints};

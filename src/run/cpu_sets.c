@@ -23,7 +23,7 @@ static char *device_path(const char *bus, const char *file)
     return *name ? mem_printf("/sys/bus/pci/devices/%s/%s", name, file) : NULL;
 }
 
-static bool read_list(const char *root, const char *path, struct cpus *out)
+static bool read_cpu_list(const char *root, const char *path, struct cpus *out)
 {
     AUTO_FREE char *text = mem_alloc(LIST_MAX);
     ssize_t length = sysfs_read(root, path, text, LIST_MAX);
@@ -47,11 +47,11 @@ bool cpu_sets_near(const char *root, const char *bus, struct cpus *out, int *nod
     if (!path)
         return err_set(err, "'%s' is no PCI address", bus);
     *node = node_of(root, bus);
-    bool told = read_list(root, path, out);
+    bool told = read_cpu_list(root, path, out);
     if (!told && errno == ENOENT && *node >= 0) {
         free(path);
         path = mem_printf("/sys/devices/system/node/node%d/cpulist", *node);
-        told = read_list(root, path, out);
+        told = read_cpu_list(root, path, out);
     }
     if (!told)
         return err_sys(err, "read %s", path);
@@ -68,7 +68,7 @@ static void read_cores(const char *root, const struct cpus *cpus, unsigned short
         AUTO_FREE char *path =
             mem_printf("/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list", cpu);
         struct cpus siblings;
-        if (!read_list(root, path, &siblings) || !cpus_has(&siblings, cpu))
+        if (!read_cpu_list(root, path, &siblings) || !cpus_has(&siblings, cpu))
             continue;
         core_of[cpu] = 0;
         while (!cpus_has(&siblings, core_of[cpu]))
@@ -118,8 +118,8 @@ static void sort_lanes(size_t *order, const size_t *cores, size_t count)
 
 /* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor
  * n's core (CPUS_MAX of them). Pure. False: there are not enough. */
-static bool deal(const struct cpus *near, size_t count, const unsigned short *core_of,
-                 struct cpus *out)
+static bool deal_processors(const struct cpus *near, size_t count, const unsigned short *core_of,
+                            struct cpus *out)
 {
     AUTO_FREE size_t *cores = mem_array(count + 1, sizeof *cores),
                      *order = mem_array(count + 1, sizeof *order);
@@ -163,8 +163,8 @@ static bool near_lane(const char *root, const struct strv *buses, const struct c
                    buses->items[0]);
 }
 
-static bool make(const char *root, const struct strv *buses, const struct cpus *allowed,
-                 struct cpu_sets *out)
+static bool make_cpu_sets(const char *root, const struct strv *buses, const struct cpus *allowed,
+                          struct cpu_sets *out)
 {
     AUTO_FREE struct cpus *near = mem_array(out->count, sizeof *near);
     AUTO_FREE unsigned short *core_of = mem_array(CPUS_MAX, sizeof *core_of);
@@ -177,11 +177,11 @@ static bool make(const char *root, const struct strv *buses, const struct cpus *
         cpus_add_all(&all, &near[i]);
     }
     read_cores(root, &all, core_of);
-    if (deal(near, out->count, core_of, out->lanes))
+    if (deal_processors(near, out->count, core_of, out->lanes))
         return true;
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
         core_of[cpu] = (unsigned short)cpu;
-    return deal(near, out->count, core_of, out->lanes) ||
+    return deal_processors(near, out->count, core_of, out->lanes) ||
            err_set(&out->why, "%zu processors near the GPUs are too few for %zu slots",
                    cpus_count(&all), out->count);
 }
@@ -194,7 +194,7 @@ void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count
         return;
     out->lanes = mem_array(lane_count, sizeof *out->lanes);
     out->nodes = mem_array(lane_count, sizeof *out->nodes);
-    if (make(root, buses, allowed, out))
+    if (make_cpu_sets(root, buses, allowed, out))
         return;
     free(out->lanes);
     out->lanes = NULL;

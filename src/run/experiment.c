@@ -26,7 +26,7 @@ static void count_wait(struct lane *lane, bool waits)
     lane->waits_ns = waits ? now_ns : 0;
 }
 
-static void take(struct lane *lane)
+static void take_next_experiment(struct lane *lane)
 {
     const struct timing *timing = &lane->runner->plan->timing;
     const struct plan_experiment *former = lane->experiment;
@@ -60,7 +60,7 @@ static void take(struct lane *lane)
 }
 
 /* The experiment is not begun. */
-static void give_back(struct lane *lane, enum phase next)
+static void return_experiment(struct lane *lane, enum phase next)
 {
     const struct plan_experiment *experiment = lane->experiment;
     lane->experiment = NULL;
@@ -83,7 +83,7 @@ static void leave_pause(struct lane *lane, enum lane_event event)
 {
     lane_guard_cancel(lane);
     if (event == LANE_LOST)
-        give_back(lane, PHASE_FINISHED);
+        return_experiment(lane, PHASE_FINISHED);
     else
         lane_enter(lane, PHASE_FINISHED);
 }
@@ -94,7 +94,7 @@ static void leave_calibration(struct lane *lane, enum lane_event event)
     leave_pause(lane, event);
 }
 
-static void begin_experiment(struct lane *lane)
+static void begin_preparing(struct lane *lane)
 {
     budget_check(lane->runner);
     if (runner_halted(lane->runner)) {
@@ -102,7 +102,7 @@ static void begin_experiment(struct lane *lane)
         return;
     }
     if (lane->lost || lane->runner->paused) { /* it was taken before that was asked for */
-        give_back(lane, lane->lost ? PHASE_FINISHED : PHASE_TAKING);
+        return_experiment(lane, lane->lost ? PHASE_FINISHED : PHASE_TAKING);
         return;
     }
     const struct store_history *before =
@@ -124,7 +124,7 @@ static void prepare_attempt(struct lane *lane)
 }
 
 /* No attempt is made. */
-static void give_up(struct lane *lane)
+static void end_without_attempt(struct lane *lane)
 {
     lane->outcome = OUTCOME_INTERRUPTED;
     lane_enter(lane, PHASE_ENDING);
@@ -137,7 +137,7 @@ static void make_attempt(struct lane *lane)
     struct err err = {0};
     budget_check(runner);
     if (lane_is_over(lane)) {
-        give_up(lane);
+        end_without_attempt(lane);
         return;
     }
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
@@ -148,7 +148,7 @@ static void make_attempt(struct lane *lane)
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);
-        give_up(lane);
+        end_without_attempt(lane);
         return;
     }
     json_t *data = json_pack("{s:s}", "folder", lane->experiment->id);
@@ -211,7 +211,7 @@ static void observers_end(struct lane *lane, json_t *ended)
     }
 }
 
-static void judge(struct lane *lane)
+static void judge_attempt(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     AUTO_FREE char *error = NULL;
@@ -308,7 +308,7 @@ static void stop_if_refused(struct lane *lane)
     runner->has_ended_one = true;
 }
 
-static void end_experiment(struct lane *lane)
+static void end_lane_experiment(struct lane *lane)
 {
     enum outcome outcome = lane->outcome;
     stop_if_refused(lane);
@@ -321,7 +321,7 @@ static void end_experiment(struct lane *lane)
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_next);
 }
 
-static void write_results(struct lane *lane)
+static void write_experiment_results(struct lane *lane)
 {
     lane->ran_one = true;
     lane->last_configuration = lane->experiment->configuration;
@@ -332,7 +332,7 @@ static void write_results(struct lane *lane)
     runner_write_results(lane->runner, lane->experiment->number, lane, lane_next);
 }
 
-static void finish(struct lane *lane)
+static void finish_lane(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     lane->experiment = NULL;
@@ -360,11 +360,11 @@ static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
     [PHASE_METERS] = {phase_meters, leave_start, PHASE_TAKING, false},
 
-    [PHASE_TAKING] = {take, NULL, PHASE_PAUSING, false},
+    [PHASE_TAKING] = {take_next_experiment, NULL, PHASE_PAUSING, false},
     [PHASE_WAITING] = {NULL, leave_start, PHASE_TAKING, false},
     [PHASE_PAUSING] = {pause_before, leave_pause, PHASE_CALIBRATING, false},
     [PHASE_CALIBRATING] = {phase_calibrating, leave_calibration, PHASE_STARTING, false},
-    [PHASE_STARTING] = {begin_experiment, NULL, PHASE_GOVERNOR, false},
+    [PHASE_STARTING] = {begin_preparing, NULL, PHASE_GOVERNOR, false},
     [PHASE_GOVERNOR] = {phase_governor, NULL, PHASE_PREFLIGHT, false},
 
     [PHASE_PREFLIGHT] = {prepare_attempt, lane_guard_leave, PHASE_PREPARING, false},
@@ -378,15 +378,15 @@ static const struct phase_row phases[] = {
     [PHASE_PROVING] = {phase_proving, NULL, PHASE_READING, true},
     [PHASE_READING] = {phase_reading, NULL, PHASE_POSTFLIGHT, false},
     [PHASE_POSTFLIGHT] = {phase_postflight, NULL, PHASE_JUDGING, false},
-    [PHASE_JUDGING] = {judge, NULL, PHASE_RETRY_PAUSE, false},
+    [PHASE_JUDGING] = {judge_attempt, NULL, PHASE_RETRY_PAUSE, false},
     [PHASE_RETRY_PAUSE] = {retry_pause, leave_retry_pause, PHASE_RETRYING, false},
     [PHASE_RETRYING] = {retry, NULL, PHASE_ENDING, false}, /* or PREFLIGHT */
 
-    [PHASE_ENDING] = {end_experiment, NULL, PHASE_WRITING, false},
-    [PHASE_WRITING] = {write_results, NULL, PHASE_TAKING, false},
+    [PHASE_ENDING] = {end_lane_experiment, NULL, PHASE_WRITING, false},
+    [PHASE_WRITING] = {write_experiment_results, NULL, PHASE_TAKING, false},
 
     [PHASE_CLOSING] = {phase_closing, lane_guard_leave, PHASE_FINISHED, false},
-    [PHASE_FINISHED] = {finish, NULL, PHASE_TAKING, false},
+    [PHASE_FINISHED] = {finish_lane, NULL, PHASE_TAKING, false},
 };
 
 void lane_init(struct lane *lane, struct runner *runner, size_t number)

@@ -65,7 +65,7 @@ struct span {
     const char *at, *end;
 };
 
-static bool skip(struct span *span, const char *words)
+static bool skip_words(struct span *span, const char *words)
 {
     size_t length = strlen(words);
     if ((size_t)(span->end - span->at) < length || memcmp(span->at, words, length) != 0)
@@ -74,7 +74,7 @@ static bool skip(struct span *span, const char *words)
     return true;
 }
 
-static size_t skip_blanks(struct span *span)
+static size_t skip_spaces(struct span *span)
 {
     const char *from = span->at;
     while (span->at < span->end && *span->at == ' ')
@@ -103,8 +103,8 @@ static bool cut_pid(struct span *before, const char *behind)
 static bool is_of_bash(struct span before, struct span behind, size_t word)
 {
     enum { COLUMNS = 24, LEAST = 5 };
-    size_t blanks = skip_blanks(&behind);
-    bool dumped = skip(&behind, "(core dumped) "), none = before.at == before.end;
+    size_t blanks = skip_spaces(&behind);
+    bool dumped = skip_words(&behind, "(core dumped) "), none = before.at == before.end;
     if (behind.at == behind.end || blanks < LEAST)
         return false;
     if (none)
@@ -117,15 +117,15 @@ static bool is_of_bash(struct span before, struct span behind, size_t word)
 /* dash, busybox, mksh: nothing but the word. */
 static bool is_of_dash(struct span before, struct span behind)
 {
-    skip(&behind, " (core dumped)");
-    skip_blanks(&behind);
+    skip_words(&behind, " (core dumped)");
+    skip_spaces(&behind);
     return before.at == before.end && behind.at == behind.end;
 }
 
 /* "x: line 1: 3465: Killed" */
 static bool is_of_ksh(struct span before, struct span behind)
 {
-    skip(&behind, "(coredump)");
+    skip_words(&behind, "(coredump)");
     return behind.at == behind.end && cut_pid(&before, ": ") && before.end > before.at &&
            before.end[-1] == ':';
 }
@@ -133,8 +133,8 @@ static bool is_of_ksh(struct span before, struct span behind)
 /* "zsh: killed     python x" */
 static bool is_of_zsh(struct span before, struct span behind)
 {
-    skip(&behind, " (core dumped)");
-    return skip(&before, "zsh: ") && before.at == before.end && skip_blanks(&behind) >= 2 &&
+    skip_words(&behind, " (core dumped)");
+    return skip_words(&before, "zsh: ") && before.at == before.end && skip_spaces(&behind) >= 2 &&
            behind.at < behind.end;
 }
 
@@ -180,18 +180,18 @@ static bool is_usage(const char *line, size_t length)
         return true;
     if (memmem(line, length, flags_error, sizeof flags_error - 1))
         return true;
-    skip_blanks(&span);
+    skip_spaces(&span);
     if (span.at < span.end && *span.at == '[') {
         const char *end = memchr(span.at, ']', (size_t)(span.end - span.at));
         span.at = end ? end + 1 : span.at;
-        skip(&span, ":");
-        skip_blanks(&span);
+        skip_words(&span, ":");
+        skip_spaces(&span);
     }
-    if (skip(&span, "usage: ") || skip(&span, "Usage: "))
+    if (skip_words(&span, "usage: ") || skip_words(&span, "Usage: "))
         return true;
     while (span.at < span.end && !strchr(": (", *span.at))
         span.at++;
-    return skip(&span, argument_error);
+    return skip_words(&span, argument_error);
 }
 
 bool failure_sign_holds(const char *sign, const char *line, size_t length)
@@ -203,7 +203,7 @@ bool failure_sign_holds(const char *sign, const char *line, size_t length)
     return strcmp(sign, gpu_memory_sign) != 0 || oom_line_framework(line, length) != OOM_NONE;
 }
 
-static void take_line(struct failure *failure, uint64_t line, const char *text)
+static void keep_failure_line(struct failure *failure, uint64_t line, const char *text)
 {
     failure->line = line;
     snprintf(failure->text, sizeof failure->text, "%s", text);
@@ -271,7 +271,7 @@ static bool take_sign(const struct outcome_facts *facts, struct failure *out)
     if (!sign)
         return false;
     out->cause = strcmp(sign->name, disk_sign) == 0 ? FAILURE_DISK_FULL : FAILURE_OUT_OF_MEMORY;
-    take_line(out, sign->line, sign->text);
+    keep_failure_line(out, sign->line, sign->text);
     return true;
 }
 
@@ -297,10 +297,10 @@ static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out
     return true;
 }
 
-static void take_words(const struct outcome_facts *facts, struct failure *out)
+static void keep_error_words(const struct outcome_facts *facts, struct failure *out)
 {
     if (facts->words && facts->words->kind != JOBLOG_WORDS_NONE)
-        take_line(out, facts->words->line, facts->words->text);
+        keep_failure_line(out, facts->words->line, facts->words->text);
 }
 
 static const struct joblog_result *find_error(const struct outcome_facts *facts)
@@ -333,12 +333,12 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
     /* The end of a traceback says more than its head, which error patterns match. */
     bool has_exception = facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION;
     if (error && !has_exception)
-        take_line(out, error->line, error->text);
+        keep_failure_line(out, error->line, error->text);
     else
-        take_words(facts, out);
+        keep_error_words(facts, out);
 }
 
-static void say_why(const char *why, struct failure *out)
+static void copy_failure_reason(const char *why, struct failure *out)
 {
     if (why)
         utf8_copy_legible(why, strlen(why), out->why, sizeof out->why);
@@ -348,7 +348,7 @@ static void say_why(const char *why, struct failure *out)
 static void say_pattern(const char *words, const char *pattern, struct failure *out)
 {
     AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
-    say_why(text, out);
+    copy_failure_reason(text, out);
 }
 
 static void take_patterns(const struct outcome_facts *facts, struct failure *out)
@@ -356,7 +356,7 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
     const struct joblog_result *error = find_error(facts);
     out->cause = FAILURE_PATTERN;
     if (error) {
-        take_line(out, error->line, error->text);
+        keep_failure_line(out, error->line, error->text);
         say_pattern("the line matches the error pattern", error->name, out);
         return;
     }
@@ -376,11 +376,11 @@ static void take_rules(const struct plan_job *job, const struct outcome_facts *f
     const struct joblog_result *message = failure_shell_message(facts);
     enum outcome_broken broken = outcome_rules(job, facts, &why);
     out->cause = broken == BROKEN_METRICS ? FAILURE_NO_METRIC : FAILURE_KILLED_BY_SIGNAL;
-    say_why(text_get(&why), out);
+    copy_failure_reason(text_get(&why), out);
     if (broken == BROKEN_SHELL_MESSAGE && message)
-        take_line(out, message->line, message->text);
+        keep_failure_line(out, message->line, message->text);
     else
-        take_words(facts, out);
+        keep_error_words(facts, out);
 }
 
 /* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
@@ -391,8 +391,8 @@ static bool take_shortage(const struct outcome_facts *facts, struct failure *out
 }
 
 /* The command ended by itself. */
-static void take_end(const struct plan_job *job, const struct outcome_facts *facts,
-                     struct failure *out)
+static void explain_exit(const struct plan_job *job, const struct outcome_facts *facts,
+                         struct failure *out)
 {
     if (facts->exit.exec_failed) {
         out->cause = FAILURE_NOT_STARTED;
@@ -425,13 +425,13 @@ void failure_find(const struct plan_job *job, const struct outcome_facts *facts,
         bool full =
             facts->log_errno == ENOSPC || facts->log_errno == EDQUOT || facts->log_errno == EFBIG;
         out->cause = full ? FAILURE_DISK_FULL : FAILURE_LOG_ERROR;
-        say_why(facts->detail, out);
+        copy_failure_reason(facts->detail, out);
     } else if (outcome == OUTCOME_FAILED && causes[facts->reason] != FAILURE_NONE) {
         out->cause = causes[facts->reason];
         if (facts->reason != STOP_TIMEOUT)
-            say_why(facts->detail, out);
+            copy_failure_reason(facts->detail, out);
     } else if (outcome == OUTCOME_FAILED) {
-        take_end(job, facts, out);
+        explain_exit(job, facts, out);
     }
 }
 

@@ -32,7 +32,7 @@ struct gathering {
 };
 
 /* python, python3, python3.11 */
-static bool is_python(const char *word)
+static bool is_python_command(const char *word)
 {
     const char *slash = strrchr(word, '/');
     const char *name = slash ? slash + 1 : word;
@@ -42,21 +42,21 @@ static bool is_python(const char *word)
 const char *fingerprint_interpreter(const struct strv *argv)
 {
     EACH (item, argv->items, argv->count)
-        if (is_python(*item))
+        if (is_python_command(*item))
             return *item;
     return argv->count > 0 ? argv->items[0] : NULL;
 }
 
 /* ---- Code. */
 
-static bool is_below(const char *path, const char *folder)
+static bool is_file_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
     return strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
 /* The file of "-m a.b" below the working folder; fresh, NULL: it is not there. */
-static char *find_module(const char *cwd, const char *module)
+static char *find_module_file(const char *cwd, const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
     AUTO_FREE char *path = mem_strdup(module);
@@ -65,7 +65,7 @@ static char *find_module(const char *cwd, const char *module)
     EACH_OF (end, ends) {
         AUTO_FREE char *name = mem_printf("%s%s", path, *end);
         char *file = fs_resolve(cwd, name, NULL);
-        if (is_below(file, cwd) && fs_is_file(file))
+        if (is_file_below(file, cwd) && fs_is_file(file))
             return file;
         free(file);
     }
@@ -74,12 +74,12 @@ static char *find_module(const char *cwd, const char *module)
 
 /* The first Python file or local module of the command, else its first file in the working folder
  * that is not an interpreter. Absolute, fresh; NULL: there is none. */
-static char *find_script(const struct plan_job *job)
+static char *find_job_script(const struct plan_job *job)
 {
     const struct strv *argv = &job->argv;
     for (size_t i = 0; i < argv->count; i++) {
         bool module = i > 0 && strcmp(argv->items[i - 1], "-m") == 0;
-        char *path = module ? find_module(job->cwd, argv->items[i])
+        char *path = module ? find_module_file(job->cwd, argv->items[i])
                             : fs_resolve(job->cwd, argv->items[i], NULL);
         if (path && text_ends_with(path, ".py") && fs_is_file(path))
             return path;
@@ -87,18 +87,19 @@ static char *find_script(const struct plan_job *job)
     }
     EACH (item, argv->items, argv->count) {
         char *path = fs_resolve(job->cwd, *item, NULL);
-        if (is_below(path, job->cwd) && fs_is_file(path) && !is_python(path))
+        if (is_file_below(path, job->cwd) && fs_is_file(path) && !is_python_command(path))
             return path;
         free(path);
     }
     return NULL;
 }
 
-static void add_file(const char *cwd, const char *path, const struct digest *digest, json_t *files)
+static void add_file_digest(const char *cwd, const char *path, const struct digest *digest,
+                            json_t *files)
 {
     char hex[DIGEST_HEX + 1];
     digest_print(digest, hex);
-    const char *name = is_below(path, cwd) ? path + strlen(cwd) + 1 : path;
+    const char *name = is_file_below(path, cwd) ? path + strlen(cwd) + 1 : path;
     json_array_append_new(files,
                           json_pack("{s:o*, s:s}", "path", json_string(name), "sha256", hex));
 }
@@ -107,7 +108,7 @@ static void add_python(const char *cwd, const struct script_files *found, json_t
 {
     EACH (item, found->items, found->count) {
         struct digest digest = digest_of(item->text, item->length);
-        add_file(cwd, item->path, &digest, files);
+        add_file_digest(cwd, item->path, &digest, files);
     }
 }
 
@@ -119,7 +120,7 @@ static bool add_other(const char *cwd, const char *path, json_t *files)
     if (!fs_read(path, SCRIPT_FILE_BYTES, &text, &err))
         return false;
     struct digest digest = digest_of(text_get(&text), text.length);
-    add_file(cwd, path, &digest, files);
+    add_file_digest(cwd, path, &digest, files);
     return true;
 }
 
@@ -129,10 +130,10 @@ static const char *python_path(const struct plan_job *job, const struct strv *en
     return own ? own : strv_env_get(environment, "PYTHONPATH");
 }
 
-static void add_code(void *context, const struct plan_job *job)
+static void add_job_code(void *context, const struct plan_job *job)
 {
     struct gathering *gathering = context;
-    AUTO_FREE char *script = job->cwd ? find_script(job) : NULL;
+    AUTO_FREE char *script = job->cwd ? find_job_script(job) : NULL;
     if (!script)
         return;
     AUTO_FREE char *key = mem_printf("%s\n%s", job->cwd, script);
@@ -160,7 +161,7 @@ static void add_code(void *context, const struct plan_job *job)
 json_t *fingerprint_code_json(const struct plan *plan, const struct strv *environment)
 {
     struct gathering gathering = {.environment = environment, .found = json_array()};
-    plan_each_job(plan, add_code, &gathering);
+    plan_each_job(plan, add_job_code, &gathering);
     strv_fini(&gathering.seen);
     return gathering.found;
 }
@@ -249,7 +250,7 @@ static json_t *interpreter_json(const struct gathering *gathering, const char *p
     strv_add(&argv, "-c");
     strv_add(&argv, question);
     /* Only a Python is asked: any other program might take the question for an order to train. */
-    bool known = is_python(path) && *path == '/' &&
+    bool known = is_python_command(path) && *path == '/' &&
                  job_query(gathering->containment, &argv, gathering->environment, QUERY_BYTES,
                            QUERY_TIMEOUT_S, &answer) &&
                  isdigit((unsigned char)*text_get(&answer));
@@ -305,14 +306,14 @@ static const json_t *find_item(const json_t *list, const char *key, const char *
     return NULL;
 }
 
-static const char *base_name(const char *path)
+static const char *file_base_name(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     return slash ? slash + 1 : path;
 }
 
 /* Files of one list that the other lacks, or has otherwise. */
-static void add_files(const json_t *before, const json_t *now, struct strv *out)
+static void add_changed_files(const json_t *before, const json_t *now, struct strv *out)
 {
     size_t i;
     json_t *file;
@@ -334,7 +335,7 @@ static void add_files(const json_t *before, const json_t *now, struct strv *out)
 /* The entry of "code" for the script of the job; NULL: there is none. */
 static const json_t *find_code(const struct plan_job *job, const json_t *machine)
 {
-    AUTO_FREE char *script = job->cwd ? find_script(job) : NULL;
+    AUTO_FREE char *script = job->cwd ? find_job_script(job) : NULL;
     return script ? find_item(json_object_get(machine, "code"), "script", script, job->cwd) : NULL;
 }
 
@@ -379,8 +380,8 @@ static void add_interpreters(const json_t *before, const json_t *now, struct str
     const json_t *packages = json_object_get(before, "packages"),
                  *others = json_object_get(now, "packages");
     if (old && version && strcmp(old, version) != 0)
-        strv_add_owned(out, mem_printf("%s %s became %s", base_name(json_get_text(now, "path")),
-                                       old, version));
+        strv_add_owned(out, mem_printf("%s %s became %s",
+                                       file_base_name(json_get_text(now, "path")), old, version));
     if (json_is_array(packages) && json_is_array(others))
         add_packages(packages, others, out);
 }
@@ -395,13 +396,13 @@ static void add_drivers(const json_t *before, const json_t *now, struct strv *ou
     }
 }
 
-static void add_job(const struct plan_job *job, const json_t *before, const json_t *now,
-                    struct strv *out)
+static void add_job_changes(const struct plan_job *job, const json_t *before, const json_t *now,
+                            struct strv *out)
 {
     const char *interpreter = fingerprint_interpreter(&job->argv);
     const json_t *code = find_code(job, now), *old_code = find_code(job, before);
     if (code && old_code)
-        add_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);
+        add_changed_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);
     if (interpreter)
         add_interpreters(
             find_item(json_object_get(before, "interpreters"), "path", interpreter, NULL),
@@ -409,7 +410,8 @@ static void add_job(const struct plan_job *job, const json_t *before, const json
 }
 
 /* Of one job; INT64_MAX: no file differs. */
-static int64_t find_change(const struct plan_job *job, const json_t *before, const json_t *now)
+static int64_t find_first_change(const struct plan_job *job, const json_t *before,
+                                 const json_t *now)
 {
     const json_t *old = json_object_get(find_code(job, before), "files");
     int64_t first = INT64_MAX;
@@ -434,9 +436,9 @@ static int64_t find_change(const struct plan_job *job, const json_t *before, con
 int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const json_t *before,
                               const json_t *now)
 {
-    int64_t first = find_change(&experiment->foreground, before, now);
+    int64_t first = find_first_change(&experiment->foreground, before, now);
     int64_t other =
-        experiment->parallel ? find_change(experiment->background, before, now) : INT64_MAX;
+        experiment->parallel ? find_first_change(experiment->background, before, now) : INT64_MAX;
     return other < first ? other : first;
 }
 
@@ -445,9 +447,9 @@ char *fingerprint_difference(const struct plan_experiment *experiment, const jso
 {
     AUTO_STRV struct strv all = {0};
     struct text out = {0};
-    add_job(&experiment->foreground, before, now, &all);
+    add_job_changes(&experiment->foreground, before, now, &all);
     if (experiment->parallel)
-        add_job(experiment->background, before, now, &all);
+        add_job_changes(experiment->background, before, now, &all);
     add_drivers(before, now, &all);
     for (size_t i = 0; i < all.count && i < DIFFERENCES_SHOWN; i++)
         text_addf(&out, "%s%s", i ? ", " : "", all.items[i]);

@@ -29,7 +29,7 @@ static void add_setting(struct strv *env, const char *name, const char *value)
 /* A repository that was received may name programs in its own configuration: filters, monitors,
  * hooks, ways to fetch. None of them is asked here; that git runs as a job of its own holds for
  * those that a later git may know. */
-static void make_environment(const struct strv *environment, struct strv *env)
+static void make_git_environment(const struct strv *environment, struct strv *env)
 {
     static const char *const settings[][2] = {{"core.fsmonitor", "false"},
                                               {"core.hooksPath", "/dev/null"}};
@@ -52,7 +52,7 @@ void git_init(const struct containment *containment, const struct strv *environm
     const char *path = strv_env_get(environment, "PATH");
     *out = (struct git){.containment = containment};
     out->program = path ? fs_find_executable("git", NULL, path) : NULL;
-    make_environment(environment, &out->env);
+    make_git_environment(environment, &out->env);
 }
 
 void git_fini(struct git *git)
@@ -94,7 +94,7 @@ bool git_ask(const struct git *git, const char *path, const char *const *words, 
     return job_ask(&question, out) == JOB_ANSWER_GOOD;
 }
 
-static bool ends_with(const char *text, const char *tail)
+static bool has_tail(const char *text, const char *tail)
 {
     size_t length = strlen(text), tail_length = strlen(tail);
     return length > tail_length && strcmp(text + length - tail_length, tail) == 0;
@@ -105,9 +105,9 @@ static void switch_off(struct strv *env, const char *name)
 {
     static const char *const programs[] = {".clean", ".smudge", ".process"};
     EACH_OF (program, programs)
-        if (ends_with(name, *program))
+        if (has_tail(name, *program))
             add_setting(env, name, "");
-    if (ends_with(name, ".required"))
+    if (has_tail(name, ".required"))
         add_setting(env, name, "false");
 }
 

@@ -99,7 +99,7 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
             "contexts hold was assumed (512 MiB each)");
 }
 
-static json_t *end(struct lane *lane)
+static json_t *judge_gpu_memory(struct lane *lane)
 {
     struct gpu_memory_told told = told_of(json_object_get(lane->ended, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
@@ -118,5 +118,5 @@ static json_t *snapshot_end(struct lane *lane)
     return json_pack("{s:s, s:I}", "file", SNAPSHOT_NAME, "bytes", (json_int_t)status.st_size);
 }
 
-const struct observer gpu_memory_observer = {.key = "gpu_memory", .end = end};
+const struct observer gpu_memory_observer = {.key = "gpu_memory", .end = judge_gpu_memory};
 const struct observer snapshot_observer = {.key = "snapshot", .end = snapshot_end};

@@ -48,7 +48,7 @@ struct hang {
 
 LANE_STATE(hang_of, struct hang, hang_observer);
 
-static void init(struct lane *lane)
+static void init_hang(struct lane *lane)
 {
     hang_of(lane)->out = hang_of(lane)->pidfd = -1;
 }
@@ -72,7 +72,7 @@ static int end_dump(struct hang *hang)
     return ended && info.si_code == CLD_EXITED ? info.si_status : -1;
 }
 
-static void drop(struct lane *lane)
+static void drop_dump(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     end_dump(hang);
@@ -83,13 +83,13 @@ static void drop(struct lane *lane)
 }
 
 /* What there is of it is better than nothing. */
-static void write_text(const struct hang *hang, const char *bytes, size_t count)
+static void write_dump(const struct hang *hang, const char *bytes, size_t count)
 {
     if (hang->out >= 0)
         fs_write_all(hang->out, bytes, count, NULL);
 }
 
-static void add_file(struct text *text, const char *path, const char *label)
+static void add_kernel_file(struct text *text, const char *path, const char *label)
 {
     AUTO_TEXT struct text content = {0};
     struct err err = {0};
@@ -115,7 +115,7 @@ static void add_thread(struct text *text, pid_t pid, pid_t thread)
     text_addf(text, "  thread %d\n", (int)thread);
     EACH_OF (name, names) {
         AUTO_FREE char *path = mem_printf("/proc/%d/task/%d/%s", (int)pid, (int)thread, *name);
-        add_file(text, path, *name);
+        add_kernel_file(text, path, *name);
     }
 }
 
@@ -175,7 +175,7 @@ static pid_t inner_pid(pid_t pid)
     return count > 0 && proc_status_nspid(bytes, (size_t)count, &depth, &inner) ? inner : pid;
 }
 
-static void finish(struct lane *lane)
+static void finish_dump(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     struct attempt *attempt = &lane->attempt;
@@ -187,10 +187,10 @@ static void finish(struct lane *lane)
     text_add(&text, "\nWhat the kernel tells of each thread (/proc/PID/task/TID):\n");
     for (size_t i = 0; i < hang->count && i < ATTEMPT_MEMBERS_MAX && text.length < TEXT_MAX; i++)
         add_threads(&text, &hang->members[i]);
-    write_text(hang, text_get(&text), text.length);
+    write_dump(hang, text_get(&text), text.length);
     text_fini(&text);
     bool kept = hang->out >= 0, gpu_known = hang->gpu_known;
-    drop(lane);
+    drop_dump(lane);
     clock_format_duration(lane->runner->plan->limits.hang_s, duration);
     free(attempt->detail);
     attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
@@ -214,7 +214,7 @@ static void dumped(struct lane *lane)
                   "py-spy ended with %d (kernel.yama.ptrace_scope above 0 forbids it to look)\n",
                   code);
     if (said)
-        write_text(hang, said, strlen(said));
+        write_dump(hang, said, strlen(said));
     next_dump(lane);
 }
 
@@ -222,7 +222,7 @@ static void took_too_long(struct lane *lane)
 {
     static const char said[] = "py-spy was ended after 10 s\n";
     end_dump(hang_of(lane));
-    write_text(hang_of(lane), said, sizeof said - 1);
+    write_dump(hang_of(lane), said, sizeof said - 1);
     next_dump(lane);
 }
 
@@ -261,13 +261,13 @@ static void next_dump(struct lane *lane)
         hang->dumped++;
         AUTO_FREE char *head = mem_printf("\n%s dump of process %d %s:\n", hang->py_spy,
                                           (int)member->pid, member->command);
-        write_text(hang, head, strlen(head));
+        write_dump(hang, head, strlen(head));
         if (start_dump(lane, member, &err))
             return;
         AUTO_FREE char *why = mem_printf("not started: %s\n", err.text);
-        write_text(hang, why, strlen(why));
+        write_dump(hang, why, strlen(why));
     }
-    finish(lane);
+    finish_dump(lane);
 }
 
 static void take_stack(struct lane *lane)
@@ -287,7 +287,7 @@ static void take_stack(struct lane *lane)
     AUTO_FREE char *head =
         mem_printf("%s, attempt %lld: no sign of life for %g s\n%s\n", lane->experiment->id,
                    (long long)attempt->number, lane->runner->plan->limits.hang_s, command);
-    write_text(hang, head, strlen(head));
+    write_dump(hang, head, strlen(head));
     next_dump(lane);
 }
 
@@ -297,7 +297,7 @@ static void alive(struct hang *hang, int64_t now_ns)
     hang->gpu_known = false;
 }
 
-static void tick(struct lane *lane)
+static void check_for_hang(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     struct attempt *attempt = &lane->attempt;
@@ -327,7 +327,7 @@ static void tick(struct lane *lane)
 }
 
 /* What was asked of the GPU before it was last alive does not count, nor against it. */
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void note_gpu_activity(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct hang *hang = hang_of(lane);
     struct reading busy = sample->readings.of[GPU_UTILISATION_PERCENT];
@@ -339,7 +339,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     hang->gpu_known = true;
 }
 
-static void take_mark(struct lane *lane, const struct mark *mark)
+static void note_mark_activity(struct lane *lane, const struct mark *mark)
 {
     (void)mark;
     if (hang_of(lane)->quiet_ns && !hang_of(lane)->taking)
@@ -348,11 +348,11 @@ static void take_mark(struct lane *lane, const struct mark *mark)
 
 const struct observer hang_observer = {
     .size = sizeof(struct hang),
-    .init = init,
-    .fini = drop,
-    .begin = drop,
-    .tick = tick,
-    .stop = drop,
-    .mark = take_mark,
-    .sample = take_sample,
+    .init = init_hang,
+    .fini = drop_dump,
+    .begin = drop_dump,
+    .tick = check_for_hang,
+    .stop = drop_dump,
+    .mark = note_mark_activity,
+    .sample = note_gpu_activity,
 };

@@ -86,7 +86,7 @@ static char *with_expandable(const char *conf)
 }
 
 /* Under the name that is in use; the older one, which all versions know, where neither is. */
-static bool set_expandable(struct lane *lane)
+static bool set_expandable_segments(struct lane *lane)
 {
     struct plan_job *job = job_to_change(lane);
     bool any = false;
@@ -111,7 +111,7 @@ static size_t times_taken(const struct ladder *ladder, size_t step)
     return times;
 }
 
-static bool take_step(struct lane *lane, size_t step)
+static bool take_ladder_step(struct lane *lane, size_t step)
 {
     struct ladder *ladder = &lane->ladder;
     struct plan_job *job = job_to_change(lane);
@@ -130,7 +130,7 @@ static bool take_next_step(struct lane *lane)
     const struct plan_job *job = &lane->experiment->foreground;
     size_t from = ladder->step_count ? ladder->steps[ladder->step_count - 1] : 0;
     for (size_t i = from; i < job->oom_step_count; i++)
-        if ((int64_t)times_taken(ladder, i) < job->oom_steps[i].times && take_step(lane, i))
+        if ((int64_t)times_taken(ladder, i) < job->oom_steps[i].times && take_ladder_step(lane, i))
             return true;
     return false;
 }
@@ -140,11 +140,11 @@ void ladder_begin(struct lane *lane, const json_t *before)
     ladder_fini(&lane->ladder);
     const json_t *steps = json_get(before, "steps");
     if (json_is_true(json_get(before, "expandable_segments")))
-        set_expandable(lane);
+        set_expandable_segments(lane);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_int_t step = json_integer_value(json_array_get(steps, i));
         if (step >= 0)
-            take_step(lane, (size_t)step);
+            take_ladder_step(lane, (size_t)step);
     }
 }
 
@@ -203,7 +203,7 @@ static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosi
         return RETRY_SAME;
     }
     if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH &&
-        !diagnosis->expandable_on && set_expandable(lane)) {
+        !diagnosis->expandable_on && set_expandable_segments(lane)) {
         *why = "the memory was there, in pieces: again with expandable segments";
         return RETRY_EXPANDABLE;
     }
@@ -218,8 +218,8 @@ static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosi
     return RETRY_NONE;
 }
 
-static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const char *why,
-                size_t changes_before)
+static void report_ladder_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
+                                 const char *why, size_t changes_before)
 {
     const struct ladder *ladder = &lane->ladder;
     AUTO_FREE char *changed = NULL;
@@ -229,13 +229,14 @@ static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const 
              changed ? ": " : "", changed ? changed : "");
 }
 
-static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, json_t *data)
+static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
+                                 json_t *data)
 {
     size_t before = json_array_size(lane->ladder.changed);
     const char *why = "";
     enum action action = climb(lane, diagnosis, &why);
     lane->ladder.given_up = action == RETRY_NONE;
-    say(lane, diagnosis, why, before);
+    report_ladder_action(lane, diagnosis, why, before);
     json_t *state = state_json(&lane->ladder);
     json_object_set_new(state, "action", json_string(action_names[action]));
     json_object_set_new(state, "why", json_string(why));
@@ -270,7 +271,7 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
     json_object_set_new(data, "oom", oom);
     add_cause(data, &diagnosis);
     if (may_retry)
-        may_retry = decide(lane, &diagnosis, data);
+        may_retry = decide_ladder_action(lane, &diagnosis, data);
     oom_diagnosis_fini(&diagnosis);
     return may_retry;
 }

@@ -75,7 +75,7 @@ void lane_say(struct lane *lane, const char *format, ...)
     lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
 }
 
-static json_t *seconds_json(struct reading seconds)
+static json_t *rounded_seconds_json(struct reading seconds)
 {
     return seconds.valid ? json_finite(round(seconds.value * 1000) / 1000) : json_null();
 }
@@ -88,7 +88,7 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
                   json_string(entry.text), "experiments",
                   entry.experiments ? entry.experiments : json_array(), "pids",
                   entry.pids ? entry.pids : json_array(), "device", entry.device, "from_s",
-                  seconds_json(entry.from_s), "to_s", seconds_json(entry.to_s));
+                  rounded_seconds_json(entry.from_s), "to_s", rounded_seconds_json(entry.to_s));
     lane_record(lane, EVENT_EVIDENCE, data, NULL);
     free(entry.text);
 }

@@ -29,7 +29,7 @@ enum background_next background_ended(struct background_tally *tally, enum outco
                                                                       : BACKGROUND_AGAIN;
 }
 
-static void init(struct lane *lane)
+static void init_background(struct lane *lane)
 {
     lane->background = (struct lane_background){0};
     attempt_init(&lane->background.loop, NULL, 0);
@@ -41,14 +41,14 @@ static void sources_fini(struct lane_background *background)
     step_cancel(&background->job_source);
 }
 
-static void over(struct lane *lane)
+static void clear_background(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     step_cancel(&background->timer);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
-    init(lane);
+    init_background(lane);
 }
 
 static void after(struct lane *lane, uint64_t us, lane_step *step)
@@ -57,7 +57,7 @@ static void after(struct lane *lane, uint64_t us, lane_step *step)
 }
 
 /* The foreground has not been started yet. */
-static bool is_alone(const struct lane *lane)
+static bool is_background_alone(const struct lane *lane)
 {
     return lane->phase == PHASE_LOADING;
 }
@@ -172,11 +172,11 @@ static void machine_failed(struct lane *lane, char *why)
 
 static void start_loop(struct lane *lane);
 
-static void give_up(struct lane *lane, const char *error)
+static void give_up_background(struct lane *lane, const char *error)
 {
     struct lane_background *background = &lane->background;
     background->phase = BACKGROUND_OVER;
-    if (is_alone(lane)) {
+    if (is_background_alone(lane)) {
         lane_evidence(lane, "background_died",
                       "the background failed %zu times in a row before the foreground could start",
                       background->tally.failed_in_a_row);
@@ -212,13 +212,14 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
 {
     struct lane_background *background = &lane->background;
     double delay_s = lane->runner->plan->parallel.restart_delay_s * lane->runner->time_scale;
-    enum background_next next = background_ended(&background->tally, outcome, !is_alone(lane));
+    enum background_next next =
+        background_ended(&background->tally, outcome, !is_background_alone(lane));
     if (background->tally.failed_beside == 1 && outcome == OUTCOME_FAILED)
         background->first_death_s = beside_s(lane);
     if (background->halted)
         return;
     if (next == BACKGROUND_GIVE_UP) {
-        give_up(lane, error);
+        give_up_background(lane, error);
         return;
     }
     if (outcome == OUTCOME_FAILED)
@@ -273,12 +274,12 @@ static void end_loop(struct lane *lane, enum stop_reason reason)
     prove_loop(lane);
 }
 
-static void read_log(struct lane *lane)
+static void read_background_log(struct lane *lane)
 {
     lane_read_log(lane, &lane->background.loop, &lane->background.log_source);
 }
 
-static void hear_job(struct lane *lane)
+static void handle_background_exit(struct lane *lane)
 {
     struct attempt *loop = &lane->background.loop;
     attempt_take_exit(loop);
@@ -305,9 +306,10 @@ static bool open_gate(struct lane *lane, struct err *err)
     struct attempt *loop = &background->loop;
     if (!attempt_open_gate(loop, &lane->runner->plan->limits, NULL, NULL, lane, err))
         return false;
-    int code = lane_on_input(lane, &background->log_source, loop->pipe, read_log);
+    int code = lane_on_input(lane, &background->log_source, loop->pipe, read_background_log);
     if (code >= 0)
-        code = lane_on_input(lane, &background->job_source, job_fd(loop->job), hear_job);
+        code =
+            lane_on_input(lane, &background->job_source, job_fd(loop->job), handle_background_exit);
     return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
 }
 
@@ -366,7 +368,7 @@ void phase_loading(struct lane *lane)
     start_loop(lane);
 }
 
-static void tick(struct lane *lane)
+static void check_background_limit(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     double limit_s = lane->runner->plan->limits.job.cpu_time_s;
@@ -375,7 +377,7 @@ static void tick(struct lane *lane)
         end_loop(lane, STOP_LIMIT);
 }
 
-static void stop(struct lane *lane)
+static void stop_background(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
@@ -405,9 +407,9 @@ void lane_background_proven(struct lane *lane, double seconds)
 }
 
 const struct observer background_observer = {
-    .init = init,
-    .fini = over,
-    .tick = tick,
-    .stop = stop,
-    .over = over,
+    .init = init_background,
+    .fini = clear_background,
+    .tick = check_background_limit,
+    .stop = stop_background,
+    .over = clear_background,
 };

@@ -22,7 +22,7 @@ static const double WORTH_S = 600;
 
 enum { ANSWER_MAX = 1 << 16 };
 
-static const struct energy_meters_gpu *gpu_of(const struct lane *lane, size_t place)
+static const struct energy_meters_gpu *calibration_gpu(const struct lane *lane, size_t place)
 {
     return &lane->runner->request->energy_meters
                 ->gpus[(lane->means ? lane->means->gpu_first : 0) + place];
@@ -37,7 +37,8 @@ static size_t gpu_count(const struct lane *lane)
 }
 
 /* By its entry or order, else by earlier runs; absent: nothing is known of it. */
-static struct reading expect(const struct lane *lane, const struct plan_experiment *experiment)
+static struct reading expected_experiment_s(const struct lane *lane,
+                                            const struct plan_experiment *experiment)
 {
     const struct expected *earlier = lane->runner->request->earlier;
     const struct plan_job *job = &experiment->foreground;
@@ -54,19 +55,19 @@ static struct reading expect(const struct lane *lane, const struct plan_experime
 /* How long the experiments that are left take on this lane. Those of which nothing is known count
  * as the mean of those that succeeded in this run, else of the others. Absent: nothing is known
  * yet. */
-static struct reading left_s(const struct lane *lane)
+static struct reading expected_left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
     const struct store_use *use = store_use(runner->request->store);
     double known_s = 0, unknown = 0, known = 0;
-    if (use->succeeded == 0 && !expect(lane, lane->experiment).valid)
+    if (use->succeeded == 0 && !expected_experiment_s(lane, lane->experiment).valid)
         return (struct reading){0};
     for (size_t i = 0; i < runner->plan->count; i++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[i];
         bool taken = runner->taken[i] && experiment != lane->experiment;
         if (taken || !runner_is_left(runner, experiment->number))
             continue;
-        struct reading expected_s = expect(lane, experiment);
+        struct reading expected_s = expected_experiment_s(lane, experiment);
         known += expected_s.valid;
         known_s += expected_s.valid ? expected_s.value : 0;
         unknown += !expected_s.valid;
@@ -84,20 +85,20 @@ static bool is_worth_it(struct lane *lane)
     int64_t succeeded = store_use(lane->runner->request->store)->succeeded;
     if (own->estimated && succeeded < 2 * own->estimated_at)
         return false;
-    struct reading seconds = left_s(lane);
+    struct reading seconds = expected_left_s(lane);
     own->estimated = seconds.valid;
     own->estimated_at = succeeded > 0 ? succeeded : 1;
     return seconds.valid && seconds.value >= WORTH_S * lane->runner->time_scale;
 }
 
-static bool is_uncalibrated(const struct lane *lane, size_t place)
+static bool is_gpu_uncalibrated(const struct lane *lane, size_t place)
 {
-    return gpu_of(lane, place)->vendor->cuda &&
+    return calibration_gpu(lane, place)->vendor->cuda &&
            !energy_meters_is_calibrated(lane->energy_meters, place);
 }
 
 /* The lane's GPUs are locked, so that other users' runs see it. */
-static bool is_wanted(struct lane *lane)
+static bool is_calibration_wanted(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;
     bool any = false;
@@ -105,11 +106,12 @@ static bool is_wanted(struct lane *lane)
         request->gpu_locks.kind)
         return false;
     for (size_t i = 0; i < gpu_count(lane) && !any; i++)
-        any = is_uncalibrated(lane, i);
+        any = is_gpu_uncalibrated(lane, i);
     return any && is_worth_it(lane);
 }
 
-static int spawn(const struct lane *lane, const struct energy_meters_gpu *gpu, int out, pid_t *pid)
+static int spawn_calibrator(const struct lane *lane, const struct energy_meters_gpu *gpu, int out,
+                            pid_t *pid)
 {
     char scale[32];
     snprintf(scale, sizeof scale, "%.17g", lane->runner->time_scale);
@@ -136,7 +138,7 @@ static int spawn(const struct lane *lane, const struct energy_meters_gpu *gpu, i
     return error;
 }
 
-static void end_process(struct lane_calibration *own)
+static void end_calibrator(struct lane_calibration *own)
 {
     step_cancel(&own->answer);
     if (own->pid > 0) {
@@ -152,18 +154,18 @@ static void end_process(struct lane_calibration *own)
 
 void lane_calibration_cancel(struct lane *lane)
 {
-    end_process(&lane->calibration);
+    end_calibrator(&lane->calibration);
 }
 
 void lane_calibration_fini(struct lane *lane)
 {
-    end_process(&lane->calibration);
+    end_calibrator(&lane->calibration);
     text_fini(&lane->calibration.text);
 }
 
 /* "GPU 0 was calibrated in 41.2 s with 5.9 kJ, apart from the experiments: ..." */
-static char *words_of(const char *label, const json_t *answer, const char *outcome,
-                      const char *reason)
+static char *describe_calibration(const char *label, const json_t *answer, const char *outcome,
+                                  const char *reason)
 {
     double seconds = 0, energy_j = 0;
     struct text text = {0};
@@ -193,13 +195,13 @@ static bool use_calibration(struct lane *lane, const json_t *json, struct err *e
 
 static void next_gpu(struct lane *lane);
 
-static void record(struct lane *lane, const json_t *answer)
+static void record_calibration(struct lane *lane, const json_t *answer)
 {
     struct lane_calibration *own = &lane->calibration;
     struct err err = {0};
     const char *outcome = json_get_text(answer, "outcome"),
                *reason = json_get_text(answer, "reason");
-    const char *label = gpu_of(lane, own->place)->label;
+    const char *label = calibration_gpu(lane, own->place)->label;
     outcome = outcome ? outcome : "failed";
     if (strcmp(outcome, "made") == 0 &&
         !use_calibration(lane, json_get(answer, "calibration"), &err)) {
@@ -208,7 +210,7 @@ static void record(struct lane *lane, const json_t *answer)
     } else if (!reason && strcmp(outcome, "made") != 0) {
         reason = "the process that calibrates it ended";
     }
-    AUTO_FREE char *text = words_of(label, answer, outcome, reason);
+    AUTO_FREE char *text = describe_calibration(label, answer, outcome, reason);
     json_t *data = json_pack("{s:s, s:s, s:o, s:o*}", "device", label, "outcome", outcome, "reason",
                              json_text_or_null(reason), "text", json_string(text));
     static const char *const taken[] = {"seconds", "energy_j", "memory_bytes", "calibration"};
@@ -221,7 +223,7 @@ static void record(struct lane *lane, const json_t *answer)
     runner_record_then(lane->runner, EVENT_CALIBRATION, 0, 0, data, lane, next_gpu);
 }
 
-static void take_answer(struct lane *lane)
+static void read_calibrator_answer(struct lane *lane)
 {
     struct lane_calibration *own = &lane->calibration;
     char bytes[4096];
@@ -235,23 +237,23 @@ static void take_answer(struct lane *lane)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     bool good = got == 0 && json_doc_parse("the calibration", text_get(&own->text),
                                            own->text.length, &doc, &(struct err){0});
-    end_process(own);
-    record(lane, good ? doc.root : NULL);
+    end_calibrator(own);
+    record_calibration(lane, good ? doc.root : NULL);
 }
 
-static bool start(struct lane *lane, struct err *err)
+static bool start_calibrator(struct lane *lane, struct err *err)
 {
     struct lane_calibration *own = &lane->calibration;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return err_sys(err, "make a pipe");
-    int error = spawn(lane, gpu_of(lane, own->place), ends[1], &own->pid);
+    int error = spawn_calibrator(lane, calibration_gpu(lane, own->place), ends[1], &own->pid);
     own->pid = error ? 0 : own->pid;
     own->fd = ends[0];
     close(ends[1]);
     fcntl(own->fd, F_SETFL, O_NONBLOCK);
     errno = error;
-    return !error ? lane_on_input(lane, &own->answer, own->fd, take_answer) >= 0 ||
+    return !error ? lane_on_input(lane, &own->answer, own->fd, read_calibrator_answer) >= 0 ||
                         err_set(err, "cannot wait for it")
                   : err_sys(err, "start the process that calibrates it");
 }
@@ -262,22 +264,23 @@ static void next_gpu(struct lane *lane)
     struct err err = {0};
     if (lane->phase != PHASE_CALIBRATING)
         return; /* it was left meanwhile */
-    while (own->place < gpu_count(lane) && !is_uncalibrated(lane, own->place))
+    while (own->place < gpu_count(lane) && !is_gpu_uncalibrated(lane, own->place))
         own->place++;
     if (own->place >= gpu_count(lane) || lane_is_over(lane)) {
         lane_next(lane);
         return;
     }
-    if (start(lane, &err))
+    if (start_calibrator(lane, &err))
         return;
-    end_process(own);
-    runner_say(lane->runner, "%s is not calibrated: %s", gpu_of(lane, own->place)->label, err.text);
+    end_calibrator(own);
+    runner_say(lane->runner, "%s is not calibrated: %s", calibration_gpu(lane, own->place)->label,
+               err.text);
     lane_next(lane);
 }
 
 void phase_calibrating(struct lane *lane)
 {
-    if (!is_wanted(lane)) {
+    if (!is_calibration_wanted(lane)) {
         lane_next(lane);
         return;
     }

@@ -23,7 +23,7 @@ struct lane_checks {
 LANE_STATE(checks_of, struct lane_checks, checks_observer);
 
 /* Nothing is known. */
-static void reset(struct lane *lane)
+static void reset_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
     EACH (item, checks->of, CHECKS)
@@ -33,9 +33,9 @@ static void reset(struct lane *lane)
 }
 
 /* The heavier outcome stays, and of two alike the first. */
-__attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum check check,
-                                                       enum check_outcome outcome,
-                                                       const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void note_check(struct lane *lane, enum check check,
+                                                             enum check_outcome outcome,
+                                                             const char *format, ...)
 {
     struct lane_checks *checks = checks_of(lane);
     struct check_result *result = &checks->of[check];
@@ -51,7 +51,7 @@ __attribute__((format(printf, 4, 5))) static void note(struct lane *lane, enum c
     va_end(args);
 }
 
-static void take_evidence(struct lane *lane, const struct lane_evidence_entry *entry)
+static void note_evidence_check(struct lane *lane, const struct lane_evidence_entry *entry)
 {
     const struct evidence_kind *kind = evidence_find(entry->kind);
     if (!kind || kind->check == CHECK_NONE || kind->weight == EVIDENCE_RECORDED)
@@ -60,8 +60,8 @@ static void take_evidence(struct lane *lane, const struct lane_evidence_entry *e
     if (check == CHECK_PROCESSES_BEFORE || check == CHECK_PROCESSES_DURING)
         check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE
                                                                : CHECK_PROCESSES_DURING;
-    note(lane, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE, "%s",
-         entry->text);
+    note_check(lane, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE, "%s",
+               entry->text);
 }
 
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
@@ -71,11 +71,12 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
     EACH (item, findings->items, findings->count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
         if (kind && kind->check != CHECK_NONE && item->blocks)
-            note(lane, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
-                 CHECK_FAILED, "%s", item->text);
+            note_check(lane,
+                       kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
+                       CHECK_FAILED, "%s", item->text);
         /* A leak, or a process that is not listed. */
         if (item->holds && !item->start_time)
-            note(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", item->text);
+            note_check(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", item->text);
     }
     for (size_t i = 0; i < guard->count; i++) {
         const struct gpu_readings *readings = &guard->devices[i].sample.readings;
@@ -118,11 +119,12 @@ static void of_processes(struct lane *lane)
      * check within it saw that. One that could not be seen before is not seen in it either. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
     if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome != CHECK_PASSED)
-        note(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);
-    note(lane, CHECK_PROCESSES_BEFORE, CHECK_PASSED, "no process of anybody else");
-    note(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s",
-         text_get(&looks));
-    note(lane, CHECK_IDLE_BEFORE, CHECK_PASSED, "%s", checks->idle_text ? checks->idle_text : "");
+        note_check(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);
+    note_check(lane, CHECK_PROCESSES_BEFORE, CHECK_PASSED, "no process of anybody else");
+    note_check(lane, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, "%s",
+               text_get(&looks));
+    note_check(lane, CHECK_IDLE_BEFORE, CHECK_PASSED, "%s",
+               checks->idle_text ? checks->idle_text : "");
 }
 
 static void of_baseline(struct lane *lane)
@@ -131,7 +133,7 @@ static void of_baseline(struct lane *lane)
     AUTO_TEXT struct text text = {0};
     bool proven = true;
     if (lane->runner->plan->guard.preflight.baseline_s <= 0) {
-        note(lane, CHECK_BASELINE, CHECK_NOT_NEEDED, "switched off by the settings");
+        note_check(lane, CHECK_BASELINE, CHECK_NOT_NEEDED, "switched off by the settings");
         return;
     }
     for (size_t i = 0; i < guard->count; i++) {
@@ -143,7 +145,7 @@ static void of_baseline(struct lane *lane)
         text_addf(&text, ": %s",
                   idle->proven ? power : "its idle power was not measured, or was not even");
     }
-    note(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
+    note_check(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
 static void of_memory(struct lane *lane)
@@ -164,7 +166,8 @@ static void of_memory(struct lane *lane)
             text_add(&text, "how much of its memory is in use was not seen");
         known = known && (device->back == POSTFLIGHT_BACK || device->back == POSTFLIGHT_HELD);
     }
-    note(lane, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
+    note_check(lane, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, "%s",
+               text_get(&text));
 }
 
 static void of_throttling(struct lane *lane)
@@ -178,7 +181,7 @@ static void of_throttling(struct lane *lane)
     bool told = text.length == 0;
     if (told)
         text_add(&text, "not by heat, and not by the power supply");
-    note(lane, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
+    note_check(lane, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
 static void of_gpus(struct lane *lane)
@@ -187,7 +190,7 @@ static void of_gpus(struct lane *lane)
                                         CHECK_IDLE_BEFORE,      CHECK_BASELINE,
                                         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
     for (size_t i = 0; !guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
-        note(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
+        note_check(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
     if (!guard_of(lane))
         return;
     of_processes(lane);
@@ -203,22 +206,22 @@ static void of_background(struct lane *lane)
     bool valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     if (!lane->experiment->parallel)
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "there is no background");
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "there is no background");
     else if (!guard_of(lane))
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             "it ran the whole time; no GPU is measured");
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+                   "it ran the whole time; no GPU is measured");
     else if (load->verdict == LOAD_SET)
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
-             "the foreground started at a set time: no load is asked of the background");
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
+                   "the foreground started at a set time: no load is asked of the background");
     else if (load_share(&load->beside_watch, &share))
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             "it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share);
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+                   "it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share);
     else if (load->verdict == LOAD_HELD && valid && duration_s < BETWEEN_LISTS_S)
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
-             "its load had held right before the foreground, which took %.2g s", duration_s);
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+                   "its load had held right before the foreground, which took %.2g s", duration_s);
     else
-        note(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-             "whether it loaded the GPU beside the foreground was not seen");
+        note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+                   "whether it loaded the GPU beside the foreground was not seen");
 }
 
 static void of_machine(struct lane *lane, const json_t *energy)
@@ -227,13 +230,13 @@ static void of_machine(struct lane *lane, const json_t *energy)
                    lane->runner->request->energy_meters->host;
     double share;
     if (!watched)
-        note(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");
+        note_check(lane, CHECK_OTHER_CPU, CHECK_NOT_MADE, "nothing was measured of the machine");
     else if (json_get_number(json_object_get(energy, "host"), "others_share", &share))
-        note(lane, CHECK_OTHER_CPU, CHECK_PASSED, "others used %.1f %% of the machine's CPU time",
-             100 * (share > 0 ? share : 0));
+        note_check(lane, CHECK_OTHER_CPU, CHECK_PASSED,
+                   "others used %.1f %% of the machine's CPU time", 100 * (share > 0 ? share : 0));
     else
-        note(lane, CHECK_OTHER_CPU, CHECK_PASSED,
-             "others used less than 5 %% of the machine's CPU time");
+        note_check(lane, CHECK_OTHER_CPU, CHECK_PASSED,
+                   "others used less than 5 %% of the machine's CPU time");
 }
 
 static void of_sampling(struct lane *lane, const json_t *energy)
@@ -242,7 +245,7 @@ static void of_sampling(struct lane *lane, const json_t *energy)
     double least = 1, longest_s = 0, number;
     size_t i;
     if (json_array_size(devices) == 0) {
-        note(lane, CHECK_SAMPLING, CHECK_NOT_NEEDED, "no energy is measured");
+        note_check(lane, CHECK_SAMPLING, CHECK_NOT_NEEDED, "no energy is measured");
         return;
     }
     json_array_foreach(devices, i, device)
@@ -252,8 +255,9 @@ static void of_sampling(struct lane *lane, const json_t *energy)
         if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
             longest_s = number;
     }
-    note(lane, CHECK_SAMPLING, CHECK_PASSED,
-         "%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least, longest_s);
+    note_check(lane, CHECK_SAMPLING, CHECK_PASSED,
+               "%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least,
+               longest_s);
 }
 
 static void of_job(struct lane *lane)
@@ -263,13 +267,13 @@ static void of_job(struct lane *lane)
     double duration_s = attempt_duration_s(attempt, &valid);
     AUTO_FREE char *layers = attempt->job ? containment_describe(job_layers(attempt->job)) : NULL;
     if (layers)
-        note(lane, CHECK_PROCESSES_AFTER, CHECK_PASSED, "all proven gone (%s)", layers);
+        note_check(lane, CHECK_PROCESSES_AFTER, CHECK_PASSED, "all proven gone (%s)", layers);
     else
-        note(lane, CHECK_PROCESSES_AFTER, CHECK_NOT_MADE, "there is no job to look for");
+        note_check(lane, CHECK_PROCESSES_AFTER, CHECK_NOT_MADE, "there is no job to look for");
     if (valid)
-        note(lane, CHECK_LENGTH, CHECK_PASSED, "%.3g s without a pause", duration_s);
+        note_check(lane, CHECK_LENGTH, CHECK_PASSED, "%.3g s without a pause", duration_s);
     else
-        note(lane, CHECK_LENGTH, CHECK_NOT_MADE, "how long it took is not known");
+        note_check(lane, CHECK_LENGTH, CHECK_NOT_MADE, "how long it took is not known");
 }
 
 /* True: at least one has a value. */
@@ -294,16 +298,16 @@ static bool of_metrics(struct lane *lane)
             text_addf(&wrong, "%s%s", wrong.length ? ", " : "", name);
     }
     if (named == 0)
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, "the registry names no metric");
+        note_check(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, "the registry names no metric");
     else if (wrong.length)
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "not finite: %s", text_get(&wrong));
+        note_check(lane, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "not finite: %s", text_get(&wrong));
     else if (found == 0)
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "not found in the log: %s",
-             text_get(&missing));
+        note_check(lane, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "not found in the log: %s",
+                   text_get(&missing));
     else
-        note(lane, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
-             "%zu of %zu found and finite, no range is known%s%s", found, named,
-             missing.length ? "; not found: " : "", text_get(&missing));
+        note_check(lane, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
+                   "%zu of %zu found and finite, no range is known%s%s", found, named,
+                   missing.length ? "; not found: " : "", text_get(&missing));
     text_fini(&missing);
     text_fini(&wrong);
     return found > 0;
@@ -332,7 +336,7 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
 }
 
 /* A list, or null: never begun. */
-static json_t *end(struct lane *lane)
+static json_t *end_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
     const json_t *energy = json_object_get(lane->ended, "energy");
@@ -370,8 +374,8 @@ static json_t *end(struct lane *lane)
 const struct observer checks_observer = {
     .key = "checks",
     .size = sizeof(struct lane_checks),
-    .fini = reset,
-    .reset = reset,
-    .evidence = take_evidence,
-    .end = end,
+    .fini = reset_checks,
+    .reset = reset_checks,
+    .evidence = note_evidence_check,
+    .end = end_checks,
 };

@@ -53,7 +53,8 @@ static void files_close(struct energy_files *files)
     *files = (struct energy_files){.gpu = -1, .cpu = -1};
 }
 
-static bool open_file(int folder, const char *name, const char *head, int *fd, struct err *err)
+static bool open_energy_file(int folder, const char *name, const char *head, int *fd,
+                             struct err *err)
 {
     if (*fd >= 0)
         return true;
@@ -83,7 +84,7 @@ static void add_reading(struct text *row, struct reading reading)
     text_addf(row, ",%s", shortest);
 }
 
-static void add_reasons(struct text *row, struct reading reading)
+static void add_clock_reasons(struct text *row, struct reading reading)
 {
     AUTO_TEXT struct text names = {0};
     unsigned reasons = reading.valid ? (unsigned)reading.value : 0;
@@ -107,12 +108,12 @@ static char *gpu_head(void)
     return text_take(&text);
 }
 
-static void init(struct lane *lane)
+static void init_energy(struct lane *lane)
 {
     energy_of(lane)->files = (struct energy_files){.gpu = -1, .cpu = -1};
 }
 
-static void prepare(struct lane *lane)
+static void prepare_energy(struct lane *lane)
 {
     if (lane->energy_meters)
         energy_meters_prepare(lane->energy_meters);
@@ -120,7 +121,7 @@ static void prepare(struct lane *lane)
 
 /* Now and then a counter is read in step with its own updates, when the pauses are all alike: then
  * every reading would err to the same side (docs/explanation/uncertainty.md). */
-static uint64_t next_us(struct lane *lane)
+static uint64_t next_tick_us(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
@@ -133,7 +134,7 @@ static void tell_reading(struct lane *lane, const char *sensor, struct reading r
                   json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
-static void tick(struct lane *lane)
+static void record_sensor_values(struct lane *lane)
 {
     static const struct {
         const char *sensor;
@@ -143,7 +144,7 @@ static void tick(struct lane *lane)
                 {"gpu_memory_bytes", GPU_MEMORY_USED_BYTES, ENERGY_SUM},
                 {"gpu_memory_total_bytes", GPU_MEMORY_TOTAL_BYTES, ENERGY_SUM},
                 {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
-    lane_timer_set(lane, &energy_of(lane)->timer, next_us(lane), tick);
+    lane_timer_set(lane, &energy_of(lane)->timer, next_tick_us(lane), record_sensor_values);
     tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     EACH_OF (item, told)
         tell_reading(lane, item->sensor,
@@ -156,7 +157,7 @@ static void tick(struct lane *lane)
     OBSERVE(lane, look);
 }
 
-static void begin(struct lane *lane)
+static void begin_energy(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->energy_meters && lane->runner->request->energy_meters)
@@ -169,12 +170,12 @@ static void begin(struct lane *lane)
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
-    int code = lane_on_time(lane, &energy->timer, TICK_US, tick);
+    int code = lane_on_time(lane, &energy->timer, TICK_US, record_sensor_values);
     if (code < 0)
         lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
 
-static void take_mark(struct lane *lane, const struct mark *mark)
+static void keep_energy_mark(struct lane *lane, const struct mark *mark)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured)
@@ -183,12 +184,12 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     energy_meters_mark(lane->energy_meters);
 }
 
-static void edge(struct lane *lane)
+static void read_edge(struct lane *lane)
 {
     energy_meters_edge(lane->energy_meters);
 }
 
-static void answered(struct lane *lane)
+static void continue_when_answered(struct lane *lane)
 {
     if (lane->phase != PHASE_READING || energy_meters_waiting(lane->energy_meters) > 0)
         return;
@@ -206,7 +207,7 @@ void phase_reading(struct lane *lane)
     lane_edge(lane);
     energy_meters_end(lane->energy_meters, &lane->attempt.usage);
     lane_after(lane, ANSWER_US, lane_next);
-    answered(lane);
+    continue_when_answered(lane);
 }
 
 static void take_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
@@ -225,7 +226,7 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
 }
 
 /* Rows are of the attempt alone, though readings of the moments around it are used. */
-static bool is_within(const struct lane *lane, int64_t t_ns)
+static bool is_within_attempt(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
     return lane->measured && t_ns >= attempt->start_ns &&
@@ -237,19 +238,19 @@ static void write_row(struct lane *lane, const char *name, const char *head, int
 {
     struct err err;
     text_add_char(row, '\n');
-    if (open_file(lane->attempt.folder, name, head, fd, &err) &&
+    if (open_energy_file(lane->attempt.folder, name, head, fd, &err) &&
         fs_write_all(*fd, text_get(row), row->length, &err))
         return;
     energy_of(lane)->files.failed = true;
     lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
 }
 
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void write_gpu_row(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct energy_files *files = &energy_of(lane)->files;
     AUTO_FREE char *head = files->gpu < 0 ? gpu_head() : NULL;
     AUTO_TEXT struct text row = {0};
-    if (!is_within(lane, sample->t_ns) || files->failed)
+    if (!is_within_attempt(lane, sample->t_ns) || files->failed)
         return;
     add_time(&row, sample->t_ns, lane->attempt.start_ns);
     csv_add_cell(&row, label);
@@ -258,7 +259,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
         const struct reading of = sample->readings.of[i];
         enum gpu_form form = gpu_reading_rows[i].form;
         if (gpu_reading_rows[i].column && form == GPU_REASONS)
-            add_reasons(&row, of);
+            add_clock_reasons(&row, of);
         else if (gpu_reading_rows[i].column)
             add_reading(&row, (struct reading){form == GPU_BYTES ? of.value / 1048576 : of.value,
                                                of.valid});
@@ -266,8 +267,8 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     write_row(lane, "gpu.csv", head, &files->gpu, &row);
 }
 
-static void take_counter(struct lane *lane, size_t domain, const char *name,
-                         const struct counter_reading *reading)
+static void write_counter_row(struct lane *lane, size_t domain, const char *name,
+                              const struct counter_reading *reading)
 {
     struct energy_files *files = &energy_of(lane)->files;
     AUTO_TEXT struct text row = {0};
@@ -358,7 +359,7 @@ static void tell_result(struct lane *lane, const struct energy_meters_result *re
     text_fini(&text);
 }
 
-static json_t *measure(struct lane *lane)
+static json_t *measure_attempt(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     const struct attempt *attempt = &lane->attempt;
@@ -383,18 +384,18 @@ static json_t *measure(struct lane *lane)
     return json;
 }
 
-static json_t *end(struct lane *lane)
+static json_t *end_energy(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured || lane->attempt.end_ns == 0)
         return json_null();
-    json_t *json = measure(lane);
+    json_t *json = measure_attempt(lane);
     lane->measured = false;
     files_close(&energy->files);
     return json;
 }
 
-static void fini(struct lane *lane)
+static void free_energy(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     step_cancel(&energy->timer);
@@ -405,15 +406,15 @@ static void fini(struct lane *lane)
 const struct observer energy_observer = {
     .key = "energy",
     .size = sizeof(struct lane_energy),
-    .init = init,
-    .fini = fini,
-    .prepare = prepare,
-    .begin = begin,
-    .mark = take_mark,
-    .edge = edge,
-    .end = end,
+    .init = init_energy,
+    .fini = free_energy,
+    .prepare = prepare_energy,
+    .begin = begin_energy,
+    .mark = keep_energy_mark,
+    .edge = read_edge,
+    .end = end_energy,
     .gap = take_gap,
-    .sample = take_sample,
-    .counter = take_counter,
-    .answered = answered,
+    .sample = write_gpu_row,
+    .counter = write_counter_row,
+    .answered = continue_when_answered,
 };

@@ -13,7 +13,7 @@
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 
 /* Once for each reason. */
-static void say_why(struct lane *lane)
+static void note_governor_reason(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
     AUTO_FREE char *text =
@@ -23,13 +23,13 @@ static void say_why(struct lane *lane)
     memcpy(governor->said, governor->why.text, sizeof governor->said);
 }
 
-static void answered(struct lane *lane)
+static void continue_with_governor(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
     step_cancel(&governor->answer);
     governor->lane = NULL;
     step_cancel(&lane->timer);
-    say_why(lane);
+    note_governor_reason(lane);
     lane_next(lane);
 }
 
@@ -37,10 +37,10 @@ static void too_late(struct lane *lane)
 {
     err_set(&lane->runner->governor.why, "the kernel has not taken it within %d s",
             ANSWER_US / 1000000);
-    answered(lane);
+    continue_with_governor(lane);
 }
 
-static void take_answer(struct lane *lane)
+static void read_keeper_answer(struct lane *lane)
 {
     struct err err = {0};
     enum governor_answer answer =
@@ -49,21 +49,22 @@ static void take_answer(struct lane *lane)
         return;
     if (answer == GOVERNOR_FAILED)
         lane->runner->governor.why = err;
-    answered(lane);
+    continue_with_governor(lane);
 }
 
-static void ask(struct lane *lane)
+static void request_governor(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
     struct governor_keeper *keeper = lane->runner->request->governor->keeper;
     if (!governor_keeper_want(keeper, governor->wanted, &governor->why)) {
-        answered(lane);
+        continue_with_governor(lane);
         return;
     }
-    int code = lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), take_answer);
+    int code =
+        lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), read_keeper_answer);
     if (code < 0) {
         err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
-        answered(lane);
+        continue_with_governor(lane);
         return;
     }
     governor->lane = lane;
@@ -71,7 +72,7 @@ static void ask(struct lane *lane)
 }
 
 /* Nobody may set it; but it may be what is wanted, all by itself. */
-static void look(struct lane *lane)
+static void check_governor_unheld(struct lane *lane)
 {
     const struct run_governor *means = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
@@ -83,7 +84,7 @@ static void look(struct lane *lane)
              change.count > 0)
         err_set(&governor->why, "nothing could be started that gives back what was before");
     governor_change_fini(&change);
-    answered(lane);
+    continue_with_governor(lane);
 }
 
 void phase_governor(struct lane *lane)
@@ -104,9 +105,9 @@ void phase_governor(struct lane *lane)
     governor->wanted = lane->experiment->governor;
     governor->why = (struct err){0};
     if (means->keeper)
-        ask(lane);
+        request_governor(lane);
     else
-        look(lane);
+        check_governor_unheld(lane);
 }
 
 static void tell_not_set(struct lane *lane)

@@ -27,7 +27,8 @@ static bool is_of(struct job *job, pid_t pid)
     return job && (job_identity(job)->pid == pid || job_has_member(job, pid));
 }
 
-static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t start_time)
+static struct guard_person *find_guard_person(struct lane_guard *guard, int32_t pid,
+                                              uint64_t start_time)
 {
     EACH (item, guard->people, guard->person_count)
         if (item->pid == pid && item->start_time == start_time)
@@ -38,7 +39,7 @@ static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t
 static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_time)
 {
     struct lane_guard *guard = guard_of(lane);
-    struct guard_person *person = find(guard, pid, start_time);
+    struct guard_person *person = find_guard_person(guard, pid, start_time);
     struct who who;
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
@@ -76,7 +77,7 @@ static void people_fini(struct lane_guard *guard)
 static void set_texts(struct lane_guard *guard, struct guard_device *device)
 {
     EACH (user, device->users, device->user_count) {
-        const struct guard_person *person = find(guard, user->pid, user->start_time);
+        const struct guard_person *person = find_guard_person(guard, user->pid, user->start_time);
         user->text = person ? person->text : "a process of unknown owner";
     }
 }
@@ -131,7 +132,7 @@ void guard_users_know(struct lane_guard *guard)
     for (size_t d = 0; d < guard->count; d++)
         for (size_t i = 0; i < guard->devices[d].user_count; i++) {
             struct guard_user *user = &guard->devices[d].users[i];
-            struct guard_person *person = find(guard, user->pid, user->start_time);
+            struct guard_person *person = find_guard_person(guard, user->pid, user->start_time);
             if (person)
                 person->known = user->known = true;
         }
@@ -156,8 +157,8 @@ static bool any_tagged(const struct lane_guard *guard)
 {
     EACH (device, guard->devices, guard->count)
         EACH (user, device->users, device->user_count) {
-            const struct guard_person *person =
-                find((struct lane_guard *)(uintptr_t)guard, user->pid, user->start_time);
+            const struct guard_person *person = find_guard_person(
+                (struct lane_guard *)(uintptr_t)guard, user->pid, user->start_time);
             if (guard_is_foreign(user) && person && person->tag)
                 return true;
         }
@@ -219,7 +220,7 @@ static void take_meters(struct lane *lane, const struct energy_meters_options *o
     }
 }
 
-static void fini(struct lane *lane)
+static void free_guard(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard)
@@ -235,7 +236,7 @@ static void fini(struct lane *lane)
     free(guard->former.devices);
 }
 
-static struct guard_device *device_of(const struct lane *lane, const char *label)
+static struct guard_device *find_guard_device(const struct lane *lane, const char *label)
 {
     const struct lane_guard *guard = guard_of(lane);
     for (size_t i = 0; guard && i < guard->count; i++)
@@ -246,16 +247,16 @@ static struct guard_device *device_of(const struct lane *lane, const char *label
 
 static void lose_meter(struct lane *lane, const char *label)
 {
-    struct guard_device *device = device_of(lane, label);
+    struct guard_device *device = find_guard_device(lane, label);
     if (!device)
         return;
     device->unavailable = true;
     guard_look(lane);
 }
 
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void keep_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
-    struct guard_device *device = device_of(lane, label);
+    struct guard_device *device = find_guard_device(lane, label);
     if (!device)
         return;
     device->former_bytes = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
@@ -333,10 +334,10 @@ void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step)
     lane_after(lane, us, ask_now);
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns,
-                       const struct gpu_users *users)
+static void keep_guard_users(struct lane *lane, const char *label, int64_t t_ns,
+                             const struct gpu_users *users)
 {
-    struct guard_device *device = device_of(lane, label);
+    struct guard_device *device = find_guard_device(lane, label);
     if (!device)
         return;
     keep_users(lane, device, users);
@@ -406,9 +407,9 @@ json_t *guard_device_json(const struct guard_device *device)
 const struct observer guard_observer = {
     .size = sizeof(struct lane_guard),
     .meters = take_meters,
-    .fini = fini,
-    .sample = take_sample,
-    .users = take_users,
+    .fini = free_guard,
+    .sample = keep_guard_sample,
+    .users = keep_guard_users,
     .unavailable = lose_meter,
     .answered = guard_look,
 };

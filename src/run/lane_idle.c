@@ -15,7 +15,7 @@ enum { ANSWER_US = 2000000, TICK_US = 1000000, PAUSE_POLL_US = 500000 };
 /* After the last attempt nothing waits any more: its GPUs get that long to settle. */
 static const double CLOSE_S = 30;
 
-static double window_s(const struct lane *lane)
+static double idle_window_s(const struct lane *lane)
 {
     return lane->runner->plan->guard.preflight.baseline_s * lane->runner->time_scale;
 }
@@ -40,7 +40,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
     return power;
 }
 
-static void measure(const struct lane *lane, struct guard_device *device)
+static void measure_idle_device(const struct lane *lane, struct guard_device *device)
 {
     const struct lane_guard *guard = guard_of(lane);
     int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns,
@@ -58,12 +58,12 @@ static void measure(const struct lane *lane, struct guard_device *device)
     device->idle.drift_w = first.valid && second.valid ? second.value - first.value : 0;
 }
 
-static void measured(struct lane *lane)
+static void measure_idle_devices(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     guard->waiting_edges = false;
     EACH (device, guard->devices, guard->count)
-        measure(lane, device);
+        measure_idle_device(lane, device);
     guard_ask(lane, guard->idle_done);
 }
 
@@ -72,7 +72,7 @@ void guard_idle_look(struct lane *lane)
     if (energy_meters_waiting(lane->energy_meters) > 0)
         return;
     step_cancel(&lane->timer);
-    measured(lane);
+    measure_idle_devices(lane);
 }
 
 static void end_window(struct lane *lane)
@@ -81,34 +81,34 @@ static void end_window(struct lane *lane)
     guard->idle_to_ns = clock_monotonic_ns();
     energy_meters_edge(lane->energy_meters);
     guard->waiting_edges = true;
-    lane_after(lane, ANSWER_US, measured);
+    lane_after(lane, ANSWER_US, measure_idle_devices);
     guard_look(lane);
 }
 
 /* The driver keeps its samples for some seconds only. */
-static void tick(struct lane *lane)
+static void tick_idle_window(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
-    double left_s = window_s(lane) - guard_since_s(guard->idle_from_ns);
+    double left_s = idle_window_s(lane) - guard_since_s(guard->idle_from_ns);
     if (left_s <= 0) {
         end_window(lane);
         return;
     }
     energy_meters_tick(lane->energy_meters);
     uint64_t left_us = (uint64_t)(left_s * 1e6);
-    lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick);
+    lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick_idle_window);
 }
 
 bool guard_idle_begin(struct lane *lane, lane_step *done)
 {
     struct lane_guard *guard = guard_of(lane);
-    if (window_s(lane) <= 0)
+    if (idle_window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
     energy_meters_prepare(lane->energy_meters);
     guard->idle_from_ns = clock_monotonic_ns();
     energy_meters_edge(lane->energy_meters);
-    tick(lane);
+    tick_idle_window(lane);
     return true;
 }
 
@@ -300,7 +300,7 @@ static void close_looked(struct lane *lane)
 void phase_closing(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    bool wanted = guard && guard->former.waits && !lane_is_over(lane) && window_s(lane) > 0;
+    bool wanted = guard && guard->former.waits && !lane_is_over(lane) && idle_window_s(lane) > 0;
     bool proven_before = false;
     for (size_t i = 0; wanted && i < guard->count; i++)
         proven_before = proven_before || guard->former.devices[i].before.proven;
@@ -349,7 +349,8 @@ static void tell_use(struct lane *lane)
 }
 
 /* Adds "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
-static bool add_use(const struct lane *lane, const struct guard_device *device, struct text *out)
+static bool add_device_use(const struct lane *lane, const struct guard_device *device,
+                           struct text *out)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     struct reading busy = readings->of[GPU_UTILISATION_PERCENT],
@@ -378,7 +379,7 @@ static void say_fixed_pause(struct lane *lane)
     for (size_t i = 0; i < guard->count; i++) {
         json_array_append_new(devices, guard_device_json(&guard->devices[i]));
         text_add(&uses, i ? ", " : "");
-        busy = add_use(lane, &guard->devices[i], &uses) || busy;
+        busy = add_device_use(lane, &guard->devices[i], &uses) || busy;
     }
     text_addf(&text,
               busy ? "pause of %g s: other programs use %s" : "pause of %g s: nothing trains on %s",
@@ -399,7 +400,7 @@ static void wait_fixed_pause(struct lane *lane)
     const struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale;
     double left_us =
-        (guard->planned_s * scale - window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
+        (guard->planned_s * scale - idle_window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
     double next_us = (guard->said ? TICK_US : USE_SETTLED_US) * scale;
     if (left_us > next_us)
         guard_ask_later(lane, (uint64_t)next_us, fixed_pause_looked);
@@ -421,7 +422,7 @@ static void pause_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale,
-           took_s = guard_since_s(guard->begun_ns) + window_s(lane);
+           took_s = guard_since_s(guard->begun_ns) + idle_window_s(lane);
     bool settled = all_settled(guard);
     tell_use(lane);
     enum cooldown_state state =

@@ -79,7 +79,7 @@ void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_sourc
     lane_log_lost(lane, attempt, &err);
 }
 
-static void read_log(struct lane *lane)
+static void read_job_log(struct lane *lane)
 {
     lane_read_log(lane, &lane->attempt, &lane->log_source);
 }
@@ -100,7 +100,7 @@ static void command_ended(struct lane *lane)
     lane_stop(lane, STOP_EXITED);
 }
 
-static void hear_job(struct lane *lane)
+static void handle_job_exit(struct lane *lane)
 {
     attempt_take_exit(&lane->attempt);
     if (lane->attempt.exit.ended)
@@ -144,9 +144,9 @@ static void could_not_start(struct lane *lane, const struct err *err)
 static bool watch_job(struct lane *lane, struct err *err)
 {
     double timeout_s = lane->experiment->timeout_s;
-    int code = lane_on_input(lane, &lane->log_source, lane->attempt.pipe, read_log);
+    int code = lane_on_input(lane, &lane->log_source, lane->attempt.pipe, read_job_log);
     if (code >= 0)
-        code = lane_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), hear_job);
+        code = lane_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), handle_job_exit);
     if (code >= 0)
         code = lane_marks_watch(lane);
     if (code >= 0 && timeout_s > 0)

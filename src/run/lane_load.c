@@ -85,7 +85,7 @@ static struct load_times start_times(const struct lane *lane)
 
 /* At least twice while the load holds, and never in step with what the sensors do (as
  * lane_energy.c). */
-static uint64_t next_us(struct lane *lane)
+static uint64_t next_load_us(struct lane *lane)
 {
     struct load_times times = start_times(lane);
     int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
@@ -97,7 +97,7 @@ static uint64_t next_us(struct lane *lane)
     return (uint64_t)(left_us > 0 && left_us < us ? left_us : us);
 }
 
-static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
+static struct load_gpu *find_or_add_load_gpu(struct lane_load *load, const char *label)
 {
     EACH (item, load->gpus, load->gpu_count)
         if (strcmp(item->label, label) == 0)
@@ -107,12 +107,12 @@ static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
     return gpu;
 }
 
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void keep_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct lane_load *load = load_of(lane);
     if (!load->on)
         return;
-    struct load_gpu *gpu = gpu_of(load, label);
+    struct load_gpu *gpu = find_or_add_load_gpu(load, label);
     gpu->power_w = gpu_readings_power_w(&sample->readings);
     gpu->utilisation_percent = sample->readings.of[GPU_UTILISATION_PERCENT];
     gpu->memory_bytes = sample->readings.of[GPU_MEMORY_USED_BYTES];
@@ -120,7 +120,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
         gpu->memory_before_bytes = gpu->memory_bytes;
 }
 
-static void add_member(struct lane_load *load, pid_t pid, enum load_role role)
+static void add_load_member(struct lane_load *load, pid_t pid, enum load_role role)
 {
     MEM_ADD(load->members, load->member_count) = (struct load_member){pid, role};
 }
@@ -132,7 +132,7 @@ static void add_members(struct lane_load *load, struct job *job, enum load_role 
     AUTO_FREE struct job_member *members = mem_array(MEMBERS_MAX, sizeof *members);
     size_t count = job_members(job, members, MEMBERS_MAX);
     for (size_t i = 0; i < count && i < MEMBERS_MAX; i++)
-        add_member(load, members[i].pid, role);
+        add_load_member(load, members[i].pid, role);
 }
 
 static bool find_role(const struct lane_load *load, pid_t pid, enum load_role *out)
@@ -146,7 +146,7 @@ static bool find_role(const struct lane_load *load, pid_t pid, enum load_role *o
     return false;
 }
 
-static enum load_role role_of(struct lane *lane, pid_t pid)
+static enum load_role find_load_role(struct lane *lane, pid_t pid)
 {
     struct lane_load *load = load_of(lane);
     enum load_role role = LOAD_OTHER;
@@ -156,22 +156,22 @@ static enum load_role role_of(struct lane *lane, pid_t pid)
     add_members(load, lane->attempt.job, LOAD_FOREGROUND);
     add_members(load, lane->background.loop.job, LOAD_BACKGROUND);
     if (!find_role(load, pid, &role))
-        add_member(load, pid, LOAD_OTHER);
+        add_load_member(load, pid, LOAD_OTHER);
     return role;
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns,
-                       const struct gpu_users *users)
+static void keep_load_users(struct lane *lane, const char *label, int64_t t_ns,
+                            const struct gpu_users *users)
 {
     struct lane_load *load = load_of(lane);
     double percent[3] = {0}, memory_bytes[3] = {0};
     bool shares = true;
     if (!load->on)
         return;
-    struct load_gpu *gpu = gpu_of(load, label);
+    struct load_gpu *gpu = find_or_add_load_gpu(load, label);
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
-        enum load_role role = role_of(lane, (pid_t)user->pid);
+        enum load_role role = find_load_role(lane, (pid_t)user->pid);
         load->by_process = load->by_process || role != LOAD_OTHER;
         shares = shares && user->sm_percent.valid;
         percent[role] += user->sm_percent.valid ? user->sm_percent.value : 0;
@@ -216,7 +216,7 @@ static bool board_is_loaded(const struct load_gpu *gpu)
 }
 
 /* What was told since the last look; false: nothing that says anything. */
-static bool look(struct lane_load *load, bool *loaded)
+static bool sample_load(struct lane_load *load, bool *loaded)
 {
     bool told = false;
     *loaded = false;
@@ -233,11 +233,11 @@ static bool look(struct lane_load *load, bool *loaded)
     return told;
 }
 
-static void look_again(struct lane *lane);
+static void sample_load_again(struct lane *lane);
 
 static void arm(struct lane *lane, uint64_t us)
 {
-    lane_timer_set(lane, &load_of(lane)->timer, us, look_again);
+    lane_timer_set(lane, &load_of(lane)->timer, us, sample_load_again);
 }
 
 /* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
@@ -295,14 +295,14 @@ static void end_alone(struct lane *lane)
     lane_next(lane);
 }
 
-static void decide(struct lane *lane)
+static void decide_load(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     struct load_times times = start_times(lane);
     int64_t now_ns = clock_monotonic_ns();
     load->verdict = load_decide(&load->alone_watch, &times, load->begun_ns, now_ns);
     if (load->verdict == LOAD_WAIT) {
-        arm(lane, next_us(lane));
+        arm(lane, next_load_us(lane));
         return;
     }
     load->alone_end_ns = now_ns;
@@ -324,7 +324,7 @@ static void order_look(struct lane *lane)
     energy_meters_users(energy_meters);
 }
 
-static void look_again(struct lane *lane)
+static void sample_load_again(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     bool loaded;
@@ -332,14 +332,14 @@ static void look_again(struct lane *lane)
         end_alone(lane);
         return;
     }
-    if (look(load, &loaded))
+    if (sample_load(load, &loaded))
         load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(),
                   loaded);
     order_look(lane);
     if (load->beside)
-        arm(lane, next_us(lane));
+        arm(lane, next_load_us(lane));
     else
-        decide(lane);
+        decide_load(lane);
 }
 
 void lane_load_prepare(struct lane *lane)
@@ -357,10 +357,10 @@ void lane_load_begin(struct lane *lane)
         return;
     load->begun_ns = clock_monotonic_ns();
     OBSERVE(lane, alone);
-    arm(lane, next_us(lane));
+    arm(lane, next_load_us(lane));
 }
 
-static void begin(struct lane *lane)
+static void begin_beside(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     if (!load->on)
@@ -370,18 +370,18 @@ static void begin(struct lane *lane)
     EACH (gpu, load->gpus, load->gpu_count)
         colocated_start(&gpu->shares, lane->attempt.start_ns);
     if (lane->energy_meters)
-        arm(lane, next_us(lane));
+        arm(lane, next_load_us(lane));
 }
 
-static void stop(struct lane *lane)
+static void stop_load_timer(struct lane *lane)
 {
     step_cancel(&load_of(lane)->timer);
 }
 
-static void over(struct lane *lane)
+static void clear_load(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
-    stop(lane);
+    stop_load_timer(lane);
     EACH (gpu, load->gpus, load->gpu_count) {
         free(gpu->label);
         colocated_trace_fini(&gpu->trace);
@@ -393,10 +393,10 @@ static void over(struct lane *lane)
 
 const struct observer load_observer = {
     .size = sizeof(struct lane_load),
-    .fini = over,
-    .begin = begin,
-    .stop = stop,
-    .over = over,
-    .sample = take_sample,
-    .users = take_users,
+    .fini = clear_load,
+    .begin = begin_beside,
+    .stop = stop_load_timer,
+    .over = clear_load,
+    .sample = keep_load_sample,
+    .users = keep_load_users,
 };

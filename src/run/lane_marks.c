@@ -18,7 +18,7 @@ struct step_marks *lane_step_marks(const struct lane *lane)
     return &marks_of(lane)->steps;
 }
 
-static void prepare(struct lane *lane)
+static void prepare_marks(struct lane *lane)
 {
     struct err err = {0};
     step_marks_fini(&marks_of(lane)->steps);
@@ -36,7 +36,7 @@ static json_t *mark_json(const struct mark *mark)
                      mark_source_name(mark->source));
 }
 
-static void record(struct lane *lane)
+static void record_pending_marks(struct lane *lane)
 {
     struct marks *marks = &lane->attempt.marks;
     EACH (item, marks->pending, marks->pending_count)
@@ -59,7 +59,7 @@ void lane_marks_take(void *context, const struct mark *mark)
         /* Most come alone, and a tick may be far; those of a burst wait for it. */
         if (now_ns - marks_of(lane)->recorded_ns >= NS_PER_S) {
             marks_of(lane)->recorded_ns = now_ns;
-            record(lane);
+            record_pending_marks(lane);
         }
     }
     if (task_status != MARK_LIMITED || attempt->marks_limit_said)
@@ -83,7 +83,7 @@ int lane_marks_watch(struct lane *lane)
     return fifo ? lane_on_input(lane, &marks_of(lane)->fifo, mark_fifo_fd(fifo), read_fifo) : 0;
 }
 
-static void fini(struct lane *lane)
+static void free_marks(struct lane *lane)
 {
     step_cancel(&marks_of(lane)->fifo);
     step_marks_fini(&marks_of(lane)->steps);
@@ -105,7 +105,7 @@ void lane_marks_end(struct lane *lane)
         mark_fifo_free(attempt->fifo);
         attempt->fifo = NULL;
     }
-    record(lane);
+    record_pending_marks(lane);
 }
 
 void lane_marks_doubt(struct lane *lane)
@@ -123,7 +123,7 @@ void lane_marks_doubt(struct lane *lane)
 
 const struct observer marks_observer = {
     .size = sizeof(struct lane_marks),
-    .fini = fini,
-    .prepare = prepare,
-    .tick = record,
+    .fini = free_marks,
+    .prepare = prepare_marks,
+    .tick = record_pending_marks,
 };

@@ -22,7 +22,7 @@ static void ask_again(struct lane *lane)
     guard_ask_later(lane, (uint64_t)(POLL_US * lane->runner->time_scale), looked);
 }
 
-static void find(const struct lane *lane, struct guard_findings *out)
+static void find_preflight_problems(const struct lane *lane, struct guard_findings *out)
 {
     const struct lane_guard *guard = guard_of(lane);
     EACH (device, guard->devices, guard->count) {
@@ -93,8 +93,8 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
 }
 
 /* What was found goes to the journal, then next. attempt: 0: none is begun. */
-static void record(struct lane *lane, const struct guard_findings *findings, int64_t attempt,
-                   lane_step *next)
+static void record_preflight(struct lane *lane, const struct guard_findings *findings,
+                             int64_t attempt, lane_step *next)
 {
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
@@ -115,7 +115,7 @@ static void record(struct lane *lane, const struct guard_findings *findings, int
 }
 
 /* The attempt follows. */
-static void finish(struct lane *lane, const struct guard_findings *findings)
+static void finish_preflight(struct lane *lane, const struct guard_findings *findings)
 {
     struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
@@ -129,7 +129,7 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     guard_users_know(guard);
     int64_t before =
         store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    record(lane, findings, before + 1, lane_next);
+    record_preflight(lane, findings, before + 1, lane_next);
 }
 
 /* Are they still free, now that they were measured? */
@@ -137,7 +137,7 @@ static void after_idle(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     struct guard_findings findings = {0};
-    find(lane, &findings);
+    find_preflight_problems(lane, &findings);
     bool clear = !guard_findings_block(&findings), even = true;
     EACH (item, guard->devices, guard->count) {
         struct idle_window *idle = &item->idle;
@@ -157,7 +157,7 @@ static void after_idle(struct lane *lane)
             *lowest = (struct reading){device->idle.power_w, true};
     }
     guard_idle_settle_former(lane);
-    finish(lane, &findings);
+    finish_preflight(lane, &findings);
     guard_findings_fini(&findings);
 }
 
@@ -177,14 +177,14 @@ static void say_wait(struct lane *lane, const struct guard_findings *findings, d
 
 /* The experiment goes back to the plan, and the lane begins nothing more. Other lanes have other
  * GPUs: the run ends when none is left. */
-static void stop(struct lane *lane, double waited_s)
+static void stop_after_preflight(struct lane *lane, double waited_s)
 {
     struct runner *runner = lane->runner;
     struct guard_findings findings = {0};
     char waited[32];
     bool others = false;
     guard_users_describe(lane);
-    find(lane, &findings);
+    find_preflight_problems(lane, &findings);
     AUTO_FREE char *text = guard_holders_text(&findings);
     clock_format_duration(waited_s, waited);
     lane->retired = true;
@@ -198,7 +198,7 @@ static void stop(struct lane *lane, double waited_s)
     if (others)
         lane_say(lane, "is not begun here: %s; the other slots go on", lane->lost);
     guard_idle_settle_former(lane);
-    record(lane, &findings, 0, lane_next); /* which finds the lane lost */
+    record_preflight(lane, &findings, 0, lane_next); /* which finds the lane lost */
     guard_findings_fini(&findings);
 }
 
@@ -210,13 +210,13 @@ static void looked(struct lane *lane)
     struct guard_findings findings = {0};
     double looked_s = guard_since_s(guard->begun_ns);
     size_t came = guard->holders.came;
-    find(lane, &findings);
+    find_preflight_problems(lane, &findings);
     if (guard_findings_block(&findings)) {
         guard_users_end_leftovers(lane);
         /* Their texts state ages, which are those of now. */
         guard_users_describe(lane);
         guard_findings_fini(&findings);
-        find(lane, &findings);
+        find_preflight_problems(lane, &findings);
     }
     double waited_s = guard_holders_add(&guard->holders, &findings, looked_s);
     guard->said = guard->said && guard->holders.came == came;
@@ -227,13 +227,13 @@ static void looked(struct lane *lane)
         say_wait(lane, &findings, waited_s);
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
-        stop(lane, waited_s);
+        stop_after_preflight(lane, waited_s);
     } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) &&
                guard_idle_begin(lane, after_idle)) {
         /* goes on when the window has been measured */
     } else {
         guard_idle_settle_former(lane);
-        finish(lane, &findings);
+        finish_preflight(lane, &findings);
     }
     guard_findings_fini(&findings);
 }

@@ -9,7 +9,7 @@
 /* Beside the foreground the background must have loaded the GPU in so many of the checks. */
 static const double LOAD_ENOUGH = 0.5;
 
-static json_t *seconds_json(int64_t ns)
+static json_t *ns_json(int64_t ns)
 {
     return json_finite(ns_to_s(ns));
 }
@@ -27,10 +27,9 @@ static void make_relative(const struct attempt *attempt, json_t *background)
         json_object_del(loop, "start_ns");
         json_object_del(loop, "end_ns");
         json_object_set_new(loop, "start_s",
-                            ran && attempt->gate_open ? seconds_json(start_ns - attempt->start_ns)
+                            ran && attempt->gate_open ? ns_json(start_ns - attempt->start_ns)
                                                       : json_null());
-        json_object_set_new(loop, "duration_s",
-                            ran ? seconds_json(end_ns - start_ns) : json_null());
+        json_object_set_new(loop, "duration_s", ran ? ns_json(end_ns - start_ns) : json_null());
     }
 }
 
@@ -39,14 +38,13 @@ static json_t *load_json(const struct lane_load *load)
     double share;
     bool held = load->verdict == LOAD_HELD, none = load->verdict == LOAD_NONE;
     bool seen = load->alone_watch.visible;
-    return json_pack("{s:s?, s:b, s:o, s:o, s:o}", "seen_by",
-                     seen ? load->by_process ? "processes" : "board" : NULL, "awaited",
-                     load->verdict != LOAD_SET, "held",
-                     held || none ? json_boolean(held) : json_null(), "alone_s",
-                     load->alone_end_ns ? seconds_json(load->alone_end_ns - load->begun_ns)
-                                        : json_null(),
-                     "share_of_looks_beside",
-                     load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
+    return json_pack(
+        "{s:s?, s:b, s:o, s:o, s:o}", "seen_by",
+        seen ? load->by_process ? "processes" : "board" : NULL, "awaited",
+        load->verdict != LOAD_SET, "held", held || none ? json_boolean(held) : json_null(),
+        "alone_s", load->alone_end_ns ? ns_json(load->alone_end_ns - load->begun_ns) : json_null(),
+        "share_of_looks_beside",
+        load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
 }
 
 static json_t *alone_json(const struct lane_load *load)
@@ -97,8 +95,8 @@ static json_t *marginal_json(const struct lane_load *load,
 }
 
 /* Of every GPU that was measured; null when of one nothing was seen. */
-static json_t *split_json(const struct lane_load *load, const struct energy_meters_result *result,
-                          double seconds)
+static json_t *gpu_split_json(const struct lane_load *load,
+                              const struct energy_meters_result *result, double seconds)
 {
     struct colocated_split sum = {0}, one;
     size_t gpus = 0;
@@ -170,7 +168,7 @@ static void tell_stall(struct lane *lane)
             100 * share);
 }
 
-static json_t *end(struct lane *lane)
+static json_t *end_shares(struct lane *lane)
 {
     if (!lane->experiment->parallel)
         return NULL;
@@ -194,9 +192,9 @@ static json_t *end(struct lane *lane)
                         measured ? marginal_json(load, &result.sums[ENERGY_GPU], seconds)
                                  : json_null());
     json_object_set_new(json, "sm_share",
-                        measured ? split_json(load, &result, seconds) : json_null());
+                        measured ? gpu_split_json(load, &result, seconds) : json_null());
     energy_meters_result_fini(&result);
     return json;
 }
 
-const struct observer shares_observer = {.key = "parallel", .end = end};
+const struct observer shares_observer = {.key = "parallel", .end = end_shares};

@@ -73,13 +73,13 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
                        ns_to_s(to_ns - from_ns));
 }
 
-static void begin(struct lane *lane)
+static void reset_stops(struct lane *lane)
 {
     *stops_of(lane) = (struct lane_stops){0};
 }
 
 const struct observer stopped_observer = {
-    .size = sizeof(struct lane_stops), .begin = begin, .tick = look_for_stopped};
+    .size = sizeof(struct lane_stops), .begin = reset_stops, .tick = look_for_stopped};
 
 /* How long the machine has slept since boot. */
 static int64_t asleep_now_ns(void)
@@ -102,7 +102,7 @@ static void ready(struct lane *lane)
     *sleep_of(lane) = (struct lane_sleep){clock_monotonic_ns(), asleep_now_ns()};
 }
 
-static void started(struct lane *lane)
+static void start_sleep_watch(struct lane *lane)
 {
     sleep_of(lane)->awake_ns = lane->attempt.start_ns;
 }
@@ -123,7 +123,7 @@ static void look_for_sleep(struct lane *lane)
 const struct observer sleep_observer = {
     .size = sizeof(struct lane_sleep),
     .ready = ready,
-    .started = started,
+    .started = start_sleep_watch,
     .look = look_for_sleep,
     .edge = look_for_sleep,
 };

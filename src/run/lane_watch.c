@@ -57,7 +57,7 @@ static void alone(struct lane *lane)
     begin_watching(lane, clock_monotonic_ns());
 }
 
-static void started(struct lane *lane)
+static void start_guard_watch(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard)
@@ -82,7 +82,7 @@ static void keep_before(struct guard_device *device)
         former.valid && (!last.valid || former.value > last.value) ? former : last;
 }
 
-static void edge(struct lane *lane)
+static void mark_guard_edge(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard || !guard->running)
@@ -93,7 +93,7 @@ static void edge(struct lane *lane)
     energy_meters_users(lane->energy_meters);
 }
 
-static json_t *end(struct lane *lane)
+static json_t *end_guard_watch(struct lane *lane)
 {
     const json_t *energy = json_object_get(lane->ended, "energy");
     if (guard_of(lane)) {
@@ -172,7 +172,8 @@ static void tell_postflight(struct lane *lane)
     lane_record(lane, EVENT_GUARD, data, NULL);
 }
 
-static void judge(struct lane *lane, struct guard_device *device, struct guard_findings *findings)
+static void judge_postflight(struct lane *lane, struct guard_device *device,
+                             struct guard_findings *findings)
 {
     const struct lane_guard *guard = guard_of(lane);
     const struct plan *plan = lane->runner->plan;
@@ -190,13 +191,13 @@ static void judge(struct lane *lane, struct guard_device *device, struct guard_f
         device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
 }
 
-static void look(struct lane *lane)
+static void check_postflight(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     bool waits = false;
     struct guard_findings *found = mem_array(guard->count, sizeof *found);
     for (size_t i = 0; i < guard->count; i++) {
-        judge(lane, &guard->devices[i], &found[i]);
+        judge_postflight(lane, &guard->devices[i], &found[i]);
         waits = waits || guard->devices[i].back == POSTFLIGHT_WAIT;
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
@@ -207,7 +208,7 @@ static void look(struct lane *lane)
         guard_findings_fini(item);
     free(found);
     if (waits) {
-        guard_ask_later(lane, POLL_US, look);
+        guard_ask_later(lane, POLL_US, check_postflight);
         return;
     }
     tell_postflight(lane);
@@ -225,7 +226,7 @@ void phase_postflight(struct lane *lane)
         keep_before(&guard->devices[i]);
     guard->running = guard->alone = false;
     guard->begun_ns = clock_monotonic_ns();
-    guard_ask(lane, look);
+    guard_ask(lane, check_postflight);
 }
 
 bool lane_guard_refuses(struct lane *lane)
@@ -252,4 +253,4 @@ bool lane_guard_refuses(struct lane *lane)
 }
 
 const struct observer watch_observer = {
-    .alone = alone, .started = started, .edge = edge, .end = end};
+    .alone = alone, .started = start_guard_watch, .edge = mark_guard_edge, .end = end_guard_watch};

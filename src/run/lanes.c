@@ -37,17 +37,17 @@ void lanes_begin(struct runner *runner)
 }
 
 /* Soon or not, at the edges of a job. */
-static void edge(struct runner *runner)
+static void step_cpu_split(struct runner *runner)
 {
     if (runner->split.begun)
         cpu_split_step(&runner->split, host_of(runner));
 }
 
-static void look(struct lane *lane)
+static void step_cpu_split_when_due(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     if (runner->split.begun && clock_monotonic_ns() - runner->split.stepped_ns > APART_NS)
-        edge(runner);
+        step_cpu_split(runner);
 }
 
 int64_t lanes_part_mj(const struct lane *lane)
@@ -57,17 +57,17 @@ int64_t lanes_part_mj(const struct lane *lane)
     return reader < split->count ? split->parts_mj[reader] : 0;
 }
 
-static void begin(struct lane *lane)
+static void begin_tally(struct lane *lane)
 {
     if (!lane->energy_meters)
         return;
-    edge(lane->runner);
+    step_cpu_split(lane->runner);
     tally_of(lane)->share_from_mj = lanes_part_mj(lane);
     tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
 /* Adds "cpu_package_share" to the energy that was measured (docs/reference/measuring.md). */
-static json_t *end(struct lane *lane)
+static json_t *end_tally(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     json_t *energy = json_object_get(lane->ended, "energy");
@@ -78,7 +78,7 @@ static json_t *end(struct lane *lane)
     tally_of(lane)->busy_s += attempt_duration_s(&lane->attempt, &valid);
     if (!runner->split.begun)
         return NULL;
-    edge(runner);
+    step_cpu_split(runner);
     int64_t share_mj = lanes_part_mj(lane) - tally_of(lane)->share_from_mj;
     json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true, "scope",
                              energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
@@ -91,7 +91,7 @@ static json_t *end(struct lane *lane)
     return NULL;
 }
 
-static json_t *lane_json(const struct lane *lane, double seconds)
+static json_t *lane_tally_json(const struct lane *lane, double seconds)
 {
     json_t *json = json_object();
     lane_add_number(lane, json);
@@ -107,10 +107,10 @@ static json_t *lane_json(const struct lane *lane, double seconds)
     return json;
 }
 
-static json_t *split_json(struct runner *runner)
+static json_t *cpu_split_json(struct runner *runner)
 {
     const struct cpu_split *split = &runner->split;
-    edge(runner);
+    step_cpu_split(runner);
     if (!split->begun || !split->whole)
         return json_null();
     int64_t attributed_mj = 0;
@@ -129,15 +129,18 @@ json_t *lanes_json(struct runner *runner)
     if (runner->lane_count < 2)
         return json_null();
     json_t *lanes = json_array();
-    json_t *split = split_json(runner); /* before the lanes: their parts are of the same moment */
+    json_t *split =
+        cpu_split_json(runner); /* before the lanes: their parts are of the same moment */
     EACH (lane, runner->lanes, runner->lane_count)
-        json_array_append_new(lanes, lane_json(lane, seconds));
+        json_array_append_new(lanes, lane_tally_json(lane, seconds));
     return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split,
                      "lanes", lanes);
 }
 
-const struct observer split_observer = {
-    .size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};
+const struct observer split_observer = {.size = sizeof(struct lane_tally),
+                                        .begin = begin_tally,
+                                        .look = step_cpu_split_when_due,
+                                        .end = end_tally};
 
 /* ---- Pressure. */
 
@@ -221,13 +224,13 @@ static void tell_processors(struct lane *lane, const struct host_window *host, s
     tell_others(lane, "cpu_contended", &text, host->duration_s);
 }
 
-static void measured(struct lane *lane, const struct energy_meters_result *result)
+static void report_pressure(struct lane *lane, const struct energy_meters_result *result)
 {
     tell_host(lane, &result->host);
     tell_processors(lane, &result->host, result->job.cpu_s);
 }
 
-const struct observer pressure_observer = {.measured = measured};
+const struct observer pressure_observer = {.measured = report_pressure};
 
 /* ---- Their guardian. */
 

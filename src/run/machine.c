@@ -54,7 +54,7 @@ static json_t *cpu_json(void)
                      count > 0 ? json_integer(count) : json_null());
 }
 
-static json_t *memory_json(void)
+static json_t *total_memory_json(void)
 {
     AUTO_TEXT struct text info = {0};
     AUTO_TEXT struct text total = {0};
@@ -66,7 +66,7 @@ static json_t *memory_json(void)
     return json_integer((json_int_t)kib * 1024);
 }
 
-static json_t *gpus_json(void)
+static json_t *gpu_devices_json(void)
 {
     struct gpu_devices devices;
     json_t *json = json_array();
@@ -206,11 +206,11 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
                              json_string(host.nodename), "boot_id",
                              boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null(),
                              "kernel", host.release, "architecture", host.machine, "cpu",
-                             cpu_json(), "memory_bytes", memory_json());
+                             cpu_json(), "memory_bytes", total_memory_json());
     json_object_update(json, (json_t *)facts->software);
     json_object_set_new(json, "session",
                         facts->session > 0 ? json_integer(facts->session) : json_null());
-    json_object_set_new(json, "gpus", gpus_json());
+    json_object_set_new(json, "gpus", gpu_devices_json());
     json_object_set_new(json, "calibrations", calibrations_json(facts->energy_meters));
     json_object_set_new(json, "containment", containment_json(containment));
     json_object_set_new(json, "cpu_sets", facts->sets ? cpu_sets_json(facts->sets) : json_null());

@@ -65,12 +65,12 @@ struct lane_memory {
 
 LANE_STATE(memory_of, struct lane_memory, memory_observer);
 
-static double window_s(const struct lane *lane)
+static double growth_window_s(const struct lane *lane)
 {
     return WINDOW_S * lane->runner->time_scale;
 }
 
-static const char *uuid_of(const struct lane *lane, const char *label)
+static const char *find_gpu_uuid(const struct lane *lane, const char *label)
 {
     const struct energy_meters_options *options = lane->runner->request->energy_meters;
     for (size_t i = 0; options && i < options->gpu_count; i++)
@@ -89,10 +89,10 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
     *gpu = (struct memory_gpu){
-        .label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
+        .label = label, .uuid = find_gpu_uuid(lane, label), .before_bytes = -1, .epoch_peak = -1};
     gpu->pair_before_bytes = -1;
     counted_begin(&gpu->counted);
-    growth_windows_begin(&gpu->windows, window_s(lane));
+    growth_windows_begin(&gpu->windows, growth_window_s(lane));
     return gpu;
 }
 
@@ -101,7 +101,7 @@ static double since_start_s(const struct lane *lane, int64_t t_ns)
     return ns_to_s(t_ns - lane->attempt.start_ns);
 }
 
-static void prepare(struct lane *lane)
+static void prepare_memory(struct lane *lane)
 {
     struct lane_memory *memory = memory_of(lane);
     memory->on = false;
@@ -114,7 +114,7 @@ static void prepare(struct lane *lane)
         gpu->load_looks = 0;
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
-        growth_windows_begin(&gpu->windows, window_s(lane));
+        growth_windows_begin(&gpu->windows, growth_window_s(lane));
     }
     memory->host = (struct memory_curve){0};
     memory->mark[0] = '\0';
@@ -129,14 +129,14 @@ static void begin_alone(struct lane *lane)
         memory_of(lane)->gpus[i].pair_before_bytes = memory_of(lane)->gpus[i].before_bytes;
 }
 
-static void begin(struct lane *lane)
+static void begin_memory(struct lane *lane)
 {
     memory_of(lane)->on = lane->energy_meters != NULL;
     if (lane->attempt.ledger)
         ledger_watch(lane->attempt.ledger, job_identity(lane->attempt.job)->pid);
 }
 
-static void look(struct lane *lane)
+static void sample_host_memory(struct lane *lane)
 {
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
@@ -147,7 +147,7 @@ static void look(struct lane *lane)
 }
 
 /* The sensors go on when the experiment is over. */
-static bool is_within(const struct lane *lane, int64_t t_ns)
+static bool is_memory_sample_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
     return lane->experiment && memory_of(lane)->on && t_ns >= attempt->start_ns &&
@@ -162,7 +162,7 @@ static double left_by_others(const struct memory_gpu *gpu)
 }
 
 /* Of that, what it may have. */
-static double limit_of(const struct lane *lane, const struct memory_gpu *gpu)
+static double gpu_memory_limit(const struct lane *lane, const struct memory_gpu *gpu)
 {
     double left = left_by_others(gpu);
     const struct gpu_limit *own = &lane->experiment->foreground.gpu_limit;
@@ -178,7 +178,7 @@ static void add_size(struct text *text, double bytes)
 /* A window has ended, and no epoch has been named yet. */
 static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
 {
-    double limit = limit_of(lane, gpu);
+    double limit = gpu_memory_limit(lane, gpu);
     struct growth_in_time growth = growth_in_time(&gpu->windows, limit);
     double left_s = growth_seconds_left(&growth, limit);
     if (gpu->warned || left_s > HORIZON_EPOCHS * gpu->windows.step_s)
@@ -206,10 +206,10 @@ static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
                      since_start_s(lane, now_ns));
 }
 
-static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
+static void add_own_bytes(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
 {
     gpu->own_bytes = own_bytes > 0 ? own_bytes : 0;
-    if (!is_within(lane, t_ns))
+    if (!is_memory_sample_within(lane, t_ns))
         return;
     memory_curve_add(&gpu->curve, since_start_s(lane, t_ns), gpu->own_bytes);
     counted_compare(&gpu->counted, t_ns, gpu->own_bytes);
@@ -222,12 +222,14 @@ static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
 
 static void take_pair(const struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double bytes)
 {
-    if (is_within(lane, t_ns) && lane->experiment->parallel && bytes > gpu->pair_peak_bytes)
+    if (is_memory_sample_within(lane, t_ns) && lane->experiment->parallel &&
+        bytes > gpu->pair_peak_bytes)
         gpu->pair_peak_bytes = bytes;
 }
 
 /* What the whole GPU has beyond what it had before the background is the pair's. */
-static void add_pair(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
+static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
+                            const struct gpu_sample *sample)
 {
     double before_bytes = gpu->pair_before_bytes;
     struct reading peak = sample->memory_peak_bytes;
@@ -245,14 +247,14 @@ static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gp
     double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
     gpu->every_ms = sample->memory_every_ms;
     if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 ||
-        !is_within(lane, sample->memory_peak_ns) || lane->experiment->parallel ||
+        !is_memory_sample_within(lane, sample->memory_peak_ns) || lane->experiment->parallel ||
         own_bytes <= gpu->looked_bytes)
         return;
     gpu->looked_bytes = own_bytes;
     gpu->looked_ns = sample->memory_peak_ns;
 }
 
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void add_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     const struct gpu_readings *readings = &sample->readings;
     int64_t t_ns = sample->t_ns;
@@ -268,9 +270,10 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     if (!memory_of(lane)->on || t_ns < lane->attempt.start_ns)
         gpu->before_bytes = used.value;
     else if (!gpu->by_process)
-        take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
+        add_own_bytes(lane, gpu, t_ns,
+                      used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
     take_peak(lane, gpu, sample);
-    add_pair(lane, gpu, sample);
+    add_pair_sample(lane, gpu, sample);
 }
 
 /* The looks at or near the highest memory so far. */
@@ -293,13 +296,13 @@ static bool is_backgrounds(const struct lane *lane, pid_t pid)
     return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
 }
 
-static void take_users(struct lane *lane, const char *label, int64_t t_ns,
-                       const struct gpu_users *users)
+static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
+                            const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
     double own_bytes = 0, own_percent = 0, pair_bytes = 0;
     bool known = false, shares = true;
-    if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
+    if (!gpu || !users->told || !is_memory_sample_within(lane, t_ns) || !lane->attempt.job)
         return;
     look_at_books(lane, gpu);
     for (uint32_t i = 0; i < users->count; i++) {
@@ -321,11 +324,11 @@ static void take_users(struct lane *lane, const char *label, int64_t t_ns,
         gpu->curve = (struct memory_curve){0};
         gpu->counted.context_bytes = -1;
         gpu->epoch_peak = -1;
-        growth_windows_begin(&gpu->windows, window_s(lane));
+        growth_windows_begin(&gpu->windows, growth_window_s(lane));
     }
     if (!gpu->by_process)
         return;
-    take_figure(lane, gpu, t_ns, own_bytes);
+    add_own_bytes(lane, gpu, t_ns, own_bytes);
     take_pair(lane, gpu, t_ns, pair_bytes);
     take_load(gpu, own_bytes, (struct reading){own_percent, shares});
 }
@@ -345,7 +348,7 @@ static size_t epochs_to_come(const struct lane *lane)
 static void warn(struct lane *lane, struct memory_gpu *gpu)
 {
     const struct lane_memory *memory = memory_of(lane);
-    double limit = limit_of(lane, gpu);
+    double limit = gpu_memory_limit(lane, gpu);
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit);
     size_t left = growth_epochs_left(&growth, limit);
     if (gpu->warned || left == 0 || left > epochs_to_come(lane))
@@ -380,14 +383,14 @@ static void end_epoch(struct lane *lane)
     }
 }
 
-static int64_t number_of(const char *label)
+static int64_t epoch_number(const char *label)
 {
     char *end;
     long long number = label[0] >= '0' && label[0] <= '9' ? strtoll(label, &end, 10) : -1;
     return number >= 0 && number < INT32_MAX ? number : -1;
 }
 
-static void take_mark(struct lane *lane, const struct mark *mark)
+static void note_epoch_mark(struct lane *lane, const struct mark *mark)
 {
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
@@ -402,8 +405,8 @@ static void take_mark(struct lane *lane, const struct mark *mark)
     }
     if (strcmp(mark->name, memory->mark) != 0)
         return;
-    if (mark->is_end && number_of(mark->label) >= 0)
-        memory->number = number_of(mark->label);
+    if (mark->is_end && epoch_number(mark->label) >= 0)
+        memory->number = epoch_number(mark->label);
     if (mark->is_end || memory->open)
         end_epoch(lane);
     if (mark->is_end)
@@ -413,7 +416,7 @@ static void take_mark(struct lane *lane, const struct mark *mark)
         EACH (item, memory->gpus, memory->gpu_count)
             item->epoch_peak = -1;
     memory->open = true;
-    memory->number = number_of(mark->label);
+    memory->number = epoch_number(mark->label);
 }
 
 double lane_memory_total(const struct lane *lane, const char *label)
@@ -429,7 +432,7 @@ struct growth lane_memory_growth(const struct lane *lane)
     struct growth steepest = {0};
     for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
         const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
-        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
+        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, gpu_memory_limit(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
     }
@@ -447,9 +450,9 @@ double lane_memory_others_share(const struct lane *lane)
     return most;
 }
 
-static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu)
+static json_t *epoch_growth_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
+    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, gpu_memory_limit(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
     return json_pack("{s:I, s:b, s:I}", "epochs", (json_int_t)growth.epochs, "grows", growth.grows,
@@ -458,7 +461,7 @@ static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu
 
 static json_t *growth_in_time_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(lane, gpu));
+    struct growth_in_time growth = growth_in_time(&gpu->windows, gpu_memory_limit(lane, gpu));
     if (growth.windows < GROWTH_WINDOWS_LEAST)
         return json_null();
     return json_pack("{s:I, s:o, s:b, s:I}", "windows", (json_int_t)growth.windows, "window_s",
@@ -466,24 +469,25 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
                      (json_int_t)growth.bytes_per_s);
 }
 
-static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
+static json_t *gpu_usage_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
     struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0,
                            gpu->load_looks > 0};
     json_t *pair = gpu->pair_peak_bytes > 0 ? bytes_json(true, gpu->pair_peak_bytes) : NULL;
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device", gpu->label,
-        "of", gpu->by_process ? "job" : "device", "total_bytes",
-        bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
-        bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
-        bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
-        (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve",
-        memory_curve_json(&gpu->curve), "load_at_peak_percent", json_reading_or_null(load),
-        "counted", gpu->counted.any ? memory_counted_json(&gpu->counted) : NULL, "pair_peak_bytes",
-        pair, "growth", growth_json(lane, gpu), "growth_in_time", growth_in_time_json(lane, gpu));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device",
+                     gpu->label, "of", gpu->by_process ? "job" : "device", "total_bytes",
+                     bytes_json(gpu->total_bytes > 0, gpu->total_bytes), "before_bytes",
+                     bytes_json(gpu->before_bytes >= 0, gpu->before_bytes), "reserved_bytes",
+                     bytes_json(gpu->reserved_bytes.valid, gpu->reserved_bytes.value), "sampled_ms",
+                     (json_int_t)(gpu->every_ms ? gpu->every_ms : SAMPLE_MS), "curve",
+                     memory_curve_json(&gpu->curve), "load_at_peak_percent",
+                     json_reading_or_null(load), "counted",
+                     gpu->counted.any ? memory_counted_json(&gpu->counted) : NULL,
+                     "pair_peak_bytes", pair, "growth", epoch_growth_json(lane, gpu),
+                     "growth_in_time", growth_in_time_json(lane, gpu));
 }
 
-static json_t *end(struct lane *lane)
+static json_t *end_memory(struct lane *lane)
 {
     struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
@@ -496,11 +500,11 @@ static json_t *end(struct lane *lane)
     }
     memory->on = false;
     EACH (item, memory->gpus, memory->gpu_count)
-        json_array_append_new(gpus, gpu_json(lane, item));
+        json_array_append_new(gpus, gpu_usage_json(lane, item));
     return json_pack("{s:o, s:o}", "gpus", gpus, "host", memory_curve_json(&memory->host));
 }
 
-static void fini(struct lane *lane)
+static void free_memory(struct lane *lane)
 {
     for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
         free(memory_of(lane)->gpus[i].peaks);
@@ -509,13 +513,13 @@ static void fini(struct lane *lane)
 const struct observer memory_observer = {
     .key = "memory",
     .size = sizeof(struct lane_memory),
-    .fini = fini,
-    .prepare = prepare,
+    .fini = free_memory,
+    .prepare = prepare_memory,
     .alone = begin_alone,
-    .begin = begin,
-    .look = look,
-    .mark = take_mark,
-    .end = end,
-    .sample = take_sample,
-    .users = take_users,
+    .begin = begin_memory,
+    .look = sample_host_memory,
+    .mark = note_epoch_mark,
+    .end = end_memory,
+    .sample = add_memory_sample,
+    .users = add_user_memory,
 };

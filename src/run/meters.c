@@ -60,21 +60,21 @@ static void look_for_loss(struct lane *lane)
     lane_event(lane, LANE_LOST);
 }
 
-static void dispatch(struct lane *lane)
+static void dispatch_meters(struct lane *lane)
 {
     energy_meters_dispatch(lane->energy_meters);
     OBSERVE(lane, answered);
     look_for_loss(lane);
 }
 
-static void stop(struct lane *lane)
+static void stop_meters(struct lane *lane)
 {
     step_cancel(&lane->meters_source);
     energy_meters_free(lane->energy_meters);
     lane->energy_meters = NULL;
 }
 
-static void start(struct lane *lane, const struct energy_meters_options *options)
+static void start_meters(struct lane *lane, const struct energy_meters_options *options)
 {
     struct energy_meters_listener listener = {.gap = on_gap,
                                               .sample = on_sample,
@@ -88,11 +88,11 @@ static void start(struct lane *lane, const struct energy_meters_options *options
     lane->energy_meters = energy_meters_new(options, &listener, &err);
     if (lane->energy_meters)
         code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
-                             dispatch);
+                             dispatch_meters);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);
     if (!lane->energy_meters || code < 0) {
-        stop(lane);
+        stop_meters(lane);
         runner_say(lane->runner, "energy is not measured: %s", err.text);
         return;
     }
@@ -117,14 +117,14 @@ void meters_start(struct runner *runner)
         own.watches_others = true;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
         own.gpu_count = means ? means->gpu_count : options->gpu_count;
-        start(lane, &own);
+        start_meters(lane, &own);
     }
 }
 
 void meters_stop(struct runner *runner)
 {
     EACH (lane, runner->lanes, runner->lane_count)
-        stop(lane);
+        stop_meters(lane);
 }
 
 void phase_meters(struct lane *lane)

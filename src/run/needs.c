@@ -91,7 +91,7 @@ static char *environment_command(const struct repo *repo)
 }
 
 /* What the planner found missing of a command: by the key that it names. */
-static bool kind_of(const struct problem *problem, enum need_kind *kind)
+static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
 {
     static const struct {
         const char *key;
@@ -113,7 +113,7 @@ static bool kind_of(const struct problem *problem, enum need_kind *kind)
 }
 
 /* text behind front, if it begins so. */
-static const char *behind(const char *text, const char *front)
+static const char *skip_front(const char *text, const char *front)
 {
     size_t length = strlen(front);
     return text + (strncmp(text, front, length) == 0 ? length : 0);
@@ -124,7 +124,7 @@ static char *detail_of(const struct repo *repo, const struct problem *problem, c
 {
     AUTO_FREE char *front = mem_printf("'%s': ", repo->name);
     AUTO_FREE char *subject = mem_printf("%s ", name);
-    return mem_strdup(behind(behind(problem->text, front), subject));
+    return mem_strdup(skip_front(skip_front(problem->text, front), subject));
 }
 
 static bool is_missing(const struct repo_needs *needs, enum need_kind kind)
@@ -140,12 +140,12 @@ static bool has_interpreter(const struct repo *repo)
     return repo->python || repo->venv || repo->conda_env;
 }
 
-static void add_missing(const struct repo *repo, const struct command *command,
-                        const struct problems *problems, struct repo_needs *out)
+static void add_missing_needs(const struct repo *repo, const struct command *command,
+                              const struct problems *problems, struct repo_needs *out)
 {
     EACH (item, problems->items, problems->count) {
         enum need_kind kind;
-        if (!kind_of(item, &kind))
+        if (!find_need_kind(item, &kind))
             continue;
         const char *script = command->head.items[command->head.count - 1];
         const char *name = kind == NEED_FOLDER   ? repo->path
@@ -174,7 +174,7 @@ static char *commit_of(const char *text)
     return length == SHA1_DIGITS || length == SHA256_DIGITS ? mem_strndup(text, length) : NULL;
 }
 
-static bool read_file(const char *folder, const char *name, size_t limit, struct text *out)
+static bool read_git_file(const char *folder, const char *name, size_t limit, struct text *out)
 {
     AUTO_FREE char *path = mem_printf("%s/.git/%s", folder, name);
     return fs_read(path, limit, out, NULL);
@@ -201,7 +201,7 @@ static char *find_commit(const char *folder)
 {
     static const char pointer[] = "ref: ";
     AUTO_TEXT struct text head = {0}, loose = {0}, packed = {0};
-    if (!read_file(folder, "HEAD", LONGEST_REF, &head))
+    if (!read_git_file(folder, "HEAD", LONGEST_REF, &head))
         return NULL;
     if (strncmp(text_get(&head), pointer, sizeof pointer - 1) != 0)
         return commit_of(text_get(&head));
@@ -209,9 +209,9 @@ static char *find_commit(const char *folder)
     AUTO_FREE char *ref = mem_strndup(at, strcspn(at, "\r\n"));
     if (strncmp(ref, "refs/", 5) != 0 || strstr(ref, ".."))
         return NULL;
-    if (read_file(folder, ref, LONGEST_REF, &loose))
+    if (read_git_file(folder, ref, LONGEST_REF, &loose))
         return commit_of(text_get(&loose));
-    return read_file(folder, "packed-refs", LONGEST_PACKED, &packed)
+    return read_git_file(folder, "packed-refs", LONGEST_PACKED, &packed)
                ? find_packed(text_get(&packed), ref)
                : NULL;
 }
@@ -249,7 +249,7 @@ static char *nearest_folder(const char *path)
 }
 
 /* What is missing at path would take so much there. */
-static void add_disk(struct needs *needs, const char *path, uint64_t bytes)
+static void add_disk_need(struct needs *needs, const char *path, uint64_t bytes)
 {
     AUTO_FREE char *folder = nearest_folder(path);
     struct stat at;
@@ -324,7 +324,7 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
         needs_add(out, NEED_DATA, state, row->path, wrong,
                   wrong && row->get ? mem_strdup(row->get) : NULL, &row->models);
         if (wrong)
-            add_disk(needs, future, row->size_bytes);
+            add_disk_need(needs, future, row->size_bytes);
     }
 }
 
@@ -337,12 +337,12 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
     AUTO(problems_fini) struct problems problems = {0};
     AUTO(command_fini) struct command command;
     command_init(&command, repo, &registry->doc, options, &problems);
-    add_missing(repo, &command, &problems, out);
+    add_missing_needs(repo, &command, &problems, out);
     add_there(repo, &command, out);
     AUTO_FREE char *typed = typed_folder(repo);
     AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
     if (!repo->path_exists)
-        add_disk(needs, future, repo->source.size_bytes);
+        add_disk_need(needs, future, repo->source.size_bytes);
     AUTO_FREE char *python = has_interpreter(repo)
                                  ? mem_strdup(command.head.items[repo->command_prefix.count])
                                  : fs_find_executable("python3", options->cwd, options->path);

@@ -95,7 +95,7 @@ struct interpreters {
 
 /* Links followed, so that an environment to which several repositories link is one; NULL: not
  * there. */
-static char *real_path(const char *path)
+static char *resolve_links(const char *path)
 {
     char *real = realpath(path, NULL);
     char *copy = real ? mem_strdup(real) : NULL;
@@ -108,7 +108,7 @@ static void set_path(struct strv *env, const struct strv *prepend)
     AUTO_STRV struct strv folders = {0};
     const char *path = strv_env_get(env, "PATH");
     EACH (item, prepend->items, prepend->count) {
-        char *real = real_path(*item);
+        char *real = resolve_links(*item);
         if (real)
             strv_add_owned(&folders, real);
     }
@@ -121,8 +121,8 @@ static void set_path(struct strv *env, const struct strv *prepend)
 }
 
 /* As the training would have it, without a GPU: looking must not disturb who measures there. */
-static void make_environment(const struct repo *repo, const struct command *command,
-                             struct strv *env)
+static void make_probe_environment(const struct repo *repo, const struct command *command,
+                                   struct strv *env)
 {
     for (char **entry = environ; *entry; entry++)
         if (strchr(*entry, '='))
@@ -130,7 +130,7 @@ static void make_environment(const struct repo *repo, const struct command *comm
     EACH (item, command->env.items, command->env.count) { /* VIRTUAL_ENV, CONDA_PREFIX */
         const char *equals = strchr(*item, '=');
         AUTO_FREE char *name = mem_strndup(*item, (size_t)(equals - *item));
-        AUTO_FREE char *real = real_path(equals + 1);
+        AUTO_FREE char *real = resolve_links(equals + 1);
         strv_env_set(env, name, real ? real : equals + 1);
     }
     strv_env_set_all(env, &repo->env);
@@ -164,9 +164,9 @@ void needs_add_modules(const struct repo *repo, const struct command *command, c
         return;
     const char *slash = strrchr(python, '/');
     AUTO_FREE char *folder = mem_strndup(python, slash ? (size_t)(slash - python) : 0);
-    AUTO_FREE char *real = real_path(folder);
+    AUTO_FREE char *real = resolve_links(folder);
     out->python = real ? mem_printf("%s%s", real, slash) : mem_strdup(python);
-    make_environment(repo, command, &out->env);
+    make_probe_environment(repo, command, &out->env);
 }
 
 static bool same_list(const struct strv *one, const struct strv *other)
@@ -177,8 +177,8 @@ static bool same_list(const struct strv *one, const struct strv *other)
     return same;
 }
 
-static struct interpreter *find_interpreter(struct interpreters *all,
-                                            const struct repo_needs *needs)
+static struct interpreter *find_same_interpreter(struct interpreters *all,
+                                                 const struct repo_needs *needs)
 {
     EACH (item, all->items, all->count)
         if (strcmp(item->python, needs->python) == 0 && same_list(item->env, &needs->env))
@@ -186,7 +186,7 @@ static struct interpreter *find_interpreter(struct interpreters *all,
     return NULL;
 }
 
-static bool is_asked(const struct need *need)
+static bool is_module_need(const struct need *need)
 {
     return need->kind == NEED_MODULE || need->kind == NEED_PYTHON;
 }
@@ -205,19 +205,19 @@ static size_t find_word(const struct interpreter *interpreter, const char *word)
     return i;
 }
 
-static void collect(struct needs *needs, struct interpreters *all)
+static void collect_interpreters(struct needs *needs, struct interpreters *all)
 {
     EACH (repo, needs->repos, needs->count) {
         if (!repo->python)
             continue;
-        struct interpreter *interpreter = find_interpreter(all, repo);
+        struct interpreter *interpreter = find_same_interpreter(all, repo);
         if (!interpreter) {
             interpreter = &MEM_ADD(all->items, all->count);
             *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
         }
         interpreter->limit_s += ASK_TIMEOUT_S;
         EACH (item, repo->items, repo->count) {
-            if (!is_asked(item))
+            if (!is_module_need(item))
                 continue;
             AUTO_FREE char *word = make_word(item);
             if (find_word(interpreter, word) == interpreter->words.count)
@@ -251,7 +251,7 @@ static void set_answer(struct answer *answer, enum need_state state, char *text)
     *answer = (struct answer){.state = state, .text = text};
 }
 
-static bool take_answer(const char **at, struct answer *out)
+static bool read_module_answer(const char **at, struct answer *out)
 {
     static const struct {
         const char *word;
@@ -272,8 +272,8 @@ static bool take_answer(const char **at, struct answer *out)
 
 /* One start, for the words from first on. Gives how many got an answer; the one behind them is that
  * at which it stuck. False: it did not even say its version. */
-static bool start(struct interpreter *interpreter, size_t first, size_t count, double timeout_s,
-                  size_t *answered)
+static bool start_interpreter(struct interpreter *interpreter, size_t first, size_t count,
+                              double timeout_s, size_t *answered)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, interpreter->python);
@@ -288,9 +288,9 @@ static bool start(struct interpreter *interpreter, size_t first, size_t count, d
     bool late = ns_to_s(clock_monotonic_ns() - began_ns) >= timeout_s;
     const char *at = text_get(&text);
     *answered = 0;
-    if (!take_answer(&at, &interpreter->version))
+    if (!read_module_answer(&at, &interpreter->version))
         return false;
-    while (*answered < count && take_answer(&at, &interpreter->answers[first + *answered]))
+    while (*answered < count && read_module_answer(&at, &interpreter->answers[first + *answered]))
         (*answered)++;
     if (*answered < count) {
         struct answer *stuck = &interpreter->answers[first + *answered];
@@ -311,7 +311,7 @@ static bool may_work_alone(const struct interpreter *interpreter, const struct a
            strncmp(answer->text, absent, sizeof absent - 1) != 0;
 }
 
-static double left_s(const struct interpreter *interpreter, int64_t began_ns)
+static double probe_time_left_s(const struct interpreter *interpreter, int64_t began_ns)
 {
     double left = interpreter->limit_s - ns_to_s(clock_monotonic_ns() - began_ns);
     return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
@@ -319,26 +319,26 @@ static double left_s(const struct interpreter *interpreter, int64_t began_ns)
 
 /* A module that ends the interpreter, or on which it sticks, leaves those behind it to another
  * start. */
-static void ask(struct interpreter *interpreter)
+static void ask_interpreter(struct interpreter *interpreter)
 {
     int64_t began_ns = clock_monotonic_ns();
     size_t total = interpreter->words.count, next = 0, answered;
     const char *why = "not asked: the interpreter took too long";
     do {
         size_t count = total - next < WORDS_MAX ? total - next : WORDS_MAX;
-        double timeout_s = left_s(interpreter, began_ns);
+        double timeout_s = probe_time_left_s(interpreter, began_ns);
         if (timeout_s <= 0)
             break;
-        if (!start(interpreter, next, count, timeout_s, &answered)) {
+        if (!start_interpreter(interpreter, next, count, timeout_s, &answered)) {
             why = "the interpreter does not answer";
             break;
         }
         next += answered + (answered < count);
     } while (next < total);
     for (size_t i = 0; i < next; i++) {
-        double timeout_s = left_s(interpreter, began_ns);
+        double timeout_s = probe_time_left_s(interpreter, began_ns);
         if (timeout_s > 0 && may_work_alone(interpreter, &interpreter->answers[i]))
-            start(interpreter, i, 1, timeout_s, &answered);
+            start_interpreter(interpreter, i, 1, timeout_s, &answered);
     }
     for (; next < total; next++)
         set_answer(&interpreter->answers[next], NEED_UNKNOWN, mem_strdup(why));
@@ -350,11 +350,11 @@ static void *ask_some(void *context)
 {
     struct interpreters *all = context;
     for (size_t i; (i = atomic_fetch_add(&all->next, 1)) < all->count;)
-        ask(&all->items[i]);
+        ask_interpreter(&all->items[i]);
     return NULL;
 }
 
-static void ask_all(struct interpreters *all)
+static void ask_interpreters(struct interpreters *all)
 {
     pthread_t threads[ASKED_AT_ONCE];
     size_t count = 0;
@@ -366,7 +366,7 @@ static void ask_all(struct interpreters *all)
         pthread_join(*thread, NULL);
 }
 
-static void settle(struct need *need, const struct answer *answer)
+static void settle_need(struct need *need, const struct answer *answer)
 {
     need->state = answer->state;
     if (answer->state == NEED_VERSION)
@@ -385,12 +385,13 @@ static void settle_repo(struct interpreters *all, struct repo_needs *repo)
 {
     struct answer none = {.state = NEED_UNKNOWN,
                           .text = mem_strdup("there is no interpreter to ask")};
-    const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
+    const struct interpreter *interpreter = repo->python ? find_same_interpreter(all, repo) : NULL;
     EACH (need, repo->items, repo->count) {
-        if (!is_asked(need))
+        if (!is_module_need(need))
             continue;
         AUTO_FREE char *word = make_word(need);
-        settle(need, interpreter ? &interpreter->answers[find_word(interpreter, word)] : &none);
+        settle_need(need,
+                    interpreter ? &interpreter->answers[find_word(interpreter, word)] : &none);
     }
     free(none.text);
 }
@@ -398,8 +399,8 @@ static void settle_repo(struct interpreters *all, struct repo_needs *repo)
 void needs_ask(struct needs *needs)
 {
     struct interpreters all = {0};
-    collect(needs, &all);
-    ask_all(&all);
+    collect_interpreters(needs, &all);
+    ask_interpreters(&all);
     EACH (repo, needs->repos, needs->count)
         settle_repo(&all, repo);
     EACH (item, all.items, all.count) {

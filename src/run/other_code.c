@@ -19,7 +19,7 @@ void other_code_fini(struct other_code *code)
 }
 
 /* By the number of its session. */
-static json_t *read_machines(int dir)
+static json_t *read_session_machines(int dir)
 {
     struct err err = {0};
     json_t *machines = json_object();
@@ -39,7 +39,7 @@ static json_t *read_machines(int dir)
     return machines;
 }
 
-static bool has_ended(const struct result *result)
+static bool has_counted_outcome(const struct result *result)
 {
     return result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
 }
@@ -57,12 +57,12 @@ void other_code_find(int dir, const struct results *results, const json_t *now,
 {
     *out = (struct other_code){.size = results->count};
     out->items = mem_array(results->count + 1, sizeof *out->items);
-    json_t *machines = read_machines(dir);
+    json_t *machines = read_session_machines(dir);
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         AUTO_FREE char *session = mem_printf("%lld", (long long)result->session);
         const json_t *before = json_object_get(machines, session);
-        char *text = has_ended(result) && before
+        char *text = has_counted_outcome(result) && before
                          ? fingerprint_difference(&results->plan.experiments[i], before, now)
                          : NULL;
         if (!text)
@@ -81,7 +81,7 @@ void other_code_find_later(const struct results *results, int64_t session, const
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_experiment *experiment = &results->plan.experiments[i];
-        if (result->session != session || !has_ended(result))
+        if (result->session != session || !has_counted_outcome(result))
             continue;
         AUTO_FREE char *text = fingerprint_difference(experiment, began, now);
         if (!text || result->ended_realtime_ns < fingerprint_change_ns(experiment, began, now))

@@ -10,7 +10,7 @@
 
 enum { LOG_TAIL = 64 << 10, LINES_NEAR = 20, RANKS_MAX = 100000 };
 
-static size_t count_of(const char *text)
+static size_t parse_rank_count(const char *text)
 {
     char *end;
     unsigned long count = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
@@ -39,9 +39,9 @@ size_t ranks_of_command(const struct strv *argv)
             if (strncmp(word, options[k], length) != 0 || (options[k][1] != '-' && !launched))
                 continue;
             if (word[length] == '=')
-                return count_of(word + length + 1);
+                return parse_rank_count(word + length + 1);
             if (word[length] == '\0' && i + 1 < argv->count)
-                return count_of(argv->items[i + 1]);
+                return parse_rank_count(argv->items[i + 1]);
         }
     }
     return 1;
@@ -52,7 +52,7 @@ struct line_span {
     size_t length;
 };
 
-static size_t number_length(const char *at, const char *end)
+static size_t rank_number_length(const char *at, const char *end)
 {
     size_t length = 0;
     while (at + length < end &&
@@ -68,7 +68,7 @@ static bool differ_in_values(struct line_span one, struct line_span other)
     const char *a = one.at, *b = other.at, *a_end = a + one.length, *b_end = b + other.length;
     bool differs = false;
     while (a < a_end && b < b_end) {
-        size_t a_length = number_length(a, a_end), b_length = number_length(b, b_end);
+        size_t a_length = rank_number_length(a, a_end), b_length = rank_number_length(b, b_end);
         if (a_length == 0 || b_length == 0) {
             if (*a++ != *b++)
                 return false;
@@ -85,7 +85,7 @@ static bool differ_in_values(struct line_span one, struct line_span other)
 }
 
 /* The line that ends before end; false: there is none. */
-static bool line_before(const char *log, const char *end, struct line_span *out)
+static bool previous_line(const char *log, const char *end, struct line_span *out)
 {
     if (end <= log)
         return false;
@@ -103,7 +103,7 @@ bool ranks_disagree(const char *log, size_t length, const char *number)
     const char *end = log + length + (length && log[length - 1] != '\n' && log[length - 1] != '\r');
     if (digits == 0)
         return false;
-    for (size_t near = 0; near < LINES_NEAR && line_before(log, end, &line); end = line.at) {
+    for (size_t near = 0; near < LINES_NEAR && previous_line(log, end, &line); end = line.at) {
         if (last.at && differ_in_values(last, line))
             return true;
         near += last.at != NULL;

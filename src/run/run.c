@@ -112,7 +112,7 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
 /* What a session that died left behind is settled before a run goes on: its job is ended, its
  * attempt is closed, an end that was reached but not written is written. Waits for the journal.
  * False: something of an earlier session cannot be ended, or the journal cannot be written. */
-static bool recover(struct runner *runner, struct err *err)
+static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
         if (!settle_old(runner, number, err))
@@ -255,7 +255,7 @@ static void signals_unblock(struct signals *signals)
     pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-static bool watch(struct runner *runner, struct err *err)
+static bool start_event_sources(struct runner *runner, struct err *err)
 {
     int code = sd_event_new(&runner->loop);
     runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
@@ -312,7 +312,7 @@ static json_t *session_json(const struct run_request *request)
 }
 
 /* Takes what the lanes come to. */
-static void end_session(struct runner *runner, json_t *pool)
+static void record_session_end(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
     const char *outcome = runner->broken              ? "failed"
@@ -366,7 +366,7 @@ static void check_code(struct runner *runner)
 
 /* What is to be done again is planned so, durably, before the first of it begins: whatever ends
  * this session, the next knows. */
-static bool plan_again(struct runner *runner, struct err *err)
+static bool record_planned_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
     for (size_t number = 1; again && number <= runner->plan->count; number++) {
@@ -385,13 +385,13 @@ static void live(struct runner *runner, struct err *err)
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
-    bool recovered = recover(runner, err);
+    bool recovered = recover_sessions(runner, err);
     /* before they may be planned again */
     if (recovered)
         record_other_code(runner, runner->request->other_code);
-    if (!recovered || !plan_again(runner, err)) {
+    if (!recovered || !record_planned_again(runner, err)) {
         runner_break(runner, err);
-        end_session(runner, NULL);
+        record_session_end(runner, NULL);
         return;
     }
     struct lane *lanes = mem_array(count, sizeof *lanes);
@@ -418,7 +418,7 @@ static void live(struct runner *runner, struct err *err)
     runner->lane_count = 0;
     if (!runner->broken)
         check_code(runner);
-    end_session(runner, pool);
+    record_session_end(runner, pool);
     EACH (entry, lanes, count)
         lane_fini(entry);
     free(lanes);
@@ -443,7 +443,7 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
 
 /* A lane has some twenty descriptors at most; the usual soft limit is for programs that use
  * select. */
-static void make_room(const struct run_request *request)
+static void make_descriptor_room(const struct run_request *request)
 {
     struct rlimit limit;
     rlim_t wanted = DESCRIPTORS + DESCRIPTORS_OF_LANE * (rlim_t)request->lane_count;
@@ -454,14 +454,14 @@ static void make_room(const struct run_request *request)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool prepare(struct runner *runner, struct err *err)
+static bool prepare_run(struct runner *runner, struct err *err)
 {
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
     runner->typed_dir = shell_words_path(runner->run_dir);
-    make_room(request);
-    return read_time_scale(request, &runner->time_scale, err) && watch(runner, err);
+    make_descriptor_room(request);
+    return read_time_scale(request, &runner->time_scale, err) && start_event_sources(runner, err);
 }
 
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err)
@@ -472,7 +472,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     runner.session = store_next_session(request->store);
     *out = (struct run_summary){.outcome = RUN_FINISHED};
     signals_block(&signals);
-    if (prepare(&runner, &runner.err))
+    if (prepare_run(&runner, &runner.err))
         live(&runner, &runner.err);
     else
         runner.broken = true;

@@ -80,7 +80,7 @@ static void listen(const struct runner *runner, const struct event *event)
         listener->event(listener->context, event);
 }
 
-static void recorded(void *context, bool ok, const struct err *err)
+static void handle_recorded(void *context, bool ok, const struct err *err)
 {
     struct record *record = context;
     struct runner *runner = record->runner;
@@ -119,7 +119,7 @@ void runner_record_then(struct runner *runner, enum event_type type, int64_t exp
     }
     struct record *record = record_new(runner, lane, next);
     record->event = make_event(runner, type, experiment, attempt, data);
-    store_add(runner->request->store, &record->event, recorded, record);
+    store_add(runner->request->store, &record->event, handle_recorded, record);
 }
 
 void runner_record(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
@@ -131,7 +131,7 @@ void runner_record(struct runner *runner, enum event_type type, int64_t experime
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next)
 {
     if (!runner->mute)
-        store_write_results(runner->request->store, number, recorded,
+        store_write_results(runner->request->store, number, handle_recorded,
                             record_new(runner, lane, next));
     else if (next)
         next(lane);
@@ -166,7 +166,7 @@ bool runner_experiment_ended(const struct runner *runner, size_t number)
            !experiment->again;
 }
 
-static bool is_wanted(const struct runner *runner, size_t number)
+static bool is_experiment_wanted(const struct runner *runner, size_t number)
 {
     const struct again *again = runner->request->again;
     return !again || again->items[number - 1];
@@ -174,7 +174,7 @@ static bool is_wanted(const struct runner *runner, size_t number)
 
 bool runner_is_left(const struct runner *runner, size_t number)
 {
-    return !runner_experiment_ended(runner, number) && is_wanted(runner, number);
+    return !runner_experiment_ended(runner, number) && is_experiment_wanted(runner, number);
 }
 
 bool budget_is_reached(const struct runner *runner)
@@ -193,7 +193,7 @@ static const struct plan_experiment *next_one(struct runner *runner)
     for (; runner->next < runner->plan->count; runner->next++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
         if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
-            is_wanted(runner, experiment->number))
+            is_experiment_wanted(runner, experiment->number))
             return runner->budget.refuses && runner->budget.refuses(runner) ? NULL : experiment;
     }
     return NULL;
@@ -331,7 +331,7 @@ static void set_paused(struct runner *runner, bool paused)
 }
 
 /* Only what runs: an attempt that does not can have come to its end, or has a pause before it. */
-static void skip(struct runner *runner, size_t number)
+static void skip_experiment(struct runner *runner, size_t number)
 {
     for (size_t i = 0; i < runner->lane_count; i++) {
         struct lane *lane = &runner->lanes[i];
@@ -359,7 +359,7 @@ static int on_control(sd_event_source *source, uint64_t us, void *context)
     if (taken < 0)
         runner_say(runner, "a request was refused: %s", err.text);
     else if (taken > 0 && request == LIVE_SKIP)
-        skip(runner, experiment);
+        skip_experiment(runner, experiment);
     else if (taken > 0 && request == LIVE_STOP)
         runner_stop(runner, SIGTERM);
     else if (taken > 0)

@@ -50,7 +50,7 @@ struct cpu_energy {
 
 LANE_STATE(files_of, struct study_files, study_files_observer);
 
-static void begin(struct lane *lane)
+static void begin_study_files(struct lane *lane)
 {
     struct study_files *files = files_of(lane);
     files->on = lane->runner->plan->study_files && lane->energy_meters;
@@ -58,7 +58,7 @@ static void begin(struct lane *lane)
     files->count = 0;
 }
 
-static struct reading read_value(const struct lane *lane, int value)
+static struct reading read_study_value(const struct lane *lane, int value)
 {
     if (value == 0)
         return energy_meters_power_w(lane->energy_meters);
@@ -66,7 +66,7 @@ static struct reading read_value(const struct lane *lane, int value)
 }
 
 /* A row has what was read last in its second, as several GPUs answer one after the other. */
-static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void add_study_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct study_files *files = files_of(lane);
     const struct attempt *attempt = &lane->attempt;
@@ -79,12 +79,13 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
         MEM_ADD(files->seconds, files->count) = (struct second){.t_s = t_s};
     struct second *second = &files->seconds[files->count - 1];
     for (int i = 0; i < VALUE_COUNT; i++) {
-        struct reading reading = read_value(lane, i);
+        struct reading reading = read_study_value(lane, i);
         second->values[i] = reading.valid ? (float)reading.value : NAN;
     }
 }
 
-static void add_rows(const struct study_files *files, const struct csv_file *file, struct text *out)
+static void add_study_rows(const struct study_files *files, const struct csv_file *file,
+                           struct text *out)
 {
     text_add(out, file->head);
     EACH (second, files->seconds, files->count) {
@@ -130,14 +131,15 @@ static void add_cpu_raw(const struct lane *lane, const struct cpu_energy *cpu, s
     text_addf(out, "\n%18.9f seconds time elapsed\n\n", elapsed_s);
 }
 
-static bool write_file(int energy, const char *name, struct text *text, struct err *err)
+static bool publish_study_file(int energy, const char *name, struct text *text, struct err *err)
 {
     bool ok = fs_write_unsynced(energy, name, text_get(text), text->length, err);
     text_clear(text);
     return ok || err_wrap(err, "energy/%s", name);
 }
 
-static bool write_files(const struct lane *lane, const struct cpu_energy *cpu, struct err *err)
+static bool write_study_files(const struct lane *lane, const struct cpu_energy *cpu,
+                              struct err *err)
 {
     const struct study_files *files = files_of(lane);
     bool has_cpu = cpu->package_j.valid || cpu->dram_j.valid;
@@ -148,38 +150,38 @@ static bool write_files(const struct lane *lane, const struct cpu_energy *cpu, s
     if (energy < 0)
         return false;
     for (size_t i = 0; files->count > 0 && i < sizeof csv_files / sizeof *csv_files; i++) {
-        add_rows(files, &csv_files[i], &text);
-        if (!write_file(energy, csv_files[i].name, &text, err))
+        add_study_rows(files, &csv_files[i], &text);
+        if (!publish_study_file(energy, csv_files[i].name, &text, err))
             return false;
     }
     if (!has_cpu)
         return true;
     add_cpu_summary(cpu, &text);
-    if (!write_file(energy, "cpu_energy.txt", &text, err))
+    if (!publish_study_file(energy, "cpu_energy.txt", &text, err))
         return false;
     add_cpu_raw(lane, cpu, &text);
-    return write_file(energy, "cpu_energy_raw.txt", &text, err);
+    return publish_study_file(energy, "cpu_energy_raw.txt", &text, err);
 }
 
-static void measured(struct lane *lane, const struct energy_meters_result *result)
+static void publish_study_files(struct lane *lane, const struct energy_meters_result *result)
 {
     const struct cpu_energy cpu = {result->sums[ENERGY_PACKAGE].window.energy_j,
                                    result->sums[ENERGY_DRAM].window.energy_j};
     struct err err;
-    if (files_of(lane)->on && !write_files(lane, &cpu, &err))
+    if (files_of(lane)->on && !write_study_files(lane, &cpu, &err))
         lane_evidence(lane, "energy_file", "the study's files cannot be written: %s", err.text);
     files_of(lane)->on = false;
 }
 
-static void fini(struct lane *lane)
+static void free_study_files(struct lane *lane)
 {
     free(files_of(lane)->seconds);
 }
 
 const struct observer study_files_observer = {
     .size = sizeof(struct study_files),
-    .fini = fini,
-    .begin = begin,
-    .measured = measured,
-    .sample = take_sample,
+    .fini = free_study_files,
+    .begin = begin_study_files,
+    .measured = publish_study_files,
+    .sample = add_study_sample,
 };

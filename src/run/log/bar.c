@@ -200,7 +200,7 @@ static bool same_bar(const struct bar *a, const struct bar *b)
 }
 
 /* Where it is, or is to be. */
-static size_t place_of(struct bars *bars, const struct bar *bar)
+static size_t find_bar_place(struct bars *bars, const struct bar *bar)
 {
     size_t oldest = 0;
     for (size_t i = 0; i < bars->count; i++) {
@@ -227,7 +227,7 @@ void bars_take(struct bars *bars, const char *line, size_t length)
     struct bar bar;
     if (!bar_parse(line, length, &bar))
         return;
-    size_t place = place_of(bars, &bar);
+    size_t place = find_bar_place(bars, &bar);
     struct bar *item = &bars->items[place];
     bool is_new = bars->drawn[place] == 0;
     if (!is_new && item->done == bar.done && strcmp(item->name, bar.name) == 0)

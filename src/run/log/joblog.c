@@ -85,7 +85,7 @@ static bool sink_close(struct sink *sink, const char *what, struct err *err)
     return true;
 }
 
-static char *add_number(char *at, uint64_t number)
+static char *write_decimal(char *at, uint64_t number)
 {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -104,12 +104,12 @@ static char *add_number(char *at, uint64_t number)
     return at + count;
 }
 
-static char *add_seconds(char *at, int64_t elapsed_ns)
+static char *write_seconds(char *at, int64_t elapsed_ns)
 {
     if (elapsed_ns < 0)
         elapsed_ns = 0;
     uint64_t micros = (uint64_t)elapsed_ns / 1000;
-    at = add_number(at, micros / 1000000);
+    at = write_decimal(at, micros / 1000000);
     *at++ = '.';
     uint64_t rest = micros % 1000000;
     for (uint64_t unit = 100000; unit; unit /= 10)
@@ -122,13 +122,13 @@ static void set_stamp(struct times *times, int64_t elapsed_ns)
 {
     char *at = times->stamp;
     *at++ = ',';
-    at = add_seconds(at, elapsed_ns);
+    at = write_seconds(at, elapsed_ns);
     *at++ = ',';
     times->stamp_length = (size_t)(at - times->stamp);
     times->stamp_ns = elapsed_ns;
 }
 
-static void write_out(struct times *times)
+static void write_line_times(struct times *times)
 {
     if (!sink_write(&times->sink, "the line times", times->buffer, times->used, &times->why))
         times->broken = true;
@@ -157,12 +157,12 @@ static void times_add(struct times *times, uint64_t line, int64_t elapsed_ns, ui
         return;
     }
     if (times->used + ROW_MAX > sizeof times->buffer)
-        write_out(times);
+        write_line_times(times);
     if (times->stamp_length == 0 || times->stamp_ns != elapsed_ns)
         set_stamp(times, elapsed_ns);
-    char *at = add_number(times->buffer + times->used, line);
+    char *at = write_decimal(times->buffer + times->used, line);
     memcpy(at, times->stamp, times->stamp_length);
-    at = add_number(at + times->stamp_length, offset);
+    at = write_decimal(at + times->stamp_length, offset);
     *at++ = '\n';
     times->used = (size_t)(at - times->buffer);
 }
@@ -173,7 +173,7 @@ static bool times_flush(struct times *times, int64_t now_ns, bool now, struct er
 {
     if (times->used && (now || now_ns - times->flushed_ns >= NS_PER_S)) {
         times->flushed_ns = now_ns;
-        write_out(times);
+        write_line_times(times);
     }
     if (!times->broken)
         return true;
@@ -228,7 +228,7 @@ static const char *next_end(struct ends *ends, const char *from)
     return ends->newline < ends->carriage ? ends->newline : ends->carriage;
 }
 
-static void match_batch(struct joblog *log)
+static void match_complete_lines(struct joblog *log)
 {
     matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
     EACH (item, log->batch, log->batched)
@@ -236,8 +236,8 @@ static void match_batch(struct joblog *log)
     log->batched = 0;
 }
 
-/* The line is complete. Its bytes must stay where they are until match_batch. */
-static void add_line(struct joblog *log, const char *start, size_t length)
+/* The line is complete. Its bytes must stay where they are until match_complete_lines. */
+static void add_log_line(struct joblog *log, const char *start, size_t length)
 {
     uint64_t number = log->newlines + 1;
     if (!log->log.cap || log->line_offset < log->log.cap)
@@ -249,7 +249,7 @@ static void add_line(struct joblog *log, const char *start, size_t length)
     log->totals.cut_lines += log->is_cut || used < length;
     log->is_cut = false;
     if (log->batched == BATCH_LINES)
-        match_batch(log);
+        match_complete_lines(log);
 }
 
 static void carry_on(struct joblog *log, const char *bytes, size_t count)
@@ -265,8 +265,8 @@ static void carry_on(struct joblog *log, const char *bytes, size_t count)
 
 static void end_carried(struct joblog *log)
 {
-    add_line(log, log->carry, log->carried);
-    match_batch(log); /* before the carry is used again; nothing else is in the batch */
+    add_log_line(log, log->carry, log->carried);
+    match_complete_lines(log); /* before the carry is used again; nothing else is in the batch */
     log->carried = 0;
     log->open = false;
 }
@@ -294,7 +294,7 @@ static void split_lines(struct joblog *log, const char *bytes, size_t count, uin
             carry_on(log, at, (size_t)(stop - at));
             end_carried(log);
         } else {
-            add_line(log, at, (size_t)(stop - at));
+            add_log_line(log, at, (size_t)(stop - at));
         }
         at = stop + 1;
         if (*stop == '\r' && at < end && *at == '\n')
@@ -304,7 +304,7 @@ static void split_lines(struct joblog *log, const char *bytes, size_t count, uin
         log->newlines += at[-1] == '\n';
         log->line_offset = offset + (uint64_t)(at - bytes);
     }
-    match_batch(log);
+    match_complete_lines(log);
 }
 
 struct joblog *joblog_new(const struct joblog_options *options, struct err *err)
@@ -337,8 +337,8 @@ void joblog_free(struct joblog *log)
 }
 
 /* Two files, one report: the log's own trouble comes first. */
-static bool report(bool log_written, bool times_written, const struct err *log_err,
-                   const struct err *times_err, struct err *err)
+static bool report_file_errors(bool log_written, bool times_written, const struct err *log_err,
+                               const struct err *times_err, struct err *err)
 {
     if (err && !log_written)
         *err = *log_err;
@@ -377,7 +377,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
         bars_take(&log->bars, log->carry, log->carried);
     log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
     bool times_written = times_flush(&log->times, now_ns, false, &times_err);
-    return report(log_written, times_written, &log_err, &times_err, err);
+    return report_file_errors(log_written, times_written, &log_err, &times_err, err);
 }
 
 int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err)
@@ -416,7 +416,7 @@ bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err)
         times_written = false;
         times_err = close_err;
     }
-    return report(log_written, times_written, &log_err, &times_err, err);
+    return report_file_errors(log_written, times_written, &log_err, &times_err, err);
 }
 
 struct joblog_totals joblog_totals(const struct joblog *log)

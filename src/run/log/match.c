@@ -40,8 +40,8 @@ static bool is_mark(enum joblog_role role)
     return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
 }
 
-static struct mark mark_of(const struct matcher *matcher, const struct matcher_mark *found,
-                           const struct line *lines, int64_t now_ns)
+static struct mark make_log_mark(const struct matcher *matcher, const struct matcher_mark *found,
+                                 const struct line *lines, int64_t now_ns)
 {
     const struct matcher_item *item = &matcher->items[found->item];
     const char *text = lines[found->line].start + found->match.start;
@@ -63,7 +63,7 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
         const struct matcher_mark *found = &matcher->marks[pass->marks_passed];
         if (found->line > (size_t)(line - pass->lines))
             break;
-        struct mark mark = mark_of(matcher, found, pass->lines, matcher->now_ns);
+        struct mark mark = make_log_mark(matcher, found, pass->lines, matcher->now_ns);
         metric_epoch_take(&pass->epoch, &mark);
     }
     metric_history_add(&pass->item->history, (struct metric_point){.t_ns = matcher->now_ns,
@@ -127,8 +127,8 @@ static void try_line(struct pass *pass, struct line *line)
         account(pass, pass->tried_bytes);
 }
 
-static void keep_text(struct joblog_result *result, const struct line *line,
-                      struct pattern_match match)
+static void keep_matched_text(struct joblog_result *result, const struct line *line,
+                              struct pattern_match match)
 {
     if (result->role == JOBLOG_METRIC || is_mark(result->role))
         utf8_copy_legible(line->start + match.start, match.end - match.start, result->text,
@@ -141,8 +141,8 @@ static void keep_text(struct joblog_result *result, const struct line *line,
     }
 }
 
-static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines,
-                        size_t count)
+static void match_item(struct matcher *matcher, struct matcher_item *item, struct line *lines,
+                       size_t count)
 {
     const char *end = lines[count - 1].start + lines[count - 1].length;
     struct pass pass = {.matcher = matcher,
@@ -157,7 +157,7 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
     account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
     if (pass.last) {
         item->result.line = pass.last->number;
-        keep_text(&item->result, pass.last, pass.last_match);
+        keep_matched_text(&item->result, pass.last, pass.last_match);
     }
 }
 
@@ -210,7 +210,7 @@ static int compare_marks(const void *a, const void *b)
 static void tell_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
 {
     for (size_t i = 0; i < matcher->mark_count; i++) {
-        struct mark mark = mark_of(matcher, &matcher->marks[i], lines, now_ns);
+        struct mark mark = make_log_mark(matcher, &matcher->marks[i], lines, now_ns);
         metric_epoch_take(&matcher->epoch, &mark);
         matcher->mark(matcher->context, &mark);
     }
@@ -225,12 +225,12 @@ void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int
     /* Marks first: they say in which epoch the metrics' lines are. */
     for (size_t i = 0; i < matcher->count; i++)
         if (is_mark(matcher->items[i].result.role))
-            match_batch(matcher, &matcher->items[i], lines, count);
+            match_item(matcher, &matcher->items[i], lines, count);
     if (matcher->mark_count > 1)
         qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
     for (size_t i = 0; i < matcher->count; i++)
         if (!is_mark(matcher->items[i].result.role) && matcher->items[i].pattern)
-            match_batch(matcher, &matcher->items[i], lines, count);
+            match_item(matcher, &matcher->items[i], lines, count);
     match_named(matcher, lines, count);
     tell_marks(matcher, lines, now_ns);
 }

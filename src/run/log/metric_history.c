@@ -53,7 +53,7 @@ static size_t keep_cell(struct metric_history *history, size_t first, size_t end
     return to;
 }
 
-static void merge(struct metric_history *history)
+static void merge_cells(struct metric_history *history)
 {
     size_t to = 0;
     for (size_t first = 0; first < history->count;) {
@@ -67,21 +67,21 @@ static void merge(struct metric_history *history)
 }
 
 /* To half of the room at most: then each match costs the same, however many come. */
-static void make_room(struct metric_history *history)
+static void halve_history(struct metric_history *history)
 {
     if (history->stride == 0)
         history->stride = 4;
-    merge(history); /* what came since */
+    merge_cells(history); /* what came since */
     while (history->count > history->limit / 2) {
         history->stride *= 2;
-        merge(history);
+        merge_cells(history);
     }
 }
 
 void metric_history_add(struct metric_history *history, struct metric_point point)
 {
     if (history->count == history->limit)
-        make_room(history);
+        halve_history(history);
     point.step = ++history->matches;
     MEM_ADD(history->points, history->count) = point;
 }

@@ -186,7 +186,7 @@ static bool are_counts(const struct bare_numbers *bare)
 
 /* ---- Which number is the metric. */
 
-static enum printed_split group_of(enum printed_split split)
+static enum printed_split split_group(enum printed_split split)
 {
     return split == SPLIT_TRAIN ? SPLIT_NONE : split;
 }
@@ -206,7 +206,7 @@ static void note_value(const struct named *named, struct candidates *all,
                        const struct printed_value *value)
 {
     struct candidate *one = &all->of[name][kind];
-    enum printed_split group = group_of(metric->choices[name].name.split);
+    enum printed_split group = split_group(metric->choices[name].name.split);
     uint64_t batches = all->batches[group] - one->batches;
     one->batches_gap = batches > one->batches_gap ? batches : one->batches_gap;
     one->others_gap = one->others > one->others_gap ? one->others : one->others_gap;
@@ -221,7 +221,7 @@ static void note_value(const struct named *named, struct candidates *all,
     one->number = value->number;
     utf8_copy_legible(value->text, value->length, one->text, sizeof one->text);
     for (size_t i = 0; i < metric->count; i++)
-        if (i != name && group_of(metric->choices[i].name.split) == group)
+        if (i != name && split_group(metric->choices[i].name.split) == group)
             all->of[i][kind].others++;
 }
 
@@ -233,18 +233,19 @@ static const struct candidate *find_diverged(const struct candidates *all,
 {
     for (size_t i = 0; i < metric->count; i++) {
         const struct candidate *batch = &all->of[i][LINE_BATCH];
-        if (group_of(metric->choices[i].name.split) == group && batch->is_seen && batch->readable &&
-            !isfinite(batch->number) && batch->batches > summary->batches)
+        if (split_group(metric->choices[i].name.split) == group && batch->is_seen &&
+            batch->readable && !isfinite(batch->number) && batch->batches > summary->batches)
             return batch;
     }
     return NULL;
 }
 
-static const struct candidate *choose(const struct candidates *all, const struct metric *metric)
+static const struct candidate *choose_candidate(const struct candidates *all,
+                                                const struct metric *metric)
 {
     for (size_t i = 0; i < metric->count; i++) {
         const struct candidate *one = &all->of[i][LINE_SUMMARY];
-        enum printed_split group = group_of(metric->choices[i].name.split);
+        enum printed_split group = split_group(metric->choices[i].name.split);
         if (!one->is_seen)
             continue;
         const struct candidate *diverged = find_diverged(all, metric, one, group);
@@ -262,7 +263,7 @@ static const struct candidate *choose(const struct candidates *all, const struct
     return NULL;
 }
 
-static void forget(struct candidates *all)
+static void forget_candidates(struct candidates *all)
 {
     *all = (struct candidates){0};
 }
@@ -272,7 +273,7 @@ static bool is_of_rank(struct candidates *all, uint64_t *least, uint64_t rank)
 {
     if (rank < *least) {
         if (*least != UINT64_MAX)
-            forget(all);
+            forget_candidates(all);
         *least = rank;
     }
     return rank == *least;
@@ -324,7 +325,7 @@ bool named_take(struct named *named, const char *line, size_t length)
     return read->value_count > 0;
 }
 
-static bool is_same(const struct candidate *a, const struct candidate *b)
+static bool is_same_candidate(const struct candidate *a, const struct candidate *b)
 {
     return a && b && a->readable == b->readable &&
            (a->number == b->number || (isnan(a->number) && isnan(b->number)));
@@ -336,10 +337,10 @@ bool named_get(struct named *named, size_t index, struct named_number *out)
     *out = (struct named_number){0};
     if (!metric->is_updated)
         return false;
-    const struct candidate *every = choose(&metric->every, metric),
-                           *first = choose(&metric->first, metric);
+    const struct candidate *every = choose_candidate(&metric->every, metric),
+                           *first = choose_candidate(&metric->first, metric);
     bool is_first = are_ranks(&named->bare);
-    bool is_clear = is_first || are_counts(&named->bare) || is_same(every, first);
+    bool is_clear = is_first || are_counts(&named->bare) || is_same_candidate(every, first);
     const struct candidate *chosen = is_first ? first : every;
     struct candidates *all = is_first ? &metric->first : &metric->every;
     if (chosen)

@@ -15,27 +15,27 @@ struct span {
     size_t length;
 };
 
-static bool is_blank(char c)
+static bool is_ascii_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool is_name(char c)
+static bool is_number_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || ascii_is_digit(c) || c == '_' ||
            c == '.';
 }
 
-static struct span trim(struct span text)
+static struct span trim_span(struct span text)
 {
-    while (text.length && is_blank(text.at[text.length - 1]))
+    while (text.length && is_ascii_space(text.at[text.length - 1]))
         text.length--;
-    for (; text.length && is_blank(*text.at); text.length--)
+    for (; text.length && is_ascii_space(*text.at); text.length--)
         text.at++;
     return text;
 }
 
-static bool read_word(struct span text, double *out)
+static bool read_number_word(struct span text, double *out)
 {
     static const struct {
         const char *word;
@@ -122,7 +122,7 @@ static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
 }
 
 /* Decimal digits only: strtod would take hexadecimal ones, and a second sign. */
-static bool read_decimal(struct span text, locale_t c_locale, double *out)
+static bool read_decimal_number(struct span text, locale_t c_locale, double *out)
 {
     char copy[NUMBER_TEXT_MAX + 1], *end;
     if (!plain_copy(text, copy) || *copy == '-' || *copy == '+' ||
@@ -141,7 +141,7 @@ static bool read_signed(struct span text, locale_t c_locale, double *out)
     }
     double value = 0;
     if (text.length == 0 || text.length > NUMBER_TEXT_MAX ||
-        (!read_decimal(text, c_locale, &value) && !read_word(text, &value)))
+        (!read_decimal_number(text, c_locale, &value) && !read_number_word(text, &value)))
         return false;
     *out = negative ? -value : value;
     return true;
@@ -151,7 +151,7 @@ static bool read_signed(struct span text, locale_t c_locale, double *out)
 static bool find_argument(struct span text, size_t *length, struct span *out)
 {
     size_t at = 0;
-    while (at < text.length && is_name(text.at[at]))
+    while (at < text.length && is_number_name_char(text.at[at]))
         at++;
     if (at == 0 || ascii_is_digit(*text.at) || at == text.length || text.at[at] != '(')
         return false;
@@ -161,7 +161,7 @@ static bool find_argument(struct span text, size_t *length, struct span *out)
         depth += c == '(';
         depth -= c == ')';
         if (!stop &&
-            (c == ')' || (c == ',' && end + 1 < text.length && is_blank(text.at[end + 1]))))
+            (c == ')' || (c == ',' && end + 1 < text.length && is_ascii_space(text.at[end + 1]))))
             stop = end;
         if (depth == 0)
             break;
@@ -184,21 +184,21 @@ size_t number_scalar_length(const char *text, size_t length)
     size_t used;
     if (!find_argument((struct span){text, length}, &used, &argument))
         return 0;
-    argument = trim(argument);
+    argument = trim_span(argument);
     size_t sign = argument.length > 1 && (*argument.at == '-' || *argument.at == '+');
     struct span digits = {argument.at + sign, argument.length - sign};
     double number;
     return (digits.length && (ascii_is_digit(*digits.at) || *digits.at == '.')) ||
-                   read_word(digits, &number)
+                   read_number_word(digits, &number)
                ? used
                : 0;
 }
 
 bool number_read(const char *text, size_t length, locale_t c_locale, double *out)
 {
-    struct span all = trim((struct span){text, length}), argument;
+    struct span all = trim_span((struct span){text, length}), argument;
     size_t used;
     if (find_argument(all, &used, &argument))
-        return used == all.length && read_signed(trim(argument), c_locale, out);
+        return used == all.length && read_signed(trim_span(argument), c_locale, out);
     return read_signed(all, c_locale, out);
 }

@@ -195,9 +195,9 @@ static bool is_weighted_term(const struct printed_line *line, size_t next)
            printed_mark(line, next + 3) == '=';
 }
 
-static void read_value(const struct printed_line *line, size_t next,
-                       const struct printed_name *vocabulary, locale_t c_locale,
-                       struct printed_value *value)
+static void read_printed_value(const struct printed_line *line, size_t next,
+                               const struct printed_name *vocabulary, locale_t c_locale,
+                               struct printed_value *value)
 {
     bool is_share = strcmp(vocabulary[value->base].base, "accuracy") == 0;
     char fraction[40];
@@ -237,7 +237,7 @@ struct scopes {
     size_t depth, word; /* word: the token after the one that set now */
 };
 
-static void take_word(struct scopes *scopes, const struct printed_line *line, size_t i)
+static void open_word_scope(struct scopes *scopes, const struct printed_line *line, size_t i)
 {
     char word[PRINTED_WORD_MAX];
     const struct printed_token *token = &line->tokens[i];
@@ -256,7 +256,7 @@ static void take_word(struct scopes *scopes, const struct printed_line *line, si
     scopes->now.is_other |= is_other;
 }
 
-static void take_mark(struct scopes *scopes, const struct printed_line *line, size_t i)
+static void follow_bracket(struct scopes *scopes, const struct printed_line *line, size_t i)
 {
     char mark = printed_mark(line, i);
     bool is_named = scopes->word > 0 && scopes->word <= i && i - scopes->word < NAMED_BRACKET_MAX &&
@@ -283,7 +283,7 @@ static void take_mark(struct scopes *scopes, const struct printed_line *line, si
     }
 }
 
-static void add_value(struct printed_line *line, const struct printed_value *value)
+static void add_printed_value(struct printed_line *line, const struct printed_value *value)
 {
     for (size_t i = 0; i < line->value_count; i++) {
         struct printed_value *other = &line->values[i];
@@ -318,14 +318,14 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
                 value.is_of_line = !split && value.split;
                 bool is_term = value.split <= SPLIT_TRAIN && is_weighted_term(line, next);
                 if (!is_term && !is_count(line, next, &value, vocabulary[value.base].base)) {
-                    read_value(line, next, vocabulary, c_locale, &value);
-                    add_value(line, &value);
+                    read_printed_value(line, next, vocabulary, c_locale, &value);
+                    add_printed_value(line, &value);
                 }
             }
         } else if (line->tokens[i].kind == TOKEN_WORD) {
-            take_word(&scopes, line, i);
+            open_word_scope(&scopes, line, i);
         } else {
-            take_mark(&scopes, line, i);
+            follow_bracket(&scopes, line, i);
         }
     }
 }

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 /* Letters beyond ASCII are letters too. */
-static bool is_letter(char c)
+static bool is_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
@@ -48,7 +48,7 @@ static size_t find_sign(const char *at, size_t left, char plain[3])
 }
 
 /* Control sequences (ECMA-48, 5.4) are left out; a backspace draws the line again. */
-static void copy_text(struct printed_line *out, const char *line, size_t length)
+static void copy_shown_text(struct printed_line *out, const char *line, size_t length)
 {
     size_t used = 0, at = 0;
     while (at < length && used + 2 < PRINTED_LINE_MAX) {
@@ -99,14 +99,15 @@ static bool is_named_number(const char *at, size_t length)
            (length == 8 && strncasecmp(at, "infinity", 8) == 0);
 }
 
-static size_t word_length(const char *at)
+static size_t printed_word_length(const char *at)
 {
     size_t length = 0;
     for (;;) {
         char c = at[length], next = c ? at[length + 1] : '\0';
         bool is_top = length == 3 && strncasecmp(at, "top", 3) == 0;
         bool is_map = length == 5 && strncasecmp(at, "map50-95", 8) == 0;
-        if (!is_letter(c) && !ascii_is_digit(c) && !(c == '@' && ascii_is_digit(next)) && !is_map &&
+        if (!is_word_byte(c) && !ascii_is_digit(c) && !(c == '@' && ascii_is_digit(next)) &&
+            !is_map &&
             !(is_top && (c == '-' || c == '_' || c == ' ') && ascii_is_digit(next) &&
               !ascii_is_digit(at[length + 2])))
             return length;
@@ -115,11 +116,11 @@ static size_t word_length(const char *at)
 }
 
 /* "val_loss/top1": several words that are joined. Returns where it ends. */
-static size_t add_words(struct printed_line *line, size_t at, size_t *first)
+static size_t add_word_tokens(struct printed_line *line, size_t at, size_t *first)
 {
     *first = line->token_count;
     for (bool is_joined = false;; is_joined = true) {
-        size_t length = word_length(line->text + at);
+        size_t length = printed_word_length(line->text + at);
         struct printed_token *token = add_token(line, TOKEN_WORD, at, length);
         if (token)
             token->is_joined = is_joined;
@@ -128,16 +129,16 @@ static size_t add_words(struct printed_line *line, size_t at, size_t *first)
         while (line->text[next] == '_')
             next++;
         if (next == at && line->text[at] && strchr("/.-", line->text[at]) &&
-            is_letter(line->text[at + 1]))
+            is_word_byte(line->text[at + 1]))
             next = at + 1;
-        if (next == at || word_length(line->text + next) == 0)
+        if (next == at || printed_word_length(line->text + next) == 0)
             return next;
         at = next;
     }
 }
 
 /* Digits with separators and an exponent, without its sign. */
-static size_t number_length(const char *at)
+static size_t printed_number_length(const char *at)
 {
     size_t length = 0;
     while (ascii_is_digit(at[length]) ||
@@ -153,10 +154,10 @@ static size_t number_length(const char *at)
 
 /* A number, a fraction of two integers, or something that only begins like one ("3it/s", a
  * date). */
-static size_t add_number(struct printed_line *line, size_t at, size_t sign)
+static size_t add_number_token(struct printed_line *line, size_t at, size_t sign)
 {
     const char *text = line->text + at + sign;
-    size_t length = number_length(text), below = 0;
+    size_t length = printed_number_length(text), below = 0;
     enum printed_kind kind = TOKEN_NUMBER;
     if (text[length] == '/' && strspn(text, "0123456789") == length && !sign) {
         below = strspn(text + length + 1, "0123456789");
@@ -164,9 +165,10 @@ static size_t add_number(struct printed_line *line, size_t at, size_t sign)
         length += below ? 1 + below : 0;
     }
     char c = text[length], next = c ? text[length + 1] : '\0';
-    if (is_letter(c) || c == '_' || c == '/' || ((c == ':' || c == '-') && ascii_is_digit(next))) {
+    if (is_word_byte(c) || c == '_' || c == '/' ||
+        ((c == ':' || c == '-') && ascii_is_digit(next))) {
         kind = TOKEN_OTHER;
-        while (is_letter(text[length]) || ascii_is_digit(text[length]) ||
+        while (is_word_byte(text[length]) || ascii_is_digit(text[length]) ||
                (text[length] && strchr("_/.:-%", text[length])))
             length++;
     }
@@ -180,13 +182,13 @@ static size_t add_next(struct printed_line *line, size_t at)
     bool can_be_signed = at == 0 || strchr(" \t:=,([{|'\"", text[-1]);
     size_t sign = (*text == '-' || *text == '+') && can_be_signed;
     if (ascii_is_digit(text[sign]) || (text[sign] == '.' && ascii_is_digit(text[sign + 1])))
-        return add_number(line, at, sign);
-    if (sign && is_named_number(text + 1, word_length(text + 1))) {
-        add_token(line, TOKEN_NUMBER, at, 1 + word_length(text + 1));
-        return at + 1 + word_length(text + 1);
+        return add_number_token(line, at, sign);
+    if (sign && is_named_number(text + 1, printed_word_length(text + 1))) {
+        add_token(line, TOKEN_NUMBER, at, 1 + printed_word_length(text + 1));
+        return at + 1 + printed_word_length(text + 1);
     }
-    if (is_letter(*text)) {
-        size_t first, end = add_words(line, at, &first);
+    if (is_word_byte(*text)) {
+        size_t first, end = add_word_tokens(line, at, &first);
         struct printed_token *token = first < line->token_count ? &line->tokens[first] : NULL;
         if (token && first + 1 == line->token_count && is_named_number(text, token->length))
             token->kind = TOKEN_NUMBER;
@@ -201,7 +203,7 @@ void printed_tokens_make(struct printed_line *line, const char *bytes, size_t le
     size_t at = 0;
     line->token_count = 0;
     line->is_cut = false;
-    copy_text(line, bytes, length);
+    copy_shown_text(line, bytes, length);
     while (at < line->length && line->token_count < PRINTED_TOKENS_MAX) {
         unsigned blanks = 0;
         for (; at < line->length && (line->text[at] == ' ' || line->text[at] == '\t'); at++)

@@ -16,8 +16,8 @@ static char find_delimiter(const char *text)
     return ' ';
 }
 
-static void add_cell(const char *text, size_t begin, size_t end, struct table_column *cells,
-                     size_t *count)
+static void add_table_cell(const char *text, size_t begin, size_t end, struct table_column *cells,
+                           size_t *count)
 {
     while (begin < end && text[begin] == ' ')
         begin++;
@@ -43,7 +43,7 @@ static size_t split_cells(const char *text, size_t length, char delimiter,
         bool is_gap = delimiter == ' ' && at + 1 < end && text[at] == ' ' && text[at + 1] == ' ';
         if (at < end && !is_gap && (delimiter == ' ' || text[at] != delimiter))
             continue;
-        add_cell(text, begin, at, cells, &count);
+        add_table_cell(text, begin, at, cells, &count);
         while (is_gap && text[at + 1] == ' ')
             at++;
         begin = at + 1;
@@ -51,8 +51,9 @@ static size_t split_cells(const char *text, size_t length, char delimiter,
     return count;
 }
 
-static bool read_header(const struct printed_line *line, const struct printed_name *vocabulary,
-                        size_t count, struct log_table *out)
+static bool read_table_header(const struct printed_line *line,
+                              const struct printed_name *vocabulary, size_t count,
+                              struct log_table *out)
 {
     struct log_table found = {.delimiter = find_delimiter(line->text)};
     size_t known = 0;
@@ -90,7 +91,8 @@ static const struct table_column *find_cell(const struct log_table *table, size_
     return found;
 }
 
-static void read_row(const struct log_table *table, struct printed_line *line, locale_t c_locale)
+static void read_table_row(const struct log_table *table, struct printed_line *line,
+                           locale_t c_locale)
 {
     struct table_column cells[TABLE_COLUMNS_MAX] = {{0}};
     size_t count = split_cells(line->text, line->length, table->delimiter, cells);
@@ -117,6 +119,6 @@ void log_table_take(struct log_table *table, struct printed_line *line,
 {
     if (line->value_count > 0 || line->token_count == 0)
         return;
-    if (!read_header(line, vocabulary, count, table) && table->count)
-        read_row(table, line, c_locale);
+    if (!read_table_header(line, vocabulary, count, table) && table->count)
+        read_table_row(table, line, c_locale);
 }

@@ -58,22 +58,22 @@ void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *ou
         out->line += lines - lines_before(text, text + tail->used);
 }
 
-static bool is_blank(char c)
+static bool is_line_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\0';
 }
 
 static struct line_span trimmed(struct line_span line)
 {
-    while (line.length && is_blank(line.start[line.length - 1]))
+    while (line.length && is_line_blank(line.start[line.length - 1]))
         line.length--;
-    for (; line.length && is_blank(*line.start); line.length--)
+    for (; line.length && is_line_blank(*line.start); line.length--)
         line.start++;
     return line;
 }
 
 /* The line that ends at *end, whose own end is moved before it. False: there is none left. */
-static bool line_before(const char *text, size_t *end, struct line_span *out)
+static bool find_line_before(const char *text, size_t *end, struct line_span *out)
 {
     size_t start = *end;
     if (start == 0)
@@ -125,7 +125,7 @@ static bool find_unindented(const char *at, const char *end, struct line_span pr
             length++;
         bool same = length > prefix.length && memcmp(at, prefix.start, prefix.length) == 0;
         *repeated |= same;
-        if (same && !is_blank(at[prefix.length])) {
+        if (same && !is_line_blank(at[prefix.length])) {
             *out = trimmed((struct line_span){at + prefix.length, length - prefix.length});
             return true;
         }
@@ -149,8 +149,8 @@ static bool find_exception(struct line_span head, const char *end, struct line_s
            (!repeated && find_unindented(behind, end, none, &repeated, out));
 }
 
-static void take(const char *text, struct line_span line, enum joblog_words_kind kind,
-                 struct joblog_words *out)
+static void keep_error_line(const char *text, struct line_span line, enum joblog_words_kind kind,
+                            struct joblog_words *out)
 {
     out->kind = kind;
     out->line = lines_before(text, line.start + line.length);
@@ -162,23 +162,23 @@ void words_pick(const char *text, size_t length, struct joblog_words *out)
     struct line_span line, exception;
     size_t end = length, seen = 0;
     *out = (struct joblog_words){.kind = JOBLOG_WORDS_NONE};
-    while (line_before(text, &end, &line)) {
+    while (find_line_before(text, &end, &line)) {
         struct line_span words = trimmed(line);
         if (words.length == 0)
             continue;
         bool heeded = seen++ < LINES_HEEDED;
         if (out->kind == JOBLOG_WORDS_NONE)
-            take(text, words, JOBLOG_WORDS_LINE, out);
+            keep_error_line(text, words, JOBLOG_WORDS_LINE, out);
         if (heeded && out->kind == JOBLOG_WORDS_LINE && complains(words))
-            take(text, words, JOBLOG_WORDS_COMPLAINT, out);
+            keep_error_line(text, words, JOBLOG_WORDS_COMPLAINT, out);
         /* A traceback may begin far up, as long as it ends among the lines that are heeded. */
         if (!find_exception(line, text + length, &exception))
             continue;
         size_t behind = 0, at = length;
-        while (line_before(text, &at, &line) && line.start > exception.start)
+        while (find_line_before(text, &at, &line) && line.start > exception.start)
             behind += trimmed(line).length > 0;
         if (behind < LINES_HEEDED)
-            take(text, exception, JOBLOG_WORDS_EXCEPTION, out);
+            keep_error_line(text, exception, JOBLOG_WORDS_EXCEPTION, out);
         return;
     }
 }
