@@ -26,7 +26,7 @@ struct page {
 };
 
 /* Behind this many columns, or the character that ends beyond them. */
-static const char *skip(const char *s, size_t columns)
+static const char *skip_columns(const char *s, size_t columns)
 {
     AUTO_TEXT struct text head = {0};
     utf8_fit(s, columns, &head);
@@ -41,10 +41,11 @@ char *audit_text_fit(const char *text, size_t columns)
         return steal_ptr(safe);
     /* What tells ids apart stands at their end. */
     size_t head = columns / 3, tail = columns - head - 1;
-    return mem_printf("%.*s…%s", (int)(skip(safe, head) - safe), safe, skip(safe, all - tail));
+    return mem_printf("%.*s…%s", (int)(skip_columns(safe, head) - safe), safe,
+                      skip_columns(safe, all - tail));
 }
 
-static void heading(const struct page *page, const char *title)
+static void add_audit_heading(const struct page *page, const char *title)
 {
     bool colour = page->options->colour;
     text_addf(page->out, "\n%s%s%s\n", colour ? bold : "", title, colour ? plain : "");
@@ -58,27 +59,27 @@ static void wrap(const struct page *page, const char *words, size_t indent)
               page->options->width ? page->options->width : SIZE_MAX);
 }
 
-static char *count_cell(size_t count)
+static char *format_count(size_t count)
 {
     return mem_printf("%zu", count);
 }
 
-static char *share_cell(struct reading share)
+static char *format_share(struct reading share)
 {
     return share.valid ? mem_printf("%.1f %%", 100 * share.value) : NULL;
 }
 
 /* Of so many rows; the rest is counted. */
-static size_t shown_of(const struct page *page, size_t count)
+static size_t shown_row_count(const struct page *page, size_t count)
 {
     return page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
 }
 
 static void say_more(const struct page *page, const char *indent, size_t count)
 {
-    if (count > shown_of(page, count))
+    if (count > shown_row_count(page, count))
         text_addf(page->out, "%s... and %zu more (--all shows them)\n", indent,
-                  count - shown_of(page, count));
+                  count - shown_row_count(page, count));
 }
 
 /* Columns of a name beside others that take so many; 0: as many as it takes. */
@@ -92,12 +93,13 @@ enum { FIRST_VERDICT = 4 };
 
 static void add_account_row(struct table *table, const struct account_row *row, size_t name_columns)
 {
-    table_row(
-        table, audit_text_fit(*row->name ? row->name : "(none)", name_columns),
-        count_cell(row->total), count_cell(row->succeeded), share_cell(account_success_rate(row)),
-        count_cell(row->verdicts[VERDICT_CLEAN]), count_cell(row->verdicts[VERDICT_UNVERIFIED]),
-        count_cell(row->verdicts[VERDICT_SUSPECT]), count_cell(row->verdicts[VERDICT_CONTAMINATED]),
-        amount_format((struct reading){row->energy_j, row->with_energy > 0}, "J"));
+    table_row(table, audit_text_fit(*row->name ? row->name : "(none)", name_columns),
+              format_count(row->total), format_count(row->succeeded),
+              format_share(account_success_rate(row)), format_count(row->verdicts[VERDICT_CLEAN]),
+              format_count(row->verdicts[VERDICT_UNVERIFIED]),
+              format_count(row->verdicts[VERDICT_SUSPECT]),
+              format_count(row->verdicts[VERDICT_CONTAMINATED]),
+              amount_format((struct reading){row->energy_j, row->with_energy > 0}, "J"));
     for (size_t i = VERDICT_CLEAN; i < VERDICTS; i++)
         table_tint(table, FIRST_VERDICT + i - VERDICT_CLEAN, row->verdicts[i] ? colours[i] : NULL);
 }
@@ -115,7 +117,7 @@ static void account_table(const struct page *page, const char *first,
     struct table *table =
         table_of(page->options->colour, first, ">total", ">ok", ">ok rate", ">clean",
                  unverified ? ">unverified" : NULL, ">suspect", ">contam.", ">energy");
-    for (size_t i = 0; i < shown_of(page, count); i++)
+    for (size_t i = 0; i < shown_row_count(page, count); i++)
         add_account_row(table, &rows[i], name);
     table_end(table, page->out);
     say_more(page, "", count);
@@ -149,7 +151,7 @@ static void say_contradictions(const struct page *page)
     text_addf(page->out, "%zu row%s with figures that differ from those in the folder:\n", count,
               count == 1 ? "" : "s");
     size_t shown = 0;
-    for (size_t i = 0; i < page->dataset->count && shown < shown_of(page, count); i++) {
+    for (size_t i = 0; i < page->dataset->count && shown < shown_row_count(page, count); i++) {
         const struct dataset_experiment *experiment = &page->dataset->items[i];
         if (!audit_contradicts(experiment))
             continue;
@@ -209,7 +211,7 @@ static void say_affected(const struct page *page)
             all->verdicts[VERDICT_CONTAMINATED] ==
         0)
         return;
-    heading(page, "Affected experiments");
+    add_audit_heading(page, "Affected experiments");
     for (int verdict = VERDICT_CONTAMINATED; verdict > VERDICT_CLEAN; verdict--)
         EACH (experiment, page->dataset->items, page->dataset->count) {
             if ((int)experiment->verdict != verdict)
@@ -241,7 +243,7 @@ static void say_meanings(const struct page *page)
     const struct account_table *evidence = &page->account->evidence;
     if (evidence->count == 0)
         return;
-    heading(page, "What was found");
+    add_audit_heading(page, "What was found");
     EACH (row, evidence->rows, evidence->count) {
         const struct evidence_kind *kind = evidence_find(row->name);
         AUTO_FREE char *line =
@@ -258,7 +260,7 @@ static void add_energy_row(struct table *table, const struct dataset_experiment 
     table_row(table, audit_text_fit(experiment->id, name_columns),
               experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value)
                                            : NULL,
-              share_cell(experiment->gpu.sampled_share),
+              format_share(experiment->gpu.sampled_share),
               amount_format(experiment->recorded[RECORDED_GPU_TOTAL], "J"),
               amount_format_with(experiment->gpu.energy_j, experiment->gpu.half_width_j, "J"),
               mem_strdup(experiment->verdict == VERDICT_NONE ? "not judged"
@@ -281,7 +283,7 @@ static void say_difference(const struct page *page, const struct places_differen
                    evidence_weight_name(places_weight(difference->fact)), difference->count,
                    heavy ? "not comparable across them" : "may differ across them", figures);
     wrap(page, line, 2);
-    for (size_t i = 0; i < shown_of(page, difference->count); i++) {
+    for (size_t i = 0; i < shown_row_count(page, difference->count); i++) {
         const struct places_group *group = &difference->groups[i];
         const char *first = page->dataset->items[group->items[0]].id;
         AUTO_FREE char *row =
@@ -300,7 +302,7 @@ static void say_differences(const struct page *page)
     struct places places;
     places_find(page->dataset, &places);
     if (places.count)
-        heading(page, "Where it ran: not alike");
+        add_audit_heading(page, "Where it ran: not alike");
     for (size_t i = 0; i < places.count; i++) {
         const struct places_difference *difference = &places.items[i];
         if (page->dataset->folder_count > 1 &&
@@ -340,17 +342,17 @@ static void say_sensors(const struct page *page)
 static void say_energies(const struct page *page)
 {
     size_t count = page->dataset->count;
-    heading(page, "GPU energy: recorded, and from the time-stamps");
+    add_audit_heading(page, "GPU energy: recorded, and from the time-stamps");
     struct table *table = table_of(page->options->colour, "experiment", ">seconds", ">sampled",
                                    ">recorded", ">energy (95 %)", "verdict");
-    for (size_t i = 0; i < shown_of(page, count); i++)
+    for (size_t i = 0; i < shown_row_count(page, count); i++)
         add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);
     say_more(page, "", count);
     say_sensors(page);
 }
 
-static void say_side(const char *name, const struct account_row *row, struct text *out)
+static void add_side_account(const char *name, const struct account_row *row, struct text *out)
 {
     struct reading rate = account_success_rate(row);
     text_addf(out, "%s%zu of %zu succeeded", name, row->succeeded, row->succeeded + row->failed);
@@ -366,9 +368,9 @@ static void say_sides(const struct page *page)
     struct reading before = account_success_rate(&split->rows[SPLIT_BEFORE]),
                    after = account_success_rate(&affected);
     AUTO_TEXT struct text line = {0};
-    say_side("In all ", &page->account->all, &line);
-    say_side("; before ", &split->rows[SPLIT_BEFORE], &line);
-    say_side("; from then on ", &affected, &line);
+    add_side_account("In all ", &page->account->all, &line);
+    add_side_account("; before ", &split->rows[SPLIT_BEFORE], &line);
+    add_side_account("; from then on ", &affected, &line);
     double points = 100 * (after.value - before.value);
     if (before.valid && after.valid)
         text_addf(&line, ", %.1f points %s", fabs(points), points < 0 ? "less" : "more");
@@ -391,7 +393,7 @@ static void say_split(const struct page *page)
     if (!split->asked)
         return;
     if (!split->found) {
-        heading(page, "Before and after");
+        add_audit_heading(page, "Before and after");
         text_addf(page->out, "Nothing was split: the data supports no change point (p = %.2g).\n",
                   split->p);
         return;
@@ -400,7 +402,7 @@ static void say_split(const struct page *page)
     at[19] = '\0';
     at[10] = ' ';
     AUTO_FREE char *title = mem_printf("Before and after %s", at);
-    heading(page, title);
+    add_audit_heading(page, title);
     if (split->automatic)
         text_addf(
             page->out, "Found by the data: %s changed there (p = %.2g).%s\n", split->series,
@@ -422,8 +424,8 @@ static void say_failures(const struct page *page)
     const struct account_table *failures = &page->account->failures;
     if (failures->count == 0)
         return;
-    heading(page, "Failures by cause");
-    for (size_t i = 0; i < shown_of(page, failures->count); i++) {
+    add_audit_heading(page, "Failures by cause");
+    for (size_t i = 0; i < shown_row_count(page, failures->count); i++) {
         AUTO_FREE char *line =
             mem_printf("%zu: %s", failures->rows[i].total, failures->rows[i].name);
         wrap(page, line, 2);
@@ -433,7 +435,7 @@ static void say_failures(const struct page *page)
 static void say_integrity(const struct page *page)
 {
     const struct account_integrity *integrity = &page->account->integrity;
-    heading(page, "Integrity");
+    add_audit_heading(page, "Integrity");
     bool damaged = false;
     EACH (folder, page->dataset->folders, page->dataset->folder_count)
         damaged |= folder->summary_damaged;
@@ -478,12 +480,12 @@ void audit_text(const struct dataset *dataset, const struct account *account,
     say_meanings(&page);
     say_differences(&page);
     say_energies(&page);
-    heading(&page, "Totals by repository");
+    add_audit_heading(&page, "Totals by repository");
     account_table(&page, "repository", account->repositories.rows, account->repositories.count);
-    heading(&page, "Totals by model");
+    add_audit_heading(&page, "Totals by model");
     account_table(&page, "model", account->models.rows, account->models.count);
-    heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from"
-                                                    : "Timeline: ended on");
+    add_audit_heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from"
+                                                              : "Timeline: ended on");
     account_table(&page, "from", account->timeline.rows, account->timeline.count);
     say_failures(&page);
     say_integrity(&page);

@@ -30,7 +30,7 @@ struct page {
     struct text *out;
 };
 
-static bool is_small(const struct bench *bench, size_t quantity)
+static bool is_small_quantity(const struct bench *bench, size_t quantity)
 {
     EACH (command, bench->commands, bench->count) {
         const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
@@ -57,7 +57,7 @@ static void add_figure_row(const struct page *page, struct table *table,
     const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
     if (!figure)
         return;
-    bool small = is_small(page->bench, quantity);
+    bool small = is_small_quantity(page->bench, quantity);
     double times = small ? shown[quantity].small_times : 1;
     int decimals = decimals_of(figure, times);
     char *mean = figure->deviation.valid
@@ -99,7 +99,7 @@ static void say_commands(const struct page *page)
     text_add_char(page->out, '\n');
 }
 
-static void say_figures(const struct page *page)
+static void add_bench_figures(const struct page *page)
 {
     struct table *table = table_of(page->options->colour, "", "quantity", "", ">n", ">mean ± sd",
                                    ">95 % of mean", ">median", ">range");
@@ -125,7 +125,7 @@ static void say_half_width(const struct page *page, const struct bench_command *
               name, what, energy);
 }
 
-static void add_seconds(struct text *out, const char *label, const struct bench_use *use)
+static void add_use_seconds(struct text *out, const char *label, const struct bench_use *use)
 {
     double times = use->mean.value < 1 ? 1000 : 1;
     if (!use->mean.valid)
@@ -141,8 +141,8 @@ static void say_uses(const struct page *page, const struct bench_command *comman
 {
     AUTO_TEXT struct text uses = {0};
     const struct reading *peak = &command->uses[2].highest;
-    add_seconds(&uses, "user", &command->uses[0]);
-    add_seconds(&uses, "system", &command->uses[1]);
+    add_use_seconds(&uses, "user", &command->uses[0]);
+    add_use_seconds(&uses, "system", &command->uses[1]);
     if (peak->valid)
         text_addf(&uses, "%smemory at most %.1f MiB", uses.length ? ", " : "",
                   peak->value / 1048576);
@@ -239,7 +239,7 @@ static void say_comparison(const struct page *page, const struct bench_command *
         say_ratio(page, command, k);
 }
 
-static void add_part(struct text *out, size_t count, const char *word)
+static void add_counted_word(struct text *out, size_t count, const char *word)
 {
     if (count)
         text_addf(out, "%s%zu %s", out->length ? ", " : "", count, word);
@@ -250,14 +250,15 @@ static void say_count(const struct page *page, const struct bench_command *comma
 {
     size_t counted = command->group ? command->group->count : 0;
     AUTO_TEXT struct text why = {0};
-    add_part(&why, command->failed, "failed");
-    add_part(&why, command->contaminated,
-             page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
-    add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
-    add_part(&why, command->unverified,
-             page->options->clean_only ? "unverified" : "unverified (counted)");
+    add_counted_word(&why, command->failed, "failed");
+    add_counted_word(&why, command->contaminated,
+                     page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
+    add_counted_word(&why, command->suspect,
+                     page->options->clean_only ? "suspect" : "suspect (counted)");
+    add_counted_word(&why, command->unverified,
+                     page->options->clean_only ? "unverified" : "unverified (counted)");
     if (!page->bench->reached)
-        add_part(&why, command->planned - command->ran, "did not run");
+        add_counted_word(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
@@ -305,7 +306,7 @@ static void say_evidence(const struct page *page)
 
 /* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does
  * not. */
-static void add_code(struct text *out, const char *command)
+static void add_code_cell(struct text *out, const char *command)
 {
     AUTO_FREE char *shown_text = audit_text_fit(command, 0);
     text_add(out, "| `` ");
@@ -318,7 +319,7 @@ static void add_markdown_figure(const struct bench *bench, const struct bench_co
                                 size_t quantity, struct text *out)
 {
     const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
-    double times = is_small(bench, quantity) ? shown[quantity].small_times : 1;
+    double times = is_small_quantity(bench, quantity) ? shown[quantity].small_times : 1;
     if (!figure) {
         text_add(out, " |");
         return;
@@ -353,7 +354,7 @@ void bench_markdown(const struct bench *bench, struct text *out)
     EACH (item, bench->commands, bench->count)
         for (size_t k = 0; k < BENCH_QUANTITIES; k++)
             has[k] = has[k] || bench_figure(item, bench_quantities[k]);
-    const char *unit = is_small(bench, 0) ? shown[0].small_unit : shown[0].unit;
+    const char *unit = is_small_quantity(bench, 0) ? shown[0].small_unit : shown[0].unit;
     text_addf(out, "| command | n | time [%s] | min [%s] | max [%s] |", unit, unit, unit);
     for (size_t k = 1; k < BENCH_QUANTITIES; k++)
         if (has[k])
@@ -366,7 +367,7 @@ void bench_markdown(const struct bench *bench, struct text *out)
     for (size_t i = 0; i < bench->count; i++) {
         const struct bench_command *command = &bench->commands[i];
         bool any = bench_figure(command, bench_quantities[0]);
-        add_code(out, command->command);
+        add_code_cell(out, command->command);
         text_addf(out, " %zu |", command->group ? command->group->count : 0);
         if (!any)
             text_add(out, " | |");
@@ -384,7 +385,7 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
 {
     const struct page page = {bench, options, out};
     say_commands(&page);
-    say_figures(&page);
+    add_bench_figures(&page);
     EACH (command, bench->commands, bench->count) {
         say_uses(&page, command);
         say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");

@@ -50,7 +50,7 @@ struct closing {
     struct text *out;
 };
 
-static bool is_left(const struct result *result)
+static bool is_left_to_run(const struct result *result)
 {
     return result->again ||
            (result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED);
@@ -89,7 +89,7 @@ static char *cell_text(const struct closing *closing, const struct column *colum
         return columns_metric_cell(result, column->title);
     case COLUMN_VERDICT:
         return mem_strdup(result->verdict != VERDICT_NONE ? verdict_name(result->verdict)
-                          : is_left(result)               ? ""
+                          : is_left_to_run(result)        ? ""
                                                           : "not judged");
     case COLUMN_RETRIES:
         return result->retries > 0 ? mem_printf("%lld", (long long)result->retries)
@@ -99,8 +99,8 @@ static char *cell_text(const struct closing *closing, const struct column *colum
 }
 
 /* False: no row has anything in it. */
-static bool add_column(struct closing *closing, enum column_kind kind, const char *title,
-                       bool needed)
+static bool add_closing_column(struct closing *closing, enum column_kind kind, const char *title,
+                               bool needed)
 {
     struct column *column = &closing->columns[closing->column_count++];
     *column = (struct column){
@@ -143,21 +143,21 @@ static void make_columns(struct closing *closing)
     columns_metrics(closing->results, &closing->metrics);
     closing->columns =
         mem_array(closing->varied.count + closing->metrics.count + 7, sizeof *closing->columns);
-    add_column(closing, COLUMN_ID, "EXPERIMENT", true);
+    add_closing_column(closing, COLUMN_ID, "EXPERIMENT", true);
     for (size_t i = 0; i < closing->varied.count; i++)
-        add_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
-    add_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
+        add_closing_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
+    add_closing_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
     if (closing_any_unclean(closing->results))
-        add_column(closing, COLUMN_VERDICT, "VERDICT", true);
-    add_column(closing, COLUMN_TIME, "TIME", true);
-    if (!add_column(closing, COLUMN_GPU, "GPU ENERGY", true))
+        add_closing_column(closing, COLUMN_VERDICT, "VERDICT", true);
+    add_closing_column(closing, COLUMN_TIME, "TIME", true);
+    if (!add_closing_column(closing, COLUMN_GPU, "GPU ENERGY", true))
         closing->column_count--;
-    if (!add_column(closing, COLUMN_CPU, "CPU ENERGY", false))
+    if (!add_closing_column(closing, COLUMN_CPU, "CPU ENERGY", false))
         closing->column_count--;
     for (size_t i = 0; i < closing->metrics.count; i++)
-        if (!add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
+        if (!add_closing_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
             closing->column_count--; /* room for one that says something */
-    if (!add_column(closing, COLUMN_RETRIES, "RETRIES", true))
+    if (!add_closing_column(closing, COLUMN_RETRIES, "RETRIES", true))
         closing->column_count--;
 }
 
@@ -207,12 +207,12 @@ static void choose_columns(struct closing *closing)
 }
 
 /* Set to the left, as words are. */
-static bool is_word(enum column_kind kind)
+static bool is_word_column(enum column_kind kind)
 {
     return kind == COLUMN_ID || kind == COLUMN_OUTCOME || kind == COLUMN_VERDICT;
 }
 
-static const char *cell_colour(enum column_kind kind, const struct result *result)
+static const char *closing_cell_colour(enum column_kind kind, const struct result *result)
 {
     if (kind == COLUMN_OUTCOME)
         return result->outcome == OUTCOME_SUCCEEDED ? GREEN
@@ -230,7 +230,7 @@ static void print_table(const struct closing *closing)
     struct table *table = table_new(closing->options->colour);
     EACH (item, closing->columns, closing->column_count)
         if (item->shown)
-            table_add_column(table, item->title, !is_word(item->kind));
+            table_add_column(table, item->title, !is_word_column(item->kind));
     for (size_t row = 0; row < closing->results->count; row++) {
         const struct result *result = &closing->results->items[row];
         if (!has_row(closing, result))
@@ -239,7 +239,7 @@ static void print_table(const struct closing *closing)
         EACH (column, closing->columns, closing->column_count) {
             AUTO_FREE char *text = column->shown ? cell_text(closing, column, row) : NULL;
             if (text)
-                table_add_cell(table, text, cell_colour(column->kind, result));
+                table_add_cell(table, text, closing_cell_colour(column->kind, result));
         }
     }
     if (closing->rows > 0) {
@@ -309,7 +309,7 @@ static void print_counts(struct closing *closing)
     text_add_char(closing->out, '\n');
 }
 
-static const char *reason_of(const struct result *result)
+static const char *failure_reason(const struct result *result)
 {
     return result->outcome == OUTCOME_FAILED ? result->error : NULL;
 }
@@ -365,7 +365,7 @@ static bool never_matched(const struct results *results, const char *repo, const
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_job *job = &results->plan.experiments[i].foreground;
-        if (is_left(result) || strcmp(job->repo, repo) != 0 ||
+        if (is_left_to_run(result) || strcmp(job->repo, repo) != 0 ||
             (model && strcmp(job->model, model) != 0) || is_guess(job, metric))
             continue;
         EACH (item, result->metrics, result->metric_count) {
@@ -460,7 +460,7 @@ static bool guessed_none(const struct results *results)
         EACH (metric, results->items[i].metrics, results->items[i].metric_count)
             if (metric->valid)
                 return false;
-        searched = searched || (!is_left(&results->items[i]) && job->metric_count > 0 &&
+        searched = searched || (!is_left_to_run(&results->items[i]) && job->metric_count > 0 &&
                                 plan_metric_is_guess(job, &job->metrics[0]));
     }
     return searched;
@@ -498,8 +498,8 @@ static void print_processes(struct closing *closing, const char *title, bool sur
 }
 
 /* "tare run OPTION [WHICH] DIR", as a shell takes it. */
-static char *run_command(const struct closing_options *options, const char *option,
-                         const char *which, const struct strv *more)
+static char *format_run_command(const struct closing_options *options, const char *option,
+                                const char *which, const struct strv *more)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
@@ -521,23 +521,23 @@ void closing_add_where(const struct results *results, const struct closing_optio
     text_addf(out, "results: %s\n", run_dir);
     size_t left = 0, failed = 0;
     EACH (result, results->items, results->count) {
-        left += is_left(result);
+        left += is_left_to_run(result);
         failed += result->outcome == OUTCOME_FAILED && !result->again;
     }
     if (left > 0) {
         AUTO_STRV struct strv budgets = {0};
         closing_budget_options(results, left, &budgets);
-        AUTO_FREE char *resume = run_command(options, "--resume", NULL, &budgets);
+        AUTO_FREE char *resume = format_run_command(options, "--resume", NULL, &budgets);
         text_addf(out, "to run the %zu left: %s\n", left, resume);
     }
     size_t unclean = closing_count_to_repeat(results);
     if (unclean > 0) {
-        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated", NULL, NULL);
+        AUTO_FREE char *repeat = format_run_command(options, "--rerun-contaminated", NULL, NULL);
         text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean,
                   unclean == 1 ? "is" : "are", repeat);
     }
     if (failed > 0) {
-        AUTO_FREE char *repeat = run_command(options, "--rerun", "failed", NULL);
+        AUTO_FREE char *repeat = format_run_command(options, "--rerun", "failed", NULL);
         text_addf(out, "to repeat the %zu that failed: %s\n", failed, repeat);
     }
 }
@@ -553,7 +553,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_left_out(&closing);
     print_counts(&closing);
     closing_add_causes(results, out);
-    print_each(&closing, "", reason_of, "experiment.json in their folders");
+    print_each(&closing, "", failure_reason, "experiment.json in their folders");
     print_each(&closing, "changed by a retry after an out-of-memory failure:\n", change_of,
                "\"changed\" in summary.csv");
     print_never_matched(&closing);

@@ -133,7 +133,7 @@ struct tally {
     size_t count;
 };
 
-static void tally_fini(struct tally *tally)
+static void kind_tally_fini(struct tally *tally)
 {
     free(tally->items);
 }
@@ -161,14 +161,14 @@ static void tally_sort(struct tally *tally)
         }
 }
 
-static bool has_ended(const struct result *result)
+static bool has_result(const struct result *result)
 {
     return result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
 }
 
 static bool is_unclean(const struct result *result)
 {
-    return has_ended(result) && result->verdict > VERDICT_CLEAN;
+    return has_result(result) && result->verdict > VERDICT_CLEAN;
 }
 
 bool closing_any_unclean(const struct results *results)
@@ -189,7 +189,7 @@ size_t closing_count_to_repeat(const struct results *results)
 
 void closing_add_causes(const struct results *results, struct text *out)
 {
-    AUTO(tally_fini) struct tally tally = {0};
+    AUTO(kind_tally_fini) struct tally tally = {0};
     EACH (item, results->items, results->count)
         if (item->outcome == OUTCOME_FAILED && item->failure)
             tally_add(&tally, item->failure, item, NULL);
@@ -202,7 +202,7 @@ void closing_add_causes(const struct results *results, struct text *out)
         text_add_char(out, '\n');
 }
 
-static void add_files(const size_t counts[VERDICTS], size_t safe, struct text *out)
+static void add_summary_files(const size_t counts[VERDICTS], size_t safe, struct text *out)
 {
     size_t affected = counts[VERDICT_SUSPECT] + counts[VERDICT_CONTAMINATED],
            unverified = counts[VERDICT_UNVERIFIED];
@@ -212,11 +212,11 @@ static void add_files(const size_t counts[VERDICTS], size_t safe, struct text *o
     text_addf(out, "; summary_affected.csv: %zu\n", affected);
 }
 
-static void add_counts(const struct results *results, struct text *out)
+static void add_verdict_counts(const struct results *results, struct text *out)
 {
     size_t counts[VERDICTS] = {0}, failed = 0, safe = 0;
     EACH (result, results->items, results->count) {
-        if (!has_ended(result))
+        if (!has_result(result))
             continue;
         safe += verdict_is_safe(result->verdict);
         if (result->verdict == VERDICT_NONE && result->outcome == OUTCOME_FAILED)
@@ -233,12 +233,12 @@ static void add_counts(const struct results *results, struct text *out)
         text_addf(out, ", %zu failed, not judged", failed);
     text_add_char(out, '\n');
     if (failed > 0 || closing_any_unclean(results))
-        add_files(counts, safe, out);
+        add_summary_files(counts, safe, out);
 }
 
 /* Once for each experiment, however often it was seen. */
-static void count_kinds(const struct result *result, enum evidence_weight weight,
-                        struct tally *tally)
+static void count_evidence_kinds(const struct result *result, enum evidence_weight weight,
+                                 struct tally *tally)
 {
     for (size_t i = 0; i < result->evidence_count; i++) {
         const struct result_evidence *evidence = &result->evidence[i];
@@ -250,12 +250,13 @@ static void count_kinds(const struct result *result, enum evidence_weight weight
     }
 }
 
-static void add_kinds(const struct results *results, enum evidence_weight weight, struct text *out)
+static void add_evidence_kinds(const struct results *results, enum evidence_weight weight,
+                               struct text *out)
 {
-    AUTO(tally_fini) struct tally tally = {0};
+    AUTO(kind_tally_fini) struct tally tally = {0};
     EACH (entry, results->items, results->count)
         if (is_unclean(entry))
-            count_kinds(entry, weight, &tally);
+            count_evidence_kinds(entry, weight, &tally);
     tally_sort(&tally);
     for (size_t i = 0; i < tally.count && i < KINDS_SHOWN; i++) {
         const struct tally_item *item = &tally.items[i];
@@ -273,12 +274,12 @@ void closing_add_verdicts(const struct results *results, struct text *out)
 {
     bool any = false;
     for (size_t i = 0; i < results->count && !any; i++)
-        any = has_ended(&results->items[i]) && results->items[i].verdict != VERDICT_NONE;
+        any = has_result(&results->items[i]) && results->items[i].verdict != VERDICT_NONE;
     if (!any)
         return;
-    add_counts(results, out);
-    add_kinds(results, EVIDENCE_CONTAMINATED, out);
-    add_kinds(results, EVIDENCE_SUSPECT, out);
-    add_kinds(results, EVIDENCE_INCONSISTENT, out);
-    add_kinds(results, EVIDENCE_UNVERIFIED, out);
+    add_verdict_counts(results, out);
+    add_evidence_kinds(results, EVIDENCE_CONTAMINATED, out);
+    add_evidence_kinds(results, EVIDENCE_SUSPECT, out);
+    add_evidence_kinds(results, EVIDENCE_INCONSISTENT, out);
+    add_evidence_kinds(results, EVIDENCE_UNVERIFIED, out);
 }

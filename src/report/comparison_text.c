@@ -11,12 +11,13 @@
 
 enum { MOST_NAME = 30 };
 
-static char *digits(struct reading reading)
+static char *format_digits(struct reading reading)
 {
     return reading.valid ? summary_stats_text_number(reading.value, 4) : mem_strdup("");
 }
 
-static void say_side(const struct comparison_side *side, const char *name, struct text *out)
+static void add_comparison_side(const struct comparison_side *side, const char *name,
+                                struct text *out)
 {
     AUTO_FREE char *safe = audit_text_fit(side->text, 0);
     text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count,
@@ -37,7 +38,7 @@ struct shown {
     bool adjusted, per_epoch, measure;
 };
 
-static struct shown shown_of(const struct comparison *comparison)
+static struct shown find_shown_columns(const struct comparison *comparison)
 {
     struct shown out = {false, false, false};
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
@@ -71,12 +72,12 @@ char *comparison_finding_text(const struct comparison *comparison,
                                                                       : "different");
 }
 
-static void add_row(const struct comparison *comparison, struct table *table,
-                    const struct comparison_quantity *quantity)
+static void add_quantity_row(const struct comparison *comparison, struct table *table,
+                             const struct comparison_quantity *quantity)
 {
     /* "odds ratio, higher is better" */
-    table_row(table, audit_text_fit(quantity->name, MOST_NAME), digits(quantity->a_mean),
-              digits(quantity->b_mean),
+    table_row(table, audit_text_fit(quantity->name, MOST_NAME), format_digits(quantity->a_mean),
+              format_digits(quantity->b_mean),
               mem_printf("%s%s", measure_word(quantity),
                          quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
                          : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
@@ -88,9 +89,10 @@ static void add_row(const struct comparison *comparison, struct table *table,
     table_tint(table, 8, quantity->finding == COMPARISON_DIFFERENT ? "\x1b[1m" : NULL);
 }
 
-static void say_figures(const struct comparison *comparison, bool colour, struct text *out)
+static void add_comparison_figures(const struct comparison *comparison, bool colour,
+                                   struct text *out)
 {
-    struct shown shown = shown_of(comparison);
+    struct shown shown = find_shown_columns(comparison);
     AUTO_FREE char *p = comparison->tests > 1 ? mem_printf(">p (Holm, of %zu)", comparison->tests)
                                               : mem_strdup(">p");
     struct table *table = table_of(
@@ -102,7 +104,7 @@ static void say_figures(const struct comparison *comparison, bool colour, struct
         "");
     EACH (quantity, comparison->quantities, comparison->quantity_count)
         if (quantity->a_mean.valid || quantity->b_mean.valid)
-            add_row(comparison, table, quantity);
+            add_quantity_row(comparison, table, quantity);
     table_end(table, out);
 }
 
@@ -164,7 +166,8 @@ static void say_metrics(const struct comparison *comparison, struct text *out)
 
 /* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of
  * a covariate. */
-static char *names_of(const struct comparison *comparison, enum comparison_role role, bool logs)
+static char *join_factor_names(const struct comparison *comparison, enum comparison_role role,
+                               bool logs)
 {
     struct text out = {0};
     EACH (factor, comparison->factors, comparison->factor_count) {
@@ -178,7 +181,7 @@ static char *names_of(const struct comparison *comparison, enum comparison_role 
 
 static void say_strata(const struct comparison *comparison, struct text *out)
 {
-    AUTO_FREE char *by = names_of(comparison, COMPARISON_STRATUM, false);
+    AUTO_FREE char *by = join_factor_names(comparison, COMPARISON_STRATUM, false);
     if (comparison_blocks(comparison) == 0)
         return;
     text_addf(out,
@@ -211,9 +214,9 @@ static void say_settings(const struct comparison *comparison, struct text *out)
 /* What is adjusted for, and what could not be. */
 static void say_adjustment(const struct comparison *comparison, struct text *out)
 {
-    AUTO_FREE char *names = names_of(comparison, COMPARISON_COVARIATE, true);
-    AUTO_FREE char *mixed = names_of(comparison, COMPARISON_MIXED, false);
-    struct shown shown = shown_of(comparison);
+    AUTO_FREE char *names = join_factor_names(comparison, COMPARISON_COVARIATE, true);
+    AUTO_FREE char *mixed = join_factor_names(comparison, COMPARISON_MIXED, false);
+    struct shown shown = find_shown_columns(comparison);
     if (*names && shown.adjusted)
         text_addf(out,
                   "adjusted: by the linear model %s = stratum + side + slopes * (%s); p is of the "
@@ -245,8 +248,8 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
 }
 
 /* The ratio by the meters' half-widths, and with sampling and the gains that count. */
-static void add_measured(const struct comparison_quantity *quantity, const char *with,
-                         struct text *out)
+static void add_measured_ratio(const struct comparison_quantity *quantity, const char *with,
+                               struct text *out)
 {
     const struct measurement *measurement = &quantity->measurement;
     struct reading ratio = {comparison_effect(quantity)->ratio, true};
@@ -265,7 +268,7 @@ static void add_measured(const struct comparison_quantity *quantity, const char 
 }
 
 /* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
-static void say_measurement(const struct comparison *comparison, struct text *out)
+static void add_ratio_uncertainty(const struct comparison *comparison, struct text *out)
 {
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         const struct measurement *measurement = &quantity->measurement;
@@ -283,7 +286,7 @@ static void say_measurement(const struct comparison *comparison, struct text *ou
                           "the ratio may be off by "
                           "what they differ by\n");
         else
-            add_measured(quantity, with, out);
+            add_measured_ratio(quantity, with, out);
     }
 }
 
@@ -295,7 +298,8 @@ static void add_conditions(const struct comparison *comparison, bool colour, str
         struct reading a = comparison->sides[0].conditions[i],
                        b = comparison->sides[1].conditions[i];
         if (a.valid || b.valid)
-            table_row(table, mem_strdup(comparison_condition_name(i)), digits(a), digits(b),
+            table_row(table, mem_strdup(comparison_condition_name(i)), format_digits(a),
+                      format_digits(b),
                       a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : NULL);
     }
     table_end(table, out);
@@ -366,11 +370,11 @@ static void say_commits(const struct comparison *comparison, struct text *out)
 
 void comparison_text(const struct comparison *comparison, bool colour, struct text *out)
 {
-    say_side(&comparison->sides[0], "A", out);
-    say_side(&comparison->sides[1], "B", out);
-    say_figures(comparison, colour, out);
+    add_comparison_side(&comparison->sides[0], "A", out);
+    add_comparison_side(&comparison->sides[1], "B", out);
+    add_comparison_figures(comparison, colour, out);
     say_test(comparison, out);
-    say_measurement(comparison, out);
+    add_ratio_uncertainty(comparison, out);
     say_metrics(comparison, out);
     add_conditions(comparison, colour, out);
     say_strata(comparison, out);

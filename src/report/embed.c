@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fail(const char *what, const char *name)
+static void exit_with_error(const char *what, const char *name)
 {
     fprintf(stderr, "embed: %s %s\n", what, name);
     exit(1);
@@ -26,7 +26,7 @@ static void add_unit(FILE *out, unsigned unit, size_t *count)
 }
 
 /* The UTF-8 character that begins with the byte first. */
-static void add_escaped(FILE *out, FILE *in, int first, size_t *count)
+static void write_escaped(FILE *out, FILE *in, int first, size_t *count)
 {
     int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
     unsigned code = (unsigned)first & (0x3fU >> more);
@@ -39,22 +39,22 @@ static void add_escaped(FILE *out, FILE *in, int first, size_t *count)
     add_unit(out, code, count);
 }
 
-static size_t add_file(FILE *out, const char *path)
+static size_t embed_file(FILE *out, const char *path)
 {
     size_t count = 0, length = strlen(path);
     int is_script = length > 3 && strcmp(path + length - 3, ".js") == 0;
     int c;
     FILE *in = fopen(path, "rb");
     if (!in)
-        fail("cannot read", path);
+        exit_with_error("cannot read", path);
     while ((c = getc(in)) != EOF) {
         if (c > 127 && is_script)
-            add_escaped(out, in, c, &count);
+            write_escaped(out, in, c, &count);
         else
             add_byte(out, c, &count);
     }
     if (ferror(in))
-        fail("cannot read", path);
+        exit_with_error("cannot read", path);
     fclose(in);
     return count;
 }
@@ -64,25 +64,25 @@ static void add_asset(FILE *out, char *argument)
     char *files = strchr(argument, '=');
     size_t count = 0;
     if (!files)
-        fail("no NAME=FILE:", argument);
+        exit_with_error("no NAME=FILE:", argument);
     *files++ = '\0';
     fprintf(out, "static const char %s_bytes[] = {\n", argument);
     for (char *file = strtok(files, ","); file; file = strtok(NULL, ","))
-        count += add_file(out, file);
+        count += embed_file(out, file);
     fprintf(out, "0};\nconst struct page_part %s = {%s_bytes, %zu};\n", argument, argument, count);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2)
-        fail("usage: embed OUTPUT NAME=FILE,...", "");
+        exit_with_error("usage: embed OUTPUT NAME=FILE,...", "");
     FILE *out = fopen(argv[1], "w");
     if (!out)
-        fail("cannot write", argv[1]);
+        exit_with_error("cannot write", argv[1]);
     fputs("#include \"report/page_private.h\"\n", out);
     for (int i = 2; i < argc; i++)
         add_asset(out, argv[i]);
     if (fclose(out) != 0)
-        fail("cannot write", argv[1]);
+        exit_with_error("cannot write", argv[1]);
     return 0;
 }

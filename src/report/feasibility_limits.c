@@ -54,7 +54,7 @@ struct table *feasibility_tiers(const struct feasibility *study, bool colour)
     return table;
 }
 
-static void add_part(const struct forecast_part *part, const char *what, struct text *out)
+static void add_forecast_part(const struct forecast_part *part, const char *what, struct text *out)
 {
     AUTO_FREE char *time =
         part->seconds.valid ? amounts_duration(part->seconds) : mem_strdup("not known");
@@ -68,8 +68,8 @@ char *forecast_text(const struct forecast *forecast)
     size_t count = alone->count + pairs->count, known = alone->known + pairs->known;
     AUTO_TEXT struct text parts = {0};
     struct text text = {0};
-    add_part(alone, alone->count == 1 ? "model alone" : "models alone", &parts);
-    add_part(pairs, pairs->count == 1 ? "pair" : "pairs", &parts);
+    add_forecast_part(alone, alone->count == 1 ? "model alone" : "models alone", &parts);
+    add_forecast_part(pairs, pairs->count == 1 ? "pair" : "pairs", &parts);
     text_addf(&text, "Estimated time with pauses: %s", text_get(&parts));
     if (alone->count > 0 && pairs->count > 0 && forecast->seconds.valid) {
         AUTO_FREE char *all = amounts_duration(forecast->seconds);

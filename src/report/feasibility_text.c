@@ -31,8 +31,9 @@ static char *known_size(bool known, double bytes)
 }
 
 /* Renders with ever fewer columns and shorter names until it fits. */
-static void fit(struct view *view, void (*render)(const struct view *view, struct text *out),
-                struct text *out)
+static void render_to_width(struct view *view,
+                            void (*render)(const struct view *view, struct text *out),
+                            struct text *out)
 {
     size_t steps = view->options->width ? DROPS + 3 : 1;
     for (size_t i = 0; i < steps; i++) {
@@ -47,7 +48,7 @@ static void fit(struct view *view, void (*render)(const struct view *view, struc
     }
 }
 
-static char *name_text(const struct view *view, size_t model)
+static char *model_name_text(const struct view *view, size_t model)
 {
     return audit_text_fit(view->study->models[model].name, view->name);
 }
@@ -87,7 +88,7 @@ static void render_models(const struct view *view, struct text *out)
                  "KNOWN BY", ">EPOCH", view->drop < 3 ? ">ENERGY" : NULL, "");
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
-        table_row(table, name_text(view, i), amounts_size(model->shape.peak),
+        table_row(table, model_name_text(view, i), amounts_size(model->shape.peak),
                   amounts_size(model->shape.steady), amounts_duration(model->shape.startup_s),
                   context_text(model), known_size(model->curve.any, model->margin_bytes),
                   mem_strdup(model->curve.any ? pairs_source_name(model->source) : "-"),
@@ -136,13 +137,14 @@ static char *saving_text(const struct pairs_outcome *real)
     return mem_printf("%+.0f %%", 100 * (real->pair_joules.value / real->serial_joules.value - 1));
 }
 
-static void add_pair(const struct view *view, struct table *table, const struct pairs_pair *pair)
+static void add_pair_row(const struct view *view, struct table *table,
+                         const struct pairs_pair *pair)
 {
     const struct pairs_prediction *told = &pair->prediction;
     const struct pairs_outcome *real = &pair->outcome;
     static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
     table_row(
-        table, name_text(view, pair->foreground), name_text(view, pair->background),
+        table, model_name_text(view, pair->foreground), model_name_text(view, pair->background),
         mem_strdup(told->known ? pairs_tier_name(told->tier) : "-"),
         known_size(told->known, told->aligned_bytes), known_size(told->known, told->safe_bytes),
         mem_strdup(told->known ? pairs_risk_name(told->risk) : "-"),
@@ -175,7 +177,7 @@ static void render_pairs(const struct view *view, struct text *out)
                  some ? ">PEAK" : NULL, more ? ">SLOWER" : NULL, all ? ">JOULES" : NULL,
                  most ? ">ENERGY" : NULL);
     EACH (pair, view->study->pairs, view->study->pair_count)
-        add_pair(view, table, pair);
+        add_pair_row(view, table, pair);
     table_end(table, out);
 }
 
@@ -199,7 +201,7 @@ static void pair_signs(const struct pairs_pair *pair, char out[3])
     out[1] = pair->outcome.ran ? signs[pair->outcome.result] : '\0';
 }
 
-static const char *cell_colour(const struct pairs_pair *pair)
+static const char *pair_colour(const struct pairs_pair *pair)
 {
     if (!pair || !pair->prediction.known)
         return NULL;
@@ -234,7 +236,7 @@ static void add_matrix(const struct view *view, struct text *out)
                 const struct pairs_pair *pair = find_pair(study, i, j);
                 char signs[3];
                 pair_signs(pair, signs);
-                table_add_cell(table, signs, cell_colour(pair));
+                table_add_cell(table, signs, pair_colour(pair));
             }
         }
         table_end(table, out);
@@ -250,8 +252,8 @@ struct findings {
     const char *title; /* of the last list; NULL: none yet */
 };
 
-static void add_finding(struct findings *findings, const char *title, const char *text,
-                        const char *proposal)
+static void add_titled_finding(struct findings *findings, const char *title, const char *text,
+                               const char *proposal)
 {
     AUTO_FREE char *safe = utf8_line(text);
     if (findings->title != title)
@@ -262,20 +264,20 @@ static void add_finding(struct findings *findings, const char *title, const char
         text_addf(findings->out, "  try: %s\n", proposal);
 }
 
-static void find(struct findings *findings, const char *title, const struct pairs_pair *pair,
-                 const char *text, const char *proposal)
+static void add_pair_finding(struct findings *findings, const char *title,
+                             const struct pairs_pair *pair, const char *text, const char *proposal)
 {
     const struct pairs_model *models = findings->study->models;
     AUTO_FREE char *line = mem_printf("%s beside %s: %s", models[pair->foreground].name,
                                       models[pair->background].name, text);
-    add_finding(findings, title, line, proposal);
+    add_titled_finding(findings, title, line, proposal);
 }
 
 /* Nothing failed, and yet nothing is known. */
 static void find_unproven(struct findings *findings, const struct pairs_pair *pair)
 {
     if (pair->outcome.why)
-        find(findings, "Not proven, so not recommended", pair, pair->outcome.why, NULL);
+        add_pair_finding(findings, "Not proven, so not recommended", pair, pair->outcome.why, NULL);
 }
 
 /* Whatever it came to. */
@@ -290,7 +292,7 @@ static void find_evidence(struct findings *findings, const struct pairs_pair *pa
             "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"),
             json_get_text(item, "kind"), json_integer_value(json_object_get(item, "experiments")),
             pair->outcome.experiments, told ? told : "");
-        find(findings, "Evidence against experiments of pairs", pair, text, NULL);
+        add_pair_finding(findings, "Evidence against experiments of pairs", pair, text, NULL);
     }
     json_decref(evidence);
 }
@@ -318,7 +320,7 @@ static void find_attribution(struct findings *findings, const struct pairs_pair 
 {
     AUTO_FREE char *why = attribution_text(&pair->outcome.attribution);
     if (why)
-        find(findings, "Energy that cannot be attributed", pair, why, NULL);
+        add_pair_finding(findings, "Energy that cannot be attributed", pair, why, NULL);
 }
 
 static const char *const failed_title = "What failed";
@@ -326,7 +328,7 @@ static const char *const failed_title = "What failed";
 static void find_failure(struct findings *findings, const struct pairs_pair *pair)
 {
     if (pair->outcome.cause)
-        find(findings, failed_title, pair, pair->outcome.cause, pair->outcome.proposal);
+        add_pair_finding(findings, failed_title, pair, pair->outcome.cause, pair->outcome.proposal);
 }
 
 static void find_failed_models(struct findings *findings)
@@ -336,7 +338,7 @@ static void find_failed_models(struct findings *findings)
         if (!model->ran || model->succeeded)
             continue;
         AUTO_FREE char *text = mem_printf("%s alone: %s", model->name, model->error);
-        add_finding(findings, failed_title, text, model->proposal);
+        add_titled_finding(findings, failed_title, text, model->proposal);
     }
 }
 
@@ -376,7 +378,7 @@ static void add_study_limits(const struct view *view, struct text *out)
     add_criteria(criteria, LIMITS_CRITERIA, colour, out);
 }
 
-static void add_head(const struct view *view, struct text *out)
+static void add_gpu_room(const struct view *view, struct text *out)
 {
     const struct feasibility *study = view->study;
     bool known = study->room.total_bytes > 0;
@@ -392,19 +394,19 @@ void feasibility_text(const struct feasibility *study,
                       const struct feasibility_text_options *options, struct text *out)
 {
     struct view view = {.study = study, .options = options};
-    add_head(&view, out);
+    add_gpu_room(&view, out);
     struct pairs_counts counts = feasibility_counts(study);
     if (study->pair_count > 0)
         text_addf(
             out, "Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu\n\n",
             counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
             counts.of[PAIRS_NOT_RUN], counts.recommended);
-    fit(&view, render_models, out);
+    render_to_width(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)
         return;
     text_add_char(out, '\n');
-    fit(&view, render_pairs, out);
+    render_to_width(&view, render_pairs, out);
     AUTO_FREE char *risks = limits_risks_text();
     text_addf(out, "class: by the share of this GPU\nby MB: of the bound, %s\n", risks);
     text_add(out, "overlap: for how long both were seen training at the same time\n");

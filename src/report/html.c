@@ -36,7 +36,7 @@ static void add_style(struct text *out, const struct html_page *page)
     text_add(out, "</style>\n");
 }
 
-static void add_head(struct text *out, const struct html_page *page)
+static void add_html_head(struct text *out, const struct html_page *page)
 {
     bool chinese = page->language && strcmp(page->language, "zh") == 0;
     text_addf(out,
@@ -61,7 +61,7 @@ static void add_head(struct text *out, const struct html_page *page)
 
 void html_begin(struct text *out, const struct html_page *page)
 {
-    add_head(out, page);
+    add_html_head(out, page);
     if (!page->sections) {
         text_add(out, "<body class=\"whole\">\n<header><h1>");
         html_text(out, page->title);

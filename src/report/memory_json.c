@@ -7,12 +7,12 @@
 
 enum { FRAMES_MOST = 1024, TEXT_MOST = 4096 }; /* of a stack, of a name in it */
 
-static json_t *bytes_json(uint64_t bytes)
+static json_t *uint64_json(uint64_t bytes)
 {
     return json_integer((json_int_t)bytes);
 }
 
-static void set(json_t *object, const char *key, json_t *value)
+static void set_json(json_t *object, const char *key, json_t *value)
 {
     json_object_set_new(object, key, value);
 }
@@ -28,10 +28,10 @@ static const struct record_field sum_fields[] = {SUM("segments", segments),
                                                  SUM("largest_free_bytes", largest_free),
                                                  {0}};
 
-static void add_sum(json_t *object, const struct usage_sum *sum)
+static void add_usage_sum_json(json_t *object, const struct usage_sum *sum)
 {
     record_set(object, sum_fields, sum);
-    set(object, "fragmentation", json_finite(usage_fragmentation(sum)));
+    set_json(object, "fragmentation", json_finite(usage_fragmentation(sum)));
 }
 
 static json_t *pools_json(const struct memory_report *report)
@@ -40,9 +40,9 @@ static json_t *pools_json(const struct memory_report *report)
     EACH (pool, report->layout.pools, report->layout.pool_count) {
         json_t *json = json_pack(
             "{s:s, s:[o, o], s:b, s:o}", "pool", pool->small ? "small" : "large", "pool_id",
-            bytes_json(pool->pool_id[0]), bytes_json(pool->pool_id[1]), "expandable",
-            pool->expandable, "stream", bytes_json(report->snapshot->streams[pool->stream]));
-        add_sum(json, &pool->sum);
+            uint64_json(pool->pool_id[0]), uint64_json(pool->pool_id[1]), "expandable",
+            pool->expandable, "stream", uint64_json(report->snapshot->streams[pool->stream]));
+        add_usage_sum_json(json, &pool->sum);
         json_array_append_new(pools, json);
     }
     return pools;
@@ -55,10 +55,10 @@ static json_t *segments_json(const struct memory_report *report)
         if (segment->device != report->device)
             continue;
         struct usage_sum sum = usage_of_segment(report->snapshot, segment);
-        json_t *json = json_pack("{s:o, s:s, s:o}", "address", bytes_json(segment->addr), "pool",
+        json_t *json = json_pack("{s:o, s:s, s:o}", "address", uint64_json(segment->addr), "pool",
                                  segment->small ? "small" : "large", "stream",
-                                 bytes_json(report->snapshot->streams[segment->stream]));
-        add_sum(json, &sum);
+                                 uint64_json(report->snapshot->streams[segment->stream]));
+        add_usage_sum_json(json, &sum);
         json_object_del(json, "segments");
         json_set_count(json, "blocks", sum.blocks);
         json_array_append_new(segments, json);
@@ -81,7 +81,7 @@ static json_t *place_json(const struct snapshot *snapshot, uint32_t stack)
     if (!place.frame)
         return json_null();
     json_t *json = frame_json(place.frame);
-    set(json, "via", place.via ? frame_json(place.via) : json_null());
+    set_json(json, "via", place.via ? frame_json(place.via) : json_null());
     return json;
 }
 
@@ -99,8 +99,8 @@ static json_t *stack_json(const struct snapshot *snapshot, uint32_t at)
 
 static void add_stack(json_t *object, const struct memory_report *report, uint32_t stack)
 {
-    set(object, "place", place_json(report->snapshot, stack));
-    set(object, "stack", stack_json(report->snapshot, stack));
+    set_json(object, "place", place_json(report->snapshot, stack));
+    set_json(object, "stack", stack_json(report->snapshot, stack));
 }
 
 #define GROUP(key, member) RECORD_AS(struct usage_group, key, member)
@@ -139,7 +139,7 @@ static const struct record_field suspect_fields[] = {SUSPECT("bytes", bytes),
                                                      SUSPECT("to_size_bytes", size_high),
                                                      {0}};
 
-static json_t *growth_json(const struct memory_report *report)
+static json_t *snapshot_growth_json(const struct memory_report *report)
 {
     static const char *const sources[] = {NULL, "epochs", "steps", "parts"};
     const struct growth *growth = &report->growth;
@@ -148,7 +148,7 @@ static json_t *growth_json(const struct memory_report *report)
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
         json_t *one = record_json(suspect_fields, suspect);
-        set(one, "last_event", json_integer(suspect->last_event));
+        set_json(one, "last_event", json_integer(suspect->last_event));
         add_stack(one, report, suspect->stack);
         json_array_append_new(suspects, one);
     }
@@ -156,7 +156,7 @@ static json_t *growth_json(const struct memory_report *report)
         "{s:o, s:o, s:o, s:o, s:o, s:o}", "spans_are", json_text_or_null(sources[growth->source]),
         "grows", told ? json_boolean(growth->grows) : json_null(), "bytes_per_span",
         told ? json_finite(growth->slope_bytes) : json_null(), "warm_up_spans",
-        bytes_json(growth->warm_up), "spans",
+        uint64_json(growth->warm_up), "spans",
         record_list_json(span_fields, growth->spans, growth->span_count, sizeof *growth->spans),
         "suspects", suspects);
 }
@@ -165,12 +165,12 @@ static json_t *check_json(const struct check *check)
 {
     bool exact = check->exact;
     return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "exact", exact, "complete",
-                     check->complete, "events", bytes_json(check->events), "empty_cache_calls",
-                     bytes_json(check->empty_cache_count), "differs_at_event",
-                     exact ? json_null() : bytes_json(check->differs_at), "difference",
+                     check->complete, "events", uint64_json(check->events), "empty_cache_calls",
+                     uint64_json(check->empty_cache_count), "differs_at_event",
+                     exact ? json_null() : uint64_json(check->differs_at), "difference",
                      json_filled_or_null(check->difference), "alloc_retries",
-                     exact ? bytes_json(check->stats.retries) : json_null(), "ooms",
-                     exact ? bytes_json(check->stats.ooms) : json_null());
+                     exact ? uint64_json(check->stats.retries) : json_null(), "ooms",
+                     exact ? uint64_json(check->stats.ooms) : json_null());
 }
 
 static json_t *refusal_json(const struct memory_report *report, const struct replay *replay)
@@ -178,10 +178,10 @@ static json_t *refusal_json(const struct memory_report *report, const struct rep
     const struct replay_refusal *refusal = &replay->refusal;
     if (replay->outcome == REPLAY_FITS)
         return json_null();
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:b}", "event", bytes_json(refusal->event),
-                             "requested_bytes", bytes_json(refusal->size_bytes), "segment_bytes",
-                             bytes_json(refusal->segment_bytes), "stream",
-                             bytes_json(report->snapshot->streams[refusal->stream]), "survivable",
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:b}", "event", uint64_json(refusal->event),
+                             "requested_bytes", uint64_json(refusal->size_bytes), "segment_bytes",
+                             uint64_json(refusal->segment_bytes), "stream",
+                             uint64_json(report->snapshot->streams[refusal->stream]), "survivable",
                              refusal->survivable);
     add_stack(json, report, refusal->stack);
     return json;
@@ -214,9 +214,9 @@ static json_t *ooms_json(const struct memory_report *report)
     for (size_t i = 0; i < report->oom_count && i < report->question->rows; i++) {
         const struct usage_oom *oom = &report->ooms[report->oom_count - 1 - i];
         json_t *json = json_object();
-        set(json, "event", json_integer(oom->event));
+        set_json(json, "event", json_integer(oom->event));
         record_set(json, oom_fields, oom);
-        set(json, "limit", json_string(oom->by_cap ? "cap" : "gpu"));
+        set_json(json, "limit", json_string(oom->by_cap ? "cap" : "gpu"));
         record_set(json, oom_limits, oom);
         add_stack(json, report, oom->stack);
         json_array_append_new(list, json);
@@ -238,11 +238,11 @@ static json_t *tries_json(const struct memory_report *report)
         json_t *json =
             json_pack("{s:o, s:b, s:o, s:b}", "setting", setting_json(&try->settings),
                       "as_recorded", !try->conf, "cap_bytes",
-                      try->cap_bytes == MODEL_NO_CAP ? json_null() : bytes_json(try->cap_bytes),
+                      try->cap_bytes == MODEL_NO_CAP ? json_null() : uint64_json(try->cap_bytes),
                       "check_exact", report->check.exact);
         record_set(json, replay_fields, &try->replay);
-        set(json, "refused", refusal_json(report, &try->replay));
-        set(json, "beyond_record", json_boolean(try->replay.beyond));
+        set_json(json, "refused", refusal_json(report, &try->replay));
+        set_json(json, "beyond_record", json_boolean(try->replay.beyond));
         json_array_append_new(list, json);
     }
     return list;
@@ -259,10 +259,10 @@ static json_t *advice_json(const struct memory_report *report)
             list,
             json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o}", "setting",
                       setting_json(&advice->settings), "as_recorded", advice->recorded,
-                      "needs_bytes", bytes_json(advice->least_bytes), "within_bytes",
-                      bytes_json(advice->step_bytes), "alloc_retries", bytes_json(advice->retries),
-                      "unbounded_peak_reserved_bytes",
-                      bytes_json(advice->free_run.stats.reserved.peak), "beyond_record", beyond,
+                      "needs_bytes", uint64_json(advice->least_bytes), "within_bytes",
+                      uint64_json(advice->step_bytes), "alloc_retries",
+                      uint64_json(advice->retries), "unbounded_peak_reserved_bytes",
+                      uint64_json(advice->free_run.stats.reserved.peak), "beyond_record", beyond,
                       "smallest_gpu_gb", gpu && !beyond ? json_integer(gpu->gib) : json_null()));
     }
     return list;
@@ -273,9 +273,9 @@ static json_t *peak_json(const struct memory_report *report)
     const struct curve *curve = &report->curve;
     uint64_t allocated =
         report->check.exact ? report->check.stats.allocated.peak : curve->peak_allocated;
-    return json_pack("{s:o, s:o, s:o, s:o}", "event", bytes_json(curve->peak_event),
-                     "allocated_bytes", bytes_json(allocated), "reserved_bytes",
-                     bytes_json(curve->peak_reserved), "alive",
+    return json_pack("{s:o, s:o, s:o, s:o}", "event", uint64_json(curve->peak_event),
+                     "allocated_bytes", uint64_json(allocated), "reserved_bytes",
+                     uint64_json(curve->peak_reserved), "alive",
                      groups_json(report, report->at_peak, report->at_peak_count));
 }
 
@@ -283,20 +283,20 @@ json_t *memory_json(const struct memory_report *report)
 {
     bool trace = report->has_trace;
     json_t *end = json_object();
-    add_sum(end, &report->layout.total);
-    set(end, "alive", groups_json(report, report->at_end, report->at_end_count));
+    add_usage_sum_json(end, &report->layout.total);
+    set_json(end, "alive", groups_json(report, report->at_end, report->at_end_count));
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "file", json_text_or_null(report->question->path), "device",
-                     bytes_json(report->device), "setting",
+                     uint64_json(report->device), "setting",
                      setting_json(&report->snapshot->settings), "conf",
                      json_text_or_null(report->snapshot->conf), "events",
-                     bytes_json(report->snapshot->devices[report->device].count), "self_check",
+                     uint64_json(report->snapshot->devices[report->device].count), "self_check",
                      trace ? check_json(&report->check) : json_null(), "end", end, "peak",
                      trace ? peak_json(report) : json_null(), "out_of_memory",
                      trace ? ooms_json(report) : json_null(), "pools", pools_json(report),
                      "segments", segments_json(report), "curve",
                      record_list_json(point_fields, report->curve.points, report->curve.count,
                                       sizeof *report->curve.points),
-                     "growth", trace ? growth_json(report) : json_null(), "what_if",
+                     "growth", trace ? snapshot_growth_json(report) : json_null(), "what_if",
                      tries_json(report), "recommended", advice_json(report));
 }

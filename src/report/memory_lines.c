@@ -76,7 +76,7 @@ enum frame_kind {
     FRAME_USER
 };
 
-static enum frame_kind kind_of(const struct snapshot_frame *frame)
+static enum frame_kind frame_kind_of(const struct snapshot_frame *frame)
 {
     /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of
      * compiled code. */
@@ -100,7 +100,7 @@ struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack
         return place;
     for (size_t i = 0; i < snapshot->stacks[stack].frame_count && best < FRAME_USER; i++) {
         const struct snapshot_frame *frame = snapshot_frame(snapshot, stack, i);
-        enum frame_kind kind = kind_of(frame);
+        enum frame_kind kind = frame_kind_of(frame);
         if (place.frame && kind <= best)
             continue;
         if (!place.via && best >= FRAME_TORCH)
@@ -124,14 +124,14 @@ static const char *package_path(const char *file)
     return at && is_of_torch(file) ? at + 1 : file;
 }
 
-static const char *base_name(const char *file)
+static const char *frame_file_name(const char *file)
 {
     const char *slash = strrchr(file, '/');
     return slash ? slash + 1 : file;
 }
 
 /* Without the arguments of C++: "at::native::add_kernel". */
-static size_t name_length(const char *function)
+static size_t function_name_length(const char *function)
 {
     static const char nameless[] = "(anonymous namespace)";
     size_t length = 0;
@@ -149,8 +149,8 @@ static char *frame_text(const struct snapshot_frame *frame, const char *file)
 {
     size_t length = strlen(file);
     file += length > NAME_SHOWN ? length - NAME_SHOWN : 0;
-    return mem_printf("%.*s (%s:%" PRId64 ")", (int)name_length(frame->function), frame->function,
-                      file, frame->line);
+    return mem_printf("%.*s (%s:%" PRId64 ")", (int)function_name_length(frame->function),
+                      frame->function, file, frame->line);
 }
 
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns)
@@ -158,19 +158,19 @@ char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t 
     struct memory_place place = memory_place(snapshot, stack);
     if (!place.frame)
         return NULL;
-    AUTO_FREE char *at = frame_text(place.frame, base_name(place.frame->file));
+    AUTO_FREE char *at = frame_text(place.frame, frame_file_name(place.frame->file));
     if (!place.via)
         return steal_ptr(at);
     AUTO_FREE char *via = frame_text(place.via, package_path(place.via->file));
     if (columns > 0 && strlen(at) + strlen(" via ") + strlen(via) > columns) {
         free(via);
-        const char *file = base_name(place.via->file);
+        const char *file = frame_file_name(place.via->file);
         via = mem_printf("%.*s:%" PRId64, NAME_SHOWN, file, place.via->line);
     }
     return mem_printf("%s via %s", at, via);
 }
 
-static const char *why_not(enum replay_outcome outcome, bool survivable)
+static const char *explain_refusal(enum replay_outcome outcome, bool survivable)
 {
     switch (outcome) {
     case REPLAY_SURVIVES:
@@ -203,11 +203,11 @@ static char *memory_outcome_text(const struct memory_try *try)
                                : mem_strdup("");
     return mem_printf("%s: event %" PRIu32 " asks for %s (a segment of %s)%s; %s",
                       heads[replay->outcome], refusal->event, size, segment, more,
-                      why_not(replay->outcome, refusal->survivable));
+                      explain_refusal(replay->outcome, refusal->survivable));
 }
 
 /* Between the two, or one where they are the same as shown. */
-static char *range_text(uint64_t low, uint64_t high)
+static char *size_range_text(uint64_t low, uint64_t high)
 {
     AUTO_FREE char *from = memory_size_text(low), *to = memory_size_text(high);
     return strcmp(from, to) == 0 ? mem_printf("of %s", to)
@@ -228,7 +228,7 @@ char *memory_oom_text(const struct memory_report *report)
     AUTO_FREE char *others = report->oom_count > 1
                                  ? mem_printf(" (%zu came before it)", report->oom_count - 1)
                                  : mem_strdup("");
-    AUTO_FREE char *limit = range_text(oom->limit_low_bytes, oom->limit_high_bytes);
+    AUTO_FREE char *limit = size_range_text(oom->limit_low_bytes, oom->limit_high_bytes);
     AUTO_FREE char *why =
         oom->by_cap ? mem_printf("The GPU had %s free, so it was a cap %s that refused it",
                                  free_bytes, limit)
@@ -274,8 +274,8 @@ char *memory_check_text(const struct memory_report *report)
 #define CURVE_COLUMNS 64
 #define CURVE_ROWS    8
 
-static const char *cell(uint64_t level_low, uint64_t level_high, uint64_t allocated,
-                        uint64_t reserved)
+static const char *curve_cell(uint64_t level_low, uint64_t level_high, uint64_t allocated,
+                              uint64_t reserved)
 {
     uint64_t middle = level_low + (level_high - level_low) / 2;
     return allocated >= middle && allocated > 0 ? "█"
@@ -302,8 +302,8 @@ void memory_add_curve(const struct curve *curve, struct text *out)
         AUTO_FREE char *size = memory_size_text(top / CURVE_ROWS * (row + 1));
         text_addf(out, "%12s ┤", row % 2 ? size : "");
         for (size_t i = 0; i < CURVE_COLUMNS; i++)
-            text_add(out, cell(top / CURVE_ROWS * row, top / CURVE_ROWS * (row + 1), allocated[i],
-                               reserved[i]));
+            text_add(out, curve_cell(top / CURVE_ROWS * row, top / CURVE_ROWS * (row + 1),
+                                     allocated[i], reserved[i]));
         while (out->length > 0 && out->data[out->length - 1] == ' ')
             out->data[--out->length] = '\0';
         text_add_char(out, '\n');
@@ -338,7 +338,7 @@ static void add_tries_table(const struct memory_report *report, struct text *out
 }
 
 /* What the table has no room for. */
-static void add_notes(const struct memory_report *report, struct text *out)
+static void add_replay_notes(const struct memory_report *report, struct text *out)
 {
     EACH (try, report->tries, report->try_count) {
         const struct replay *replay = &try->replay;
@@ -376,7 +376,7 @@ void memory_text_tries(const struct memory_report *report, struct text *out)
     else
         text_addf(out, "\nWhat if, with at most %s for PyTorch\n", cap);
     add_tries_table(report, out);
-    add_notes(report, out);
+    add_replay_notes(report, out);
 }
 
 static void add_advice_table(const struct memory_report *report, struct text *out)
@@ -414,7 +414,7 @@ static const struct advice *recorded_advice(const struct recommendation *recomme
 
 /* Where memory ran out, what is enough for the record is not enough for the training: that run
  * failed with as much. */
-static void add_verdict(const struct memory_report *report, struct text *out)
+static void add_advice_verdict(const struct memory_report *report, struct text *out)
 {
     const struct advice *best = best_advice(&report->recommendation),
                         *now = recorded_advice(&report->recommendation);
@@ -451,7 +451,7 @@ void memory_text_advice(const struct memory_report *report, struct text *out)
     if (report->recommendation.count == 0)
         return;
     text_add(out, "\nRecommended\n");
-    add_verdict(report, out);
+    add_advice_verdict(report, out);
     text_add_char(out, '\n');
     add_advice_table(report, out);
     text_wrap(out,

@@ -22,7 +22,7 @@ static const char style[] =
     ".s{fill:var(--contaminated);background:var(--contaminated);opacity:.5}"
     ".w{fill:var(--clean);background:var(--clean);opacity:.35}rect:hover{opacity:.7}";
 
-static void add_head(const struct memory_report *report, struct text *out)
+static void add_snapshot_heading(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
     AUTO_FREE char *line =
@@ -35,31 +35,33 @@ static void add_head(const struct memory_report *report, struct text *out)
     html_line(out, "hint", told);
 }
 
-static void add_row(struct table *table, const char *name, uint64_t bytes, const char *what)
+static void add_bytes_row(struct table *table, const char *name, uint64_t bytes, const char *what)
 {
     table_row(table, mem_strdup(name), memory_size_text(bytes), mem_strdup(what));
 }
 
-static void add_state(const struct memory_report *report, struct text *out)
+static void add_end_state_table(const struct memory_report *report, struct text *out)
 {
     const struct usage_sum *sum = &report->layout.total;
     struct table *table = table_of(false, "", ">", "");
     html_heading(out, "At the end");
-    add_row(table, "allocated", sum->allocated, "by tensors");
+    add_bytes_row(table, "allocated", sum->allocated, "by tensors");
     if (sum->active != sum->allocated)
-        add_row(table, "awaited", sum->active - sum->allocated,
-                "freed, but another stream may still use it");
-    add_row(table, "reserved", sum->reserved, "by PyTorch");
-    add_row(table, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
-    add_row(table, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
-    add_row(table, "largest free", sum->largest_free,
-            "the largest request that fits without more memory");
+        add_bytes_row(table, "awaited", sum->active - sum->allocated,
+                      "freed, but another stream may still use it");
+    add_bytes_row(table, "reserved", sum->reserved, "by PyTorch");
+    add_bytes_row(table, "free, split", sum->inactive_split,
+                  "beside tensors: cannot be given back");
+    add_bytes_row(table, "free, whole", sum->inactive_whole,
+                  "torch.cuda.empty_cache() gives it back");
+    add_bytes_row(table, "largest free", sum->largest_free,
+                  "the largest request that fits without more memory");
     if (report->has_trace)
-        add_row(table, "peak reserved", report->curve.peak_reserved, "the most at any time");
+        add_bytes_row(table, "peak reserved", report->curve.peak_reserved, "the most at any time");
     table_end_page(table, out);
 }
 
-static void add_oom(const struct memory_report *report, struct text *out)
+static void add_oom_section(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *line = memory_oom_text(report);
     if (!line)
@@ -81,7 +83,7 @@ static void add_area(const struct curve *curve, bool reserved, uint64_t top, str
     text_addf(out, "V%.1fZ\"/>", CURVE_HEIGHT);
 }
 
-static void add_curve(const struct memory_report *report, struct text *out)
+static void add_curve_section(const struct memory_report *report, struct text *out)
 {
     const struct curve *curve = &report->curve;
     uint64_t top =
@@ -110,7 +112,7 @@ struct pen {
 };
 
 /* A piece of the map of so many pixels, broken at the ends of lines. title: what shows on it. */
-static void draw(struct pen *pen, double width, const char *class, const char *title)
+static void draw_map_piece(struct pen *pen, double width, const char *class, const char *title)
 {
     while (width > 0) {
         double part = width < MAP_WIDTH - pen->x ? width : MAP_WIDTH - pen->x;
@@ -154,12 +156,12 @@ static void draw_block(struct pen *pen, const struct snapshot_segment *segment,
     uint64_t begin, end;
     usage_releasable(segment, block, &begin, &end);
     if (begin == end) {
-        draw(pen, (double)bytes / pen->bytes_a_pixel, class_of(block), title);
+        draw_map_piece(pen, (double)bytes / pen->bytes_a_pixel, class_of(block), title);
         return;
     }
-    draw(pen, (double)(begin - block->addr) / pen->bytes_a_pixel, "s", title);
-    draw(pen, (double)(end - begin) / pen->bytes_a_pixel, "w", title);
-    draw(pen, (double)(block->addr + bytes - end) / pen->bytes_a_pixel, "s", title);
+    draw_map_piece(pen, (double)(begin - block->addr) / pen->bytes_a_pixel, "s", title);
+    draw_map_piece(pen, (double)(end - begin) / pen->bytes_a_pixel, "w", title);
+    draw_map_piece(pen, (double)(block->addr + bytes - end) / pen->bytes_a_pixel, "s", title);
 }
 
 /* Blocks too small to be seen are drawn as one, in the class of the first. */
@@ -210,7 +212,7 @@ static void add_map(const struct memory_report *report, struct text *out)
     text_add(out, "</svg>\n");
 }
 
-static void add_pools(const struct memory_report *report, struct text *out)
+static void add_pools_table(const struct memory_report *report, struct text *out)
 {
     struct table *table = table_of(false, "pool", ">stream", ">segments", ">reserved", ">allocated",
                                    ">free, split", ">free, whole", ">largest free");
@@ -228,8 +230,8 @@ static void add_pools(const struct memory_report *report, struct text *out)
     table_end_page(table, out);
 }
 
-static void add_groups(const struct memory_report *report, const char *title,
-                       const struct usage_group *groups, size_t count, struct text *out)
+static void add_groups_table(const struct memory_report *report, const char *title,
+                             const struct usage_group *groups, size_t count, struct text *out)
 {
     struct table *table = table_of(false, ">bytes", ">count", ">each", "from");
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
@@ -257,15 +259,15 @@ void memory_page(const struct memory_report *report, struct text *out)
 {
     const struct html_page page = {.title = report->question->path, .style = style};
     html_begin(out, &page);
-    add_head(report, out);
-    add_state(report, out);
-    add_oom(report, out);
-    add_curve(report, out);
+    add_snapshot_heading(report, out);
+    add_end_state_table(report, out);
+    add_oom_section(report, out);
+    add_curve_section(report, out);
     add_map(report, out);
-    add_pools(report, out);
+    add_pools_table(report, out);
     if (report->has_trace) {
-        add_groups(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
-        add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
+        add_groups_table(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
+        add_groups_table(report, "Alive at the end", report->at_end, report->at_end_count, out);
     }
     add_replays(report, out);
     html_end(out, &page);

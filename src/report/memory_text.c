@@ -88,13 +88,13 @@ void memory_report_fini(struct memory_report *report)
 
 #define STACK_COLUMNS 44
 
-static void add_figure(struct text *out, const char *name, uint64_t bytes, const char *what)
+static void add_bytes_line(struct text *out, const char *name, uint64_t bytes, const char *what)
 {
     AUTO_FREE char *size = memory_size_text(bytes);
     text_addf(out, "  %-13s %10s  %s\n", name, size, what);
 }
 
-static void add_head(const struct memory_report *report, struct text *out)
+static void add_snapshot_facts(const struct memory_report *report, struct text *out)
 {
     const struct snapshot_device *trace = &report->snapshot->devices[report->device];
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
@@ -120,21 +120,22 @@ static void add_head(const struct memory_report *report, struct text *out)
     text_wrap(out, line, 0, 78);
 }
 
-static void add_state(const struct memory_report *report, struct text *out)
+static void add_end_state_lines(const struct memory_report *report, struct text *out)
 {
     const struct usage_sum *sum = &report->layout.total;
     text_add(out, "\nAt the end\n");
     AUTO_FREE char *segments =
         mem_printf("in %zu segment%s", sum->segments, sum->segments == 1 ? "" : "s");
-    add_figure(out, "allocated", sum->allocated, "by tensors");
+    add_bytes_line(out, "allocated", sum->allocated, "by tensors");
     if (sum->active != sum->allocated)
-        add_figure(out, "awaited", sum->active - sum->allocated,
-                   "freed, but another stream may still use it");
-    add_figure(out, "reserved", sum->reserved, segments);
-    add_figure(out, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
-    add_figure(out, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
-    add_figure(out, "largest free", sum->largest_free,
-               "the largest request that fits without more memory");
+        add_bytes_line(out, "awaited", sum->active - sum->allocated,
+                       "freed, but another stream may still use it");
+    add_bytes_line(out, "reserved", sum->reserved, segments);
+    add_bytes_line(out, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
+    add_bytes_line(out, "free, whole", sum->inactive_whole,
+                   "torch.cuda.empty_cache() gives it back");
+    add_bytes_line(out, "largest free", sum->largest_free,
+                   "the largest request that fits without more memory");
     text_addf(out, "  %-13s %8.1f %%  of what is reserved is free and cannot be given back\n",
               "fragmentation", 100 * usage_fragmentation(sum));
     if (report->has_trace) {
@@ -143,12 +144,12 @@ static void add_state(const struct memory_report *report, struct text *out)
             report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
         AUTO_FREE char *event =
             mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
-        add_figure(out, "allocated", allocated, event);
-        add_figure(out, "reserved", report->curve.peak_reserved, "the most at any time");
+        add_bytes_line(out, "allocated", allocated, event);
+        add_bytes_line(out, "reserved", report->curve.peak_reserved, "the most at any time");
     }
 }
 
-static void add_oom(const struct memory_report *report, struct text *out)
+static void add_oom_lines(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *line = memory_oom_text(report);
     if (!line)
@@ -166,7 +167,7 @@ static char *pool_name(const struct usage_pool *pool)
     return mem_printf("%s%s", kind, pool->expandable ? " exp." : "");
 }
 
-static void add_pools(const struct memory_report *report, struct text *out)
+static void add_pool_lines(const struct memory_report *report, struct text *out)
 {
     if (report->layout.pool_count == 0)
         return;
@@ -198,8 +199,8 @@ static char *stack_cell(const struct memory_report *report, uint32_t stack)
                                          : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
 }
 
-static void add_groups(const struct memory_report *report, const char *title,
-                       const struct usage_group *groups, size_t count, struct text *out)
+static void add_group_lines(const struct memory_report *report, const char *title,
+                            const struct usage_group *groups, size_t count, struct text *out)
 {
     uint64_t bytes = 0;
     size_t allocations = 0;
@@ -278,15 +279,15 @@ static void add_growth(const struct memory_report *report, struct text *out)
 
 void memory_text(const struct memory_report *report, struct text *out)
 {
-    add_head(report, out);
-    add_state(report, out);
-    add_oom(report, out);
-    add_pools(report, out);
+    add_snapshot_facts(report, out);
+    add_end_state_lines(report, out);
+    add_oom_lines(report, out);
+    add_pool_lines(report, out);
     if (report->has_trace) {
         text_add(out, "\nOver the trace (█ allocated, ░ reserved beside it)\n");
         memory_add_curve(&report->curve, out);
-        add_groups(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
-        add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
+        add_group_lines(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
+        add_group_lines(report, "Alive at the end", report->at_end, report->at_end_count, out);
         if (report->snapshot->stack_count <= 1)
             text_wrap(out,
                       "No stacks were recorded: _record_memory_history(stacks='python') says where "

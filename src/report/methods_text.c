@@ -23,7 +23,7 @@ char *methods_list(const struct strv *items)
     return text_take(&out);
 }
 
-static const char *plural(size_t count)
+static const char *plural_ending(size_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -119,12 +119,12 @@ static void add_plan(const struct methods_input *input, struct text *out)
     text_addf(
         out,
         "The plan has %zu experiment%s of %zu model%s (%s): %s. It was made with the seed %llu. ",
-        plan->count, plural(plan->count), models.count, plural(models.count), model_list, part_list,
-        (unsigned long long)plan->seed);
+        plan->count, plural_ending(plan->count), models.count, plural_ending(models.count),
+        model_list, part_list, (unsigned long long)plan->seed);
     if (seeds.count > NAMES_SHOWN)
         text_addf(out, "The trainings have %zu different random seeds", seeds.count);
     else if (seeds.count)
-        text_addf(out, "The random seed%s of the trainings %s %s", plural(seeds.count),
+        text_addf(out, "The random seed%s of the trainings %s %s", plural_ending(seeds.count),
                   seeds.count == 1 ? "is" : "are", seed_list);
     else
         text_add(out,
@@ -134,7 +134,7 @@ static void add_plan(const struct methods_input *input, struct text *out)
               unseeded);
 }
 
-static void add_containment(const struct methods_input *input, struct text *out)
+static void add_containment_methods(const struct methods_input *input, struct text *out)
 {
     static const char *const keys[][2] = {
         {"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
@@ -200,12 +200,12 @@ static void add_checks(const struct results *results, struct text *out)
               "The checks of %zu experiment%s are recorded. Failed (number of experiments): %s. "
               "Not made: %s. Not "
               "needed: %s.",
-              checked, plural(checked), *failed ? failed : "none", *unmade ? unmade : "none",
+              checked, plural_ending(checked), *failed ? failed : "none", *unmade ? unmade : "none",
               *idle ? idle : "none");
 }
 
 /* Of the preflight checks, in the records of the experiments. */
-static void add_guard(const struct methods_input *input, struct text *out)
+static void add_guard_methods(const struct methods_input *input, struct text *out)
 {
     const struct preflight_settings *asked = &input->results->plan.guard.preflight;
     size_t i, g, made = 0, clear = 0;
@@ -240,7 +240,7 @@ static void add_guard(const struct methods_input *input, struct text *out)
     add_checks(input->results, out);
 }
 
-static void add_pauses(const struct methods_input *input, struct text *out)
+static void add_pause_methods(const struct methods_input *input, struct text *out)
 {
     const struct plan *plan = &input->results->plan;
     const struct cooldown_settings *cooldown = &plan->guard.cooldown;
@@ -267,7 +267,7 @@ static void add_pauses(const struct methods_input *input, struct text *out)
                   plan->timing.before_retry_s);
     if (count)
         text_addf(out, "; %zu pause%s %s recorded, planned for %.4g s in all.\n", count,
-                  plural(count), count == 1 ? "is" : "are", total_s);
+                  plural_ending(count), count == 1 ? "is" : "are", total_s);
     else
         text_add(out, "; no pause is recorded.\n");
 }
@@ -279,7 +279,7 @@ struct tally {
     struct strv left_out;
 };
 
-static void tally_fini(struct tally *tally)
+static void methods_tally_fini(struct tally *tally)
 {
     strv_fini(&tally->left_out);
 }
@@ -344,12 +344,12 @@ static void add_energies(const struct tally *tally, struct text *out)
     size_t gpu = tally->safe - tally->without_gpu, cpu = tally->safe - tally->without_cpu;
     if (!gpu && !cpu) {
         text_addf(out, " The %zu experiment%s that succeeded and %s clean %s no measured energy.\n",
-                  tally->safe, plural(tally->safe), tally->safe == 1 ? "is" : "are",
+                  tally->safe, plural_ending(tally->safe), tally->safe == 1 ? "is" : "are",
                   tally->safe == 1 ? "has" : "have");
         return;
     }
     text_addf(out, " The %zu experiment%s that succeeded and %s clean used", tally->safe,
-              plural(tally->safe), tally->safe == 1 ? "is" : "are");
+              plural_ending(tally->safe), tally->safe == 1 ? "is" : "are");
     if (gpu) {
         add_joules("", tally->gpu_j, tally->gpu_variance, out);
         text_addf(out, " of GPU energy in all (%zu with a figure; each between %.4g and %.4g J)",
@@ -365,8 +365,8 @@ static void add_energies(const struct tally *tally, struct text *out)
 
 /* "7 attempts"; where not all experiments are there in detail, at least as many as were needed for
  * the retries. */
-static void add_attempts(const struct methods_input *input, const struct tally *tally,
-                         struct text *out)
+static void add_attempt_count(const struct methods_input *input, const struct tally *tally,
+                              struct text *out)
 {
     size_t i, attempts = 0;
     json_t *experiment;
@@ -375,7 +375,7 @@ static void add_attempts(const struct methods_input *input, const struct tally *
     bool all = json_array_size(experiments_of(input)) == input->results->count;
     attempts = all ? attempts : tally->ended + tally->retries;
     text_addf(out, ", in %s%zu attempt%s, %zu of them retries.", all ? "" : "at least ", attempts,
-              plural(attempts), tally->retries);
+              plural_ending(attempts), tally->retries);
 }
 
 static void add_left_out(const struct strv *ids, struct text *out)
@@ -392,14 +392,15 @@ static void add_left_out(const struct strv *ids, struct text *out)
 
 static void add_outcomes(const struct methods_input *input, struct text *out)
 {
-    AUTO(tally_fini) struct tally tally = tally_of(input->results);
+    AUTO(methods_tally_fini) struct tally tally = tally_of(input->results);
     text_addf(
         out, "Of %zu experiment%s %zu succeeded, %zu failed, %zu %s interrupted and %zu %s not run",
-        input->results->count, plural(input->results->count), tally.outcomes[OUTCOME_SUCCEEDED],
-        tally.outcomes[OUTCOME_FAILED], tally.outcomes[OUTCOME_INTERRUPTED],
+        input->results->count, plural_ending(input->results->count),
+        tally.outcomes[OUTCOME_SUCCEEDED], tally.outcomes[OUTCOME_FAILED],
+        tally.outcomes[OUTCOME_INTERRUPTED],
         tally.outcomes[OUTCOME_INTERRUPTED] == 1 ? "was" : "were", tally.outcomes[OUTCOME_NONE],
         tally.outcomes[OUTCOME_NONE] == 1 ? "was" : "were");
-    add_attempts(input, &tally, out);
+    add_attempt_count(input, &tally, out);
     text_addf(out,
               " The verdicts on the measurements are: %zu clean, %zu unverified, %zu suspect, %zu "
               "contaminated, %zu "
@@ -445,10 +446,10 @@ void methods_text(const struct methods_input *input, struct text *out)
     text_add(out, "\n");
     methods_add_uncertainty(input, out);
     text_add(out, "\n");
-    add_containment(input, out);
+    add_containment_methods(input, out);
     text_add(out, "\n");
-    add_guard(input, out);
-    add_pauses(input, out);
+    add_guard_methods(input, out);
+    add_pause_methods(input, out);
     text_add(out, "\n");
     add_outcomes(input, out);
     text_add(out, "\n");

@@ -72,7 +72,7 @@ struct metric {
     enum metric_type type;
     const char *help;
     void (*add)(struct writer *writer, const struct view *view);
-    enum metric_value value; /* of add_value */
+    enum metric_value value; /* of add_plain_metric */
     /* of add_slot_reading: the member of struct live_slot, and what makes its unit of it */
     size_t reading;
     double factor;
@@ -84,7 +84,7 @@ static void make_label(const char *text, label_text out)
 }
 
 /* In a label's value a backslash, a quotation mark and a line end are escaped. */
-static void add_escaped(struct text *out, const char *text)
+static void add_escaped_label(struct text *out, const char *text)
 {
     for (const char *c = text; *c; c++)
         if (*c == '\n')
@@ -95,7 +95,7 @@ static void add_escaped(struct text *out, const char *text)
             text_add_char(out, *c);
 }
 
-static void add_name(const struct writer *writer)
+static void add_metric_name(const struct writer *writer)
 {
     static const char *const suffixes[] = {
         [METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
@@ -106,32 +106,32 @@ static void add_name(const struct writer *writer)
 static void add_head_line(const struct writer *writer, const char *keyword, const char *words)
 {
     text_addf(writer->out, "# %s ", keyword);
-    add_name(writer);
+    add_metric_name(writer);
     text_addf(writer->out, " %s\n", words);
 }
 
 /* The format does not have info metrics: they are gauges of 1. */
-static void add_head(const struct writer *writer)
+static void add_metric_head(const struct writer *writer)
 {
     add_head_line(writer, "HELP", writer->metric->help);
     add_head_line(writer, "TYPE", writer->metric->type == METRIC_COUNTER ? "counter" : "gauge");
 }
 
 /* Behind value: names and values of labels in turn, and NULL. Nothing for what is no number. */
-static void __attribute__((sentinel)) add_sample(struct writer *writer, double value, ...)
+static void __attribute__((sentinel)) add_metric_sample(struct writer *writer, double value, ...)
 {
     char number[32];
     va_list labels;
     if (!isfinite(value))
         return;
-    add_name(writer);
+    add_metric_name(writer);
     text_add(writer->out, "{run=\"");
-    add_escaped(writer->out, writer->view->label);
+    add_escaped_label(writer->out, writer->view->label);
     va_start(labels, value);
     for (const char *name = va_arg(labels, const char *); name;
          name = va_arg(labels, const char *)) {
         text_addf(writer->out, "\",%s=\"", name);
-        add_escaped(writer->out, va_arg(labels, const char *));
+        add_escaped_label(writer->out, va_arg(labels, const char *));
     }
     va_end(labels);
     number_shortest(value, number);
@@ -143,71 +143,75 @@ static double seconds_of(int64_t realtime_ns)
     return realtime_ns > 0 ? (double)(realtime_ns / NS_PER_MS) / 1e3 : NAN;
 }
 
-static void add_value(struct writer *writer, const struct view *view)
+static void add_plain_metric(struct writer *writer, const struct view *view)
 {
     const double values[] = {[VALUE_PAUSED] = view->run->paused,
                              [VALUE_SESSION_START] = seconds_of(view->run->session_started_ns),
                              [VALUE_UPDATE] = seconds_of(view->run->live_ns),
                              [VALUE_ATTEMPTS] = (double)view->attempts,
                              [VALUE_UNREADABLE] = (double)view->run->skipped_lines};
-    add_sample(writer, values[writer->metric->value], NULL);
+    add_metric_sample(writer, values[writer->metric->value], NULL);
 }
 
-static void add_run(struct writer *writer, const struct view *view)
+static void add_run_metric(struct writer *writer, const struct view *view)
 {
     label_text name, outcome;
     make_label(view->run->plan.name, name);
     make_label(view->run->outcome, outcome);
-    add_sample(writer, 1, "experiment_name", name, "outcome", outcome, NULL);
+    add_metric_sample(writer, 1, "experiment_name", name, "outcome", outcome, NULL);
 }
 
-static void add_state(struct writer *writer, const struct view *view)
+static void add_state_metric(struct writer *writer, const struct view *view)
 {
     for (enum live_state state = LIVE_UNDER_WAY; state <= LIVE_ENDED; state++)
-        add_sample(writer, view->run->state == state, "state", live_state_name(state), NULL);
+        add_metric_sample(writer, view->run->state == state, "state", live_state_name(state), NULL);
 }
 
-static void add_experiments(struct writer *writer, const struct view *view)
+static void add_experiments_metric(struct writer *writer, const struct view *view)
 {
     const struct live_counts *counts = &view->counts;
-    add_sample(writer, (double)counts->planned, "state", "planned", NULL);
-    add_sample(writer, (double)counts->running, "state", "running", NULL);
-    add_sample(writer, (double)counts->succeeded, "state", "succeeded", NULL);
-    add_sample(writer, (double)counts->failed, "state", "failed", NULL);
-    add_sample(writer, (double)counts->interrupted, "state", "interrupted", NULL);
+    add_metric_sample(writer, (double)counts->planned, "state", "planned", NULL);
+    add_metric_sample(writer, (double)counts->running, "state", "running", NULL);
+    add_metric_sample(writer, (double)counts->succeeded, "state", "succeeded", NULL);
+    add_metric_sample(writer, (double)counts->failed, "state", "failed", NULL);
+    add_metric_sample(writer, (double)counts->interrupted, "state", "interrupted", NULL);
 }
 
-static void add_verdicts(struct writer *writer, const struct view *view)
+static void add_verdicts_metric(struct writer *writer, const struct view *view)
 {
     const struct live_counts *counts = &view->counts;
-    add_sample(writer, (double)counts->clean, "verdict", verdict_name(VERDICT_CLEAN), NULL);
-    add_sample(writer, (double)counts->unverified, "verdict", verdict_name(VERDICT_UNVERIFIED),
-               NULL);
-    add_sample(writer, (double)counts->suspect, "verdict", verdict_name(VERDICT_SUSPECT), NULL);
-    add_sample(writer, (double)counts->contaminated, "verdict", verdict_name(VERDICT_CONTAMINATED),
-               NULL);
-    add_sample(writer, (double)view->without_verdict, "verdict", verdict_name(VERDICT_NONE), NULL);
+    add_metric_sample(writer, (double)counts->clean, "verdict", verdict_name(VERDICT_CLEAN), NULL);
+    add_metric_sample(writer, (double)counts->unverified, "verdict",
+                      verdict_name(VERDICT_UNVERIFIED), NULL);
+    add_metric_sample(writer, (double)counts->suspect, "verdict", verdict_name(VERDICT_SUSPECT),
+                      NULL);
+    add_metric_sample(writer, (double)counts->contaminated, "verdict",
+                      verdict_name(VERDICT_CONTAMINATED), NULL);
+    add_metric_sample(writer, (double)view->without_verdict, "verdict", verdict_name(VERDICT_NONE),
+                      NULL);
 }
 
 static void add_failures(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < view->failure_count; i++)
         if (view->failures[i].count > 0)
-            add_sample(writer, (double)view->failures[i].count, "cause", view->failures[i].cause,
-                       NULL);
+            add_metric_sample(writer, (double)view->failures[i].count, "cause",
+                              view->failures[i].cause, NULL);
 }
 
-static void add_measured(struct writer *writer, const struct view *view)
+static void add_measured_metric(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < COMPONENTS; i++)
-        add_sample(writer, (double)view->sums.measured[i], "component", component_names[i], NULL);
+        add_metric_sample(writer, (double)view->sums.measured[i], "component", component_names[i],
+                          NULL);
 }
 
-static void add_energy(struct writer *writer, const struct view *view)
+static void add_energy_metric(struct writer *writer, const struct view *view)
 {
     for (size_t i = 0; i < COMPONENTS; i++)
         if (view->sums.measured[i] > 0)
-            add_sample(writer, view->sums.energy_j[i], "component", component_names[i], NULL);
+            add_metric_sample(writer, view->sums.energy_j[i], "component", component_names[i],
+                              NULL);
 }
 
 static void add_model_experiments(struct writer *writer, const struct view *view)
@@ -215,9 +219,9 @@ static void add_model_experiments(struct writer *writer, const struct view *view
     EACH (model, view->models, view->model_count) {
         for (enum outcome outcome = OUTCOME_SUCCEEDED;
              model->used && outcome <= OUTCOME_INTERRUPTED; outcome++)
-            add_sample(writer, (double)model->sums.outcomes[outcome], "repository",
-                       model->repository, "model", model->model, "outcome", outcome_name(outcome),
-                       NULL);
+            add_metric_sample(writer, (double)model->sums.outcomes[outcome], "repository",
+                              model->repository, "model", model->model, "outcome",
+                              outcome_name(outcome), NULL);
     }
 }
 
@@ -226,8 +230,8 @@ static void add_model_energy(struct writer *writer, const struct view *view)
     EACH (model, view->models, view->model_count) {
         for (size_t c = 0; c < COMPONENTS; c++)
             if (model->sums.measured[c] > 0)
-                add_sample(writer, model->sums.energy_j[c], "repository", model->repository,
-                           "model", model->model, "component", component_names[c], NULL);
+                add_metric_sample(writer, model->sums.energy_j[c], "repository", model->repository,
+                                  "model", model->model, "component", component_names[c], NULL);
     }
 }
 
@@ -242,7 +246,7 @@ static void add_slots(struct writer *writer, const struct view *view)
             text_addf(&names, "%s%s", i ? "," : "", gpu ? gpu : "");
         }
         make_label(text_get(&names), gpus);
-        add_sample(writer, 1, "slot", item->number, "gpus", gpus, NULL);
+        add_metric_sample(writer, 1, "slot", item->number, "gpus", gpus, NULL);
     }
 }
 
@@ -258,8 +262,8 @@ static void add_slot_experiment(struct writer *writer, const struct view *view)
         make_label(experiment->id, id);
         make_label(experiment->foreground.repo, repository);
         make_label(experiment->foreground.model, model);
-        add_sample(writer, 1, "slot", item->number, "experiment", id, "repository", repository,
-                   "model", model, NULL);
+        add_metric_sample(writer, 1, "slot", item->number, "experiment", id, "repository",
+                          repository, "model", model, NULL);
     }
 }
 
@@ -269,15 +273,15 @@ static void add_slot_phase(struct writer *writer, const struct view *view)
                                          "stopping", "verifying", "pause"};
     EACH (slot, view->slots, view->slot_count)
         EACH_OF (item, phases)
-            add_sample(writer, strcmp(slot->of->phase, *item) == 0, "slot", slot->number, "phase",
-                       *item, NULL);
+            add_metric_sample(writer, strcmp(slot->of->phase, *item) == 0, "slot", slot->number,
+                              "phase", *item, NULL);
 }
 
 static void add_slot_pause(struct writer *writer, const struct view *view)
 {
     EACH (slot, view->slots, view->slot_count)
         if (slot->of->pause_s > 0)
-            add_sample(writer, slot->of->pause_s, "slot", slot->number, NULL);
+            add_metric_sample(writer, slot->of->pause_s, "slot", slot->number, NULL);
 }
 
 static void add_slot_reading(struct writer *writer, const struct view *view)
@@ -286,8 +290,8 @@ static void add_slot_reading(struct writer *writer, const struct view *view)
         const void *at = (const char *)view->slots[k].of + writer->metric->reading;
         const struct reading *reading = at;
         if (reading->valid)
-            add_sample(writer, reading->value * writer->metric->factor, "slot",
-                       view->slots[k].number, NULL);
+            add_metric_sample(writer, reading->value * writer->metric->factor, "slot",
+                              view->slots[k].number, NULL);
     }
 }
 
@@ -297,33 +301,34 @@ static void add_slot_reading(struct writer *writer, const struct view *view)
 static const struct metric metrics[] = {
     {"tare_run", METRIC_INFO,
      "A run: the name in its settings, and how its last session ended, if one did.",
-     .add = add_run},
-    {"tare_run_state", METRIC_GAUGE, "1 for the state that the run is in.", .add = add_state},
+     .add = add_run_metric},
+    {"tare_run_state", METRIC_GAUGE, "1 for the state that the run is in.",
+     .add = add_state_metric},
     {"tare_run_paused", METRIC_GAUGE,
-     "1 while no experiment begins because somebody paused the run.", .add = add_value,
+     "1 while no experiment begins because somebody paused the run.", .add = add_plain_metric,
      .value = VALUE_PAUSED},
     {"tare_run_session_start_timestamp_seconds", METRIC_GAUGE, "When the run's last session began.",
-     .add = add_value, .value = VALUE_SESSION_START},
+     .add = add_plain_metric, .value = VALUE_SESSION_START},
     {"tare_run_update_timestamp_seconds", METRIC_GAUGE,
-     "When the runner last wrote its readings; its age is time() minus this.", .add = add_value,
-     .value = VALUE_UPDATE},
+     "When the runner last wrote its readings; its age is time() minus this.",
+     .add = add_plain_metric, .value = VALUE_UPDATE},
     {"tare_run_experiments", METRIC_GAUGE, "Experiments of the plan by their state or outcome.",
-     .add = add_experiments},
+     .add = add_experiments_metric},
     {"tare_run_verdicts", METRIC_GAUGE,
      "Experiments that ended, by the verdict on their figures; none: no result that could be "
      "judged.",
-     .add = add_verdicts},
+     .add = add_verdicts_metric},
     {"tare_run_failures", METRIC_GAUGE, "Experiments whose result is a failure, by its cause.",
      .add = add_failures},
     {"tare_run_attempts", METRIC_COUNTER, "Attempts begun, with retries and repetitions.",
-     .add = add_value, .value = VALUE_ATTEMPTS},
+     .add = add_plain_metric, .value = VALUE_ATTEMPTS},
     {"tare_run_measured_attempts", METRIC_COUNTER,
-     "Attempts that ended and whose energy was measured.", .add = add_measured},
+     "Attempts that ended and whose energy was measured.", .add = add_measured_metric},
     {"tare_run_energy_joules", METRIC_COUNTER,
      "Energy of all measured attempts that ended, gross, with retries and repetitions.",
-     .add = add_energy},
+     .add = add_energy_metric},
     {"tare_run_unreadable_lines", METRIC_COUNTER,
-     "Lines of events.jsonl that are not events, since the session began.", .add = add_value,
+     "Lines of events.jsonl that are not events, since the session began.", .add = add_plain_metric,
      .value = VALUE_UNREADABLE},
     {"tare_model_experiments", METRIC_GAUGE, "Experiments that ended, by model and outcome.",
      .add = add_model_experiments},
@@ -359,7 +364,8 @@ static void add_to_sums(struct sums *sums, const struct live_experiment *experim
 }
 
 /* By its labels: names that differ in what no label can hold are one. */
-static struct model_sums *find_model(struct view *view, const struct plan_experiment *experiment)
+static struct model_sums *find_or_add_model_sums(struct view *view,
+                                                 const struct plan_experiment *experiment)
 {
     label_text repository, model;
     make_label(experiment->foreground.repo, repository);
@@ -393,7 +399,7 @@ static void count_failure(struct view *view, const char *failure)
 static void count_experiment(struct view *view, size_t place)
 {
     const struct live_experiment *experiment = &view->run->experiments[place];
-    struct model_sums *model = find_model(view, &view->run->plan.experiments[place]);
+    struct model_sums *model = find_or_add_model_sums(view, &view->run->plan.experiments[place]);
     model->used = true;
     add_to_sums(&model->sums, experiment);
     add_to_sums(&view->sums, experiment);
@@ -443,7 +449,7 @@ void metrics_textfile(const struct live_run *run, struct text *out)
     struct writer writer = {.out = out, .view = view};
     EACH_OF (item, metrics) {
         writer.metric = item;
-        add_head(&writer);
+        add_metric_head(&writer);
         item->add(&writer, view);
     }
     free(view);

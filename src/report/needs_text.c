@@ -37,7 +37,7 @@ static bool are_alike(const struct need *one, const struct need *other)
 }
 
 /* One row for needs[first] and those behind it that are like it; gives the place behind them. */
-static size_t add_row(struct table *table, const struct repo_needs *needs, size_t first)
+static size_t add_need_rows(struct table *table, const struct repo_needs *needs, size_t first)
 {
     const struct need *need = &needs->items[first];
     AUTO_STRV struct strv names = {0};
@@ -59,7 +59,7 @@ static void add_needs(const struct needs *needs, bool colour, struct text *out)
     struct table *table = table_of(colour, "REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY");
     EACH (repo, needs->repos, needs->count) {
         for (size_t j = 0; j < repo->count;)
-            j = repo->items[j].state != NEED_THERE ? add_row(table, repo, j) : j + 1;
+            j = repo->items[j].state != NEED_THERE ? add_need_rows(table, repo, j) : j + 1;
     }
     if (table_rows(table))
         text_add_char(out, '\n');
@@ -99,7 +99,7 @@ void needs_text(const struct needs *needs, bool colour, struct text *out)
     add_disks(needs, out);
 }
 
-static json_t *texts_json(const struct strv *texts)
+static json_t *strv_json(const struct strv *texts)
 {
     json_t *out = json_array();
     EACH (item, texts->items, texts->count)
@@ -119,7 +119,7 @@ static const struct record_field disk_fields[] = {RECORD(struct disk_need, path)
                                                   RECORD(struct disk_need, free_bytes),
                                                   {0}};
 
-static json_t *repo_json(const struct repo_needs *needs)
+static json_t *repo_needs_json(const struct repo_needs *needs)
 {
     json_t *models = json_array(), *items = json_array();
     EACH (entry, needs->models.items, needs->models.count) {
@@ -130,7 +130,7 @@ static json_t *repo_json(const struct repo_needs *needs)
     EACH (need, needs->items, needs->count) {
         json_t *item = record_json(need_fields, need);
         json_object_set_new(item, "models",
-                            texts_json(need->models.count ? &need->models : &needs->models));
+                            strv_json(need->models.count ? &need->models : &needs->models));
         json_array_append_new(items, item);
     }
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", needs->repo->name, "path",
@@ -143,7 +143,7 @@ json_t *needs_text_json(const struct needs *needs, const char *registry)
 {
     json_t *repos = json_array(), *disks = json_array();
     EACH (repo, needs->repos, needs->count)
-        json_array_append_new(repos, repo_json(repo));
+        json_array_append_new(repos, repo_needs_json(repo));
     EACH (item, needs->disks, needs->disk_count) {
         json_t *disk = record_json(disk_fields, item);
         json_object_set_new(disk, "fits", json_boolean(disk_need_fits(item)));

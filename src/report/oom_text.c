@@ -18,7 +18,7 @@ enum { LONGEST_JSON = 64 << 20, EPOCHS_MAX = 100000 };
 
 static const char log_name[] = "training.log";
 
-static struct oom_log *add_log(struct oom_logs *logs, char *name)
+static struct oom_log *add_oom_log(struct oom_logs *logs, char *name)
 {
     logs->items = mem_room(logs->items, logs->count, sizeof *logs->items);
     struct oom_log *log = &logs->items[logs->count++];
@@ -27,7 +27,7 @@ static struct oom_log *add_log(struct oom_logs *logs, char *name)
     return log;
 }
 
-static bool read_log(int fd, struct oom_log *log, struct err *err)
+static bool read_oom_log(int fd, struct oom_log *log, struct err *err)
 {
     char buffer[65536];
     struct oom_finder *finder = oom_finder_new(oom_list_add, &log->list);
@@ -105,23 +105,23 @@ static bool take_log(int folder, int circumstances, int64_t attempt, char *name,
     AUTO_CLOSE int fd = openat(folder, log_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
-    struct oom_log *log = add_log(logs, steal_ptr(owned));
+    struct oom_log *log = add_oom_log(logs, steal_ptr(owned));
     read_circumstances(circumstances, attempt, log);
-    return read_log(fd, log, NULL);
+    return read_oom_log(fd, log, NULL);
 }
 
-static int open_folder(int parent, const char *name)
+static int open_folder_at(int parent, const char *name)
 {
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* The attempts in their order: those before the last in attempt_<k>. */
-static void read_experiment(int folder, const char *path, struct oom_logs *logs)
+static void read_experiment_logs(int folder, const char *path, struct oom_logs *logs)
 {
     char name[40];
     for (int64_t attempt = 1; attempt < 1000; attempt++) {
         snprintf(name, sizeof name, "attempt_%lld", (long long)attempt);
-        AUTO_CLOSE int earlier = open_folder(folder, name);
+        AUTO_CLOSE int earlier = open_folder_at(folder, name);
         if (earlier < 0 && attempt > 1)
             break;
         if (earlier >= 0)
@@ -130,7 +130,7 @@ static void read_experiment(int folder, const char *path, struct oom_logs *logs)
     take_log(folder, folder, 0, mem_printf("%s/%s", path, log_name), logs);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_dirent_names(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -143,15 +143,15 @@ static int not_hidden(const struct dirent *entry)
 static bool read_run(int folder, const char *path, struct oom_logs *logs, struct err *err)
 {
     struct dirent **entries = NULL;
-    int count = scandirat(folder, ".", &entries, not_hidden, by_name);
+    int count = scandirat(folder, ".", &entries, not_hidden, compare_dirent_names);
     if (count < 0)
         return err_sys(err, "read the folder %s", path);
     for (int i = 0; i < count; i++) {
-        AUTO_CLOSE int inside = open_folder(folder, entries[i]->d_name);
+        AUTO_CLOSE int inside = open_folder_at(folder, entries[i]->d_name);
         AUTO_FREE char *inner = mem_printf("%s/%s", path, entries[i]->d_name);
         free(entries[i]);
         if (inside >= 0)
-            read_experiment(inside, inner, logs);
+            read_experiment_logs(inside, inner, logs);
     }
     free(entries);
     return logs->count > 0 ||
@@ -159,12 +159,12 @@ static bool read_run(int folder, const char *path, struct oom_logs *logs, struct
                    log_name);
 }
 
-static bool read_folder(int folder, const char *given, struct oom_logs *logs, struct err *err)
+static bool read_log_folder(int folder, const char *given, struct oom_logs *logs, struct err *err)
 {
     AUTO_FREE char *path = mem_strdup(given);
     for (size_t length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
         path[length - 1] = '\0';
-    read_experiment(folder, path, logs);
+    read_experiment_logs(folder, path, logs);
     return logs->count > 0 || read_run(folder, path, logs, err);
 }
 
@@ -173,13 +173,13 @@ bool oom_logs_read(const char *given, struct oom_logs *out, struct err *err)
     struct stat status;
     *out = (struct oom_logs){0};
     if (strcmp(given, "-") == 0)
-        return read_log(STDIN_FILENO, add_log(out, mem_strdup("standard input")), err);
+        return read_oom_log(STDIN_FILENO, add_oom_log(out, mem_strdup("standard input")), err);
     AUTO_CLOSE int fd = open(given, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0)
         return err_sys(err, "open %s", given);
     if (S_ISDIR(status.st_mode))
-        return read_folder(fd, given, out, err);
-    return read_log(fd, add_log(out, mem_strdup(given)), err);
+        return read_log_folder(fd, given, out, err);
+    return read_oom_log(fd, add_oom_log(out, mem_strdup(given)), err);
 }
 
 void oom_logs_fini(struct oom_logs *logs)
@@ -200,7 +200,7 @@ uint64_t oom_logs_found(const struct oom_logs *logs)
     return found;
 }
 
-static json_t *log_json(const struct oom_log *log)
+static json_t *oom_log_json(const struct oom_log *log)
 {
     json_t *messages = json_array();
     const struct oom_circumstances known = {.expandable = log->expandable,
@@ -221,7 +221,7 @@ json_t *oom_json(const struct oom_logs *logs)
 {
     json_t *list = json_array();
     EACH (item, logs->items, logs->count)
-        json_array_append_new(list, log_json(item));
+        json_array_append_new(list, oom_log_json(item));
     return json_pack("{s:I, s:o}", "found", (json_int_t)oom_logs_found(logs), "logs", list);
 }
 
@@ -237,8 +237,8 @@ static void add_layer(struct text *out, int depth, const char *name, struct oom_
               text_get(&shown));
 }
 
-static void add_processes(const struct oom *message, const struct oom_diagnosis *diagnosis,
-                          struct text *out)
+static void add_process_layers(const struct oom *message, const struct oom_diagnosis *diagnosis,
+                               struct text *out)
 {
     size_t shown = 0;
     EACH (process, message->processes, message->process_count) {
@@ -267,7 +267,7 @@ static void add_layers(const struct oom *message, const struct oom_diagnosis *di
     add_layer(out, 2, "not the framework's", diagnosis->outside);
     if (others) {
         add_layer(out, 1, "other processes", diagnosis->others);
-        add_processes(message, diagnosis, out);
+        add_process_layers(message, diagnosis, out);
     }
     if (diagnosis->unlisted.valid && diagnosis->unlisted.low > 0)
         add_layer(out, 1, "in use, of no listed process", diagnosis->unlisted);
@@ -275,8 +275,8 @@ static void add_layers(const struct oom *message, const struct oom_diagnosis *di
 }
 
 /* A name, then words in a column of their own. */
-static void add_words(struct text *out, const char *head, const char *words, size_t indent,
-                      size_t width)
+static void add_headed_words(struct text *out, const char *head, const char *words, size_t indent,
+                             size_t width)
 {
     AUTO_TEXT struct text body = {0};
     text_wrap(&body, words, indent, width);
@@ -299,13 +299,13 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
         const struct oom_remedy *remedy = &diagnosis->remedies[i];
         char head[32];
         snprintf(head, sizeof head, "%3zu. ", i + 1);
-        add_words(out, head, remedy->what, 5, width);
-        add_words(out, "     Effect: ", remedy->effect, 13, width);
-        add_words(out, "     Cost:   ", remedy->cost, 13, width);
+        add_headed_words(out, head, remedy->what, 5, width);
+        add_headed_words(out, "     Effect: ", remedy->effect, 13, width);
+        add_headed_words(out, "     Cost:   ", remedy->cost, 13, width);
     }
 }
 
-static void add_head(const struct oom_log *log, const struct oom *message, struct text *out)
+static void add_message_head(const struct oom_log *log, const struct oom *message, struct text *out)
 {
     utf8_fit(log->name, NAME_MAX_COLUMNS, out);
     text_addf(out, ":%llu: %s", (unsigned long long)message->line,
@@ -335,7 +335,7 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
     struct oom_diagnosis diagnosis;
     AUTO_TEXT struct text quoted = {0};
     oom_diagnose(message, &known, &diagnosis);
-    add_head(log, message, out);
+    add_message_head(log, message, out);
     text_add(&quoted, "  ");
     utf8_fit(message->text, width - 2, &quoted);
     text_addf(out, "%s\n\n", text_get(&quoted));
@@ -346,7 +346,7 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
     text_addf(out, "Cause: %s%s\n", oom_cause_text(diagnosis.cause),
               diagnosis.sure || diagnosis.cause == OOM_CAUSE_UNKNOWN ? "" : " (probably)");
     EACH (item, diagnosis.reasons.items, diagnosis.reasons.count)
-        add_words(out, "  - ", *item, 4, width);
+        add_headed_words(out, "  - ", *item, 4, width);
     bool told = *causes >> diagnosis.cause & 1U;
     if (diagnosis.remedy_count > 0 && told)
         text_add(out, "\nWhat would help: as above, for the same cause.\n");

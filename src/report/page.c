@@ -33,7 +33,7 @@ enum {
     LOG_MIN_BYTES = 1024
 };
 
-static size_t share(size_t all, size_t count, size_t low, size_t high)
+static size_t share_room(size_t all, size_t count, size_t low, size_t high)
 {
     size_t each = all / (count ? count : 1);
     return each < low ? low : each > high ? high : each;
@@ -59,7 +59,7 @@ static json_t *files_of_run(int dir)
 
 /* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they
  * lead to what is none of the run's. */
-static void add_folder(int folder, const char *before, bool deep, struct strv *out)
+static void add_folder_files(int folder, const char *before, bool deep, struct strv *out)
 {
     AUTO_DIR DIR *list = fs_list(folder, ".");
     for (struct dirent *entry; list && out->count < FILES_MAX && (entry = readdir(list));) {
@@ -73,7 +73,7 @@ static void add_folder(int folder, const char *before, bool deep, struct strv *o
                 openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             AUTO_FREE char *below = mem_printf("%s/", name);
             if (inner >= 0)
-                add_folder(inner, below, false, out);
+                add_folder_files(inner, below, false, out);
         } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
             strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
         }
@@ -86,7 +86,7 @@ static json_t *files_of_experiment(int folder)
 {
     AUTO_STRV struct strv names = {0};
     json_t *out = json_array();
-    add_folder(folder, "", true, &names);
+    add_folder_files(folder, "", true, &names);
     strv_sort(&names);
     EACH (item, names.items, names.count) {
         json_t *name = json_string(*item); /* NULL: no UTF-8 */
@@ -300,15 +300,15 @@ static void add_contents(json_t *json, const json_t *experiment, int folder, boo
                          size_t count)
 {
     struct err err = {0};
-    size_t points = share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
+    size_t points = share_room(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
     if (of_study)
         set_trace(json, page_trace_study(folder, start_s(experiment), points, &err), &err);
     page_add_contents(json, folder, points,
-                      share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
+                      share_room(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES));
 }
 
-static void add_experiment(struct text *out, const json_t *experiment, size_t count, bool of_study,
-                           const struct page_options *options)
+static void add_page_experiment(struct text *out, const json_t *experiment, size_t count,
+                                bool of_study, const struct page_options *options)
 {
     json_t *json = page_without_bulk(experiment);
     const char *id = json_get_text(experiment, "experiment_id");
@@ -355,7 +355,7 @@ void page_write(const json_t *run, const struct page_options *options, struct te
     html_data(out, "head", head);
     json_decref(head);
     for (i = 0; i < count; i++)
-        add_experiment(out, json_array_get(experiments, i), count, of_study, options);
+        add_page_experiment(out, json_array_get(experiments, i), count, of_study, options);
     html_end(out, &page);
 }
 
@@ -414,7 +414,7 @@ static int folder_of(int dir, const char *id)
     return fs_check_name(id, NULL) ? fs_open_folder_beneath(dir, id) : -1;
 }
 
-static json_t *read_experiment(int folder)
+static json_t *read_experiment_json(int folder)
 {
     AUTO_TEXT struct text text = {0};
     json_error_t error;
@@ -486,7 +486,7 @@ static json_t *read_curves(int folder)
 json_t *page_experiment_json(int dir, const char *id)
 {
     AUTO_CLOSE int folder = folder_of(dir, id);
-    json_t *out = folder < 0 ? json_object() : read_experiment(folder);
+    json_t *out = folder < 0 ? json_object() : read_experiment_json(folder);
     if (folder >= 0)
         page_add_contents(out, folder, POINTS, LOG_BYTES);
     json_object_set_new(out, "metric_points", folder < 0 ? json_object() : read_curves(folder));

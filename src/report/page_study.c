@@ -30,7 +30,7 @@ static bool stretch_of(const struct study *study, const struct dataset_experimen
     return true;
 }
 
-static json_t *outcome_json(const struct dataset_experiment *experiment)
+static json_t *study_outcome_json(const struct dataset_experiment *experiment)
 {
     return json_text_or_null(!experiment->has_success ? NULL
                              : experiment->success    ? "succeeded"
@@ -52,7 +52,7 @@ static const struct record_field gpu_fields[] = {
     GPU(longest_gap_s),
     {0}};
 
-static json_t *gpu_json(const struct dataset_experiment *experiment)
+static json_t *study_gpu_json(const struct dataset_experiment *experiment)
 {
     json_t *out = record_json(gpu_fields, &experiment->gpu);
     json_set_reading(out, "joules", dataset_energy(experiment));
@@ -61,7 +61,7 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
     return out;
 }
 
-static json_t *evidence_json(const struct dataset_experiment *experiment)
+static json_t *study_evidence_json(const struct dataset_experiment *experiment)
 {
     static const struct record_field fields[] = {RECORD(struct dataset_evidence, kind),
                                                  RECORD(struct dataset_evidence, text),
@@ -79,21 +79,22 @@ static json_t *evidence_json(const struct dataset_experiment *experiment)
 /* What stands under "tare" in tare's own. The study kept its last attempt alone. */
 static json_t *judged_json(const struct dataset_experiment *experiment)
 {
-    json_t *energy = json_pack("{s:o, s:{s:o}, s:{s:o}}", "gpu", gpu_json(experiment),
+    json_t *energy = json_pack("{s:o, s:{s:o}, s:{s:o}}", "gpu", study_gpu_json(experiment),
                                "cpu_package", "joules", json_reading_or_null(experiment->cpu_j),
                                "dram", "joules", json_reading_or_null(experiment->dram_j));
-    json_t *attempt = json_pack(
-        "{s:I, s:o, s:o, s:o}", "number", (json_int_t)experiment->retries + 1, "outcome",
-        outcome_json(experiment), "duration_seconds", json_reading_or_null(experiment->duration_s),
-        "error", json_text_or_null(experiment->error));
-    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome", outcome_json(experiment),
-                     "verdict", verdict_name(experiment->verdict), "energy", energy, "verdicts",
-                     facts_verdicts_json(&experiment->verdicts), "checks",
-                     audit_checks_json(experiment), "evidence", evidence_json(experiment),
-                     "attempts", attempt);
+    json_t *attempt =
+        json_pack("{s:I, s:o, s:o, s:o}", "number", (json_int_t)experiment->retries + 1, "outcome",
+                  study_outcome_json(experiment), "duration_seconds",
+                  json_reading_or_null(experiment->duration_s), "error",
+                  json_text_or_null(experiment->error));
+    return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:[o]}", "outcome",
+                     study_outcome_json(experiment), "verdict", verdict_name(experiment->verdict),
+                     "energy", energy, "verdicts", facts_verdicts_json(&experiment->verdicts),
+                     "checks", audit_checks_json(experiment), "evidence",
+                     study_evidence_json(experiment), "attempts", attempt);
 }
 
-static json_t *params_json(const struct dataset_experiment *experiment)
+static json_t *study_params_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
     EACH (param, experiment->params, experiment->param_count)
@@ -101,7 +102,7 @@ static json_t *params_json(const struct dataset_experiment *experiment)
     return out;
 }
 
-static json_t *metrics_json(const struct dataset_experiment *experiment)
+static json_t *study_metrics_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
     EACH (metric, experiment->metrics, experiment->metric_count)
@@ -109,18 +110,19 @@ static json_t *metrics_json(const struct dataset_experiment *experiment)
     return out;
 }
 
-static json_t *spans_json(const struct study *study, const struct dataset_experiment *experiment)
+static json_t *study_spans_json(const struct study *study,
+                                const struct dataset_experiment *experiment)
 {
     struct stretch stretch;
     if (!stretch_of(study, experiment, &stretch))
         return json_array();
     return json_pack("[{s:I, s:o, s:o, s:o}]", "attempt", (json_int_t)experiment->retries + 1,
                      "from_ms", json_finite(stretch.from_ms), "to_ms", json_finite(stretch.to_ms),
-                     "outcome", outcome_json(experiment));
+                     "outcome", study_outcome_json(experiment));
 }
 
-static json_t *experiment_json(const struct study *study,
-                               const struct dataset_experiment *experiment, size_t number)
+static json_t *study_experiment_json(const struct study *study,
+                                     const struct dataset_experiment *experiment, size_t number)
 {
     static const struct record_field fields[] = {
         RECORD_AS(struct dataset_experiment, "experiment_id", id),
@@ -134,9 +136,9 @@ static json_t *experiment_json(const struct study *study,
     json_t *out = record_json(fields, experiment);
     json_set_count(out, "number", number);
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
-    json_object_set_new(out, "hyperparameters", params_json(experiment));
-    json_object_set_new(out, "performance_metrics", metrics_json(experiment));
-    json_object_set_new(out, "spans", spans_json(study, experiment));
+    json_object_set_new(out, "hyperparameters", study_params_json(experiment));
+    json_object_set_new(out, "performance_metrics", study_metrics_json(experiment));
+    json_object_set_new(out, "spans", study_spans_json(study, experiment));
     json_object_set_new(out, "tare", judged_json(experiment));
     return out;
 }
@@ -184,7 +186,7 @@ static json_t *problems_json(const struct dataset *dataset)
     return out;
 }
 
-static json_t *goals_json(const struct dataset *dataset)
+static json_t *study_goals_json(const struct dataset *dataset)
 {
     json_t *out = json_object();
     EACH (item, dataset->items, dataset->count)
@@ -202,9 +204,10 @@ json_t *page_study_json(const struct dataset *dataset)
     struct study study = {dataset, of->has_zone ? (double)of->zone_s * MS_PER_S : 0};
     json_t *run = json_object(), *experiments = json_array();
     for (size_t i = 0; i < dataset->count; i++)
-        json_array_append_new(experiments, experiment_json(&study, &dataset->items[i], i + 1));
+        json_array_append_new(experiments,
+                              study_experiment_json(&study, &dataset->items[i], i + 1));
     json_set_text(run, "layout", "study");
-    json_object_set_new(run, "goals", goals_json(dataset));
+    json_object_set_new(run, "goals", study_goals_json(dataset));
     json_object_set_new(run, "zone_s", of->has_zone ? json_integer(of->zone_s) : json_null());
     json_object_set_new(run, "problems", problems_json(dataset));
     json_object_set_new(run, "experiments", experiments);

@@ -55,7 +55,7 @@ static size_t extremes(const struct thin_row *rows, size_t begin, size_t end, si
 }
 
 /* Extremes of extremes are extremes: what is thinned twice is as good as what is thinned once. */
-static void halve(struct thin *thin)
+static void halve_thin_rows(struct thin *thin)
 {
     size_t kept = 0;
     for (size_t i = 0; i < thin->count; i += ROWS_JOINED) {
@@ -71,7 +71,7 @@ static void halve(struct thin *thin)
 static void thin_add(struct thin *thin, const struct thin_row *row)
 {
     if (thin->count == ROWS_MAX)
-        halve(thin);
+        halve_thin_rows(thin);
     thin->rows = mem_room(thin->rows, thin->count, sizeof *thin->rows);
     thin->rows[thin->count++] = *row;
 }
@@ -152,7 +152,7 @@ static struct device *device_named(struct devices *devices, const char *name)
     return &devices->items[devices->count++];
 }
 
-static struct reading cell(const struct strv *row, size_t at)
+static struct reading read_number_cell(const struct strv *row, size_t at)
 {
     if (at >= row->count || row->items[at][0] == '\0')
         return (struct reading){0};
@@ -161,7 +161,7 @@ static struct reading cell(const struct strv *row, size_t at)
     return (struct reading){.value = value, .valid = *end == '\0' && isfinite(value)};
 }
 
-static size_t place_of(const struct strv *head, const char *name)
+static size_t find_head_column(const struct strv *head, const char *name)
 {
     for (size_t i = 0; i < head->count; i++)
         if (strcmp(head->items[i], name) == 0)
@@ -178,15 +178,15 @@ static bool parse(const struct text *text, struct devices *devices, struct err *
     int step = csv_next(&reader, &cells, err);
     if (step <= 0)
         return step == 0;
-    places[0] = place_of(&cells, "power_draw_w");
+    places[0] = find_head_column(&cells, "power_draw_w");
     for (size_t i = 0; i < GPU_CURVE_COUNT; i++)
-        places[1 + i] = place_of(&cells, gpu_reading_rows[gpu_curves[i].of].column);
-    size_t gpu = place_of(&cells, "gpu"), seconds = place_of(&cells, "seconds");
+        places[1 + i] = find_head_column(&cells, gpu_reading_rows[gpu_curves[i].of].column);
+    size_t gpu = find_head_column(&cells, "gpu"), seconds = find_head_column(&cells, "seconds");
     while ((step = csv_next(&reader, &cells, err)) > 0) {
         struct thin_row row;
-        struct reading at = cell(&cells, seconds);
+        struct reading at = read_number_cell(&cells, seconds);
         for (size_t i = 0; i < THIN_COLUMNS; i++)
-            row.of[i] = cell(&cells, places[i]);
+            row.of[i] = read_number_cell(&cells, places[i]);
         if (!at.valid)
             continue;
         row.seconds = at.value;
@@ -233,7 +233,7 @@ struct study_file {
     double *start_s; /* not finite: the first sample's */
 };
 
-static void take_sample(void *at, int64_t t_s, const struct reading values[SAMPLES_COLUMNS])
+static void add_thin_sample(void *at, int64_t t_s, const struct reading values[SAMPLES_COLUMNS])
 {
     struct study_file *file = at;
     if (!isfinite(*file->start_s))
@@ -258,7 +258,7 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
     for (enum samples_file i = SAMPLES_POWER; energy >= 0 && i < SAMPLES_FILES; i++) {
         struct study_file file = {.start_s = &start_s};
         struct err reason;
-        if (!samples_read(energy, i, take_sample, &file, &reason))
+        if (!samples_read(energy, i, add_thin_sample, &file, &reason))
             ok = err_set(err, "energy/%s", reason.text);
         else if (file.rows.count)
             json_array_append_new(out, trace_json("GPU", &file.rows, points, columns[i]));

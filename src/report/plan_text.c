@@ -11,7 +11,7 @@
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-static void add_fact(struct text *out, const char *name, const char *value)
+static void add_plan_fact(struct text *out, const char *name, const char *value)
 {
     AUTO_FREE char *safe = utf8_line(value);
     text_addf(out, "%-12s %s\n", name, safe);
@@ -46,7 +46,7 @@ static void add_background(const struct parallel_timing *timing, struct text *ou
               "again after %g s until "
               "the foreground ends",
               timing->wait_s, timing->hold_s, timing->limit_s, timing->restart_delay_s);
-    add_fact(out, "background", text_get(&line));
+    add_plan_fact(out, "background", text_get(&line));
 }
 
 /* "3 min between experiments in all, 30 s before each retry", or what an adaptive pause waits for.
@@ -67,35 +67,35 @@ static char *pauses_text(const struct plan *plan, const struct plan_text_options
                       saving ? saves : "", saving ? " less" : "");
 }
 
-static void add_head(const struct plan *plan, const struct plan_text_options *options,
-                     struct text *out)
+static void add_plan_head(const struct plan *plan, const struct plan_text_options *options,
+                          struct text *out)
 {
     AUTO_TEXT struct text line = {0};
     if (plan->name)
-        add_fact(out, "name", plan->name);
-    add_fact(out, "settings", options->settings);
-    add_fact(out, "registry", options->registry);
+        add_plan_fact(out, "name", plan->name);
+    add_plan_fact(out, "settings", options->settings);
+    add_plan_fact(out, "registry", options->registry);
     text_addf(&line, "%llu", (unsigned long long)plan->seed);
-    add_fact(out, "seed", text_get(&line));
-    add_fact(out, "order", plan_orders[plan->order]);
+    add_plan_fact(out, "seed", text_get(&line));
+    add_plan_fact(out, "order", plan_orders[plan->order]);
     text_clear(&line);
     text_addf(&line, "%zu", plan->count);
     if (plan->count) {
         text_add(&line, ": ");
         add_modes(plan, &line);
     }
-    add_fact(out, "experiments", text_get(&line));
+    add_plan_fact(out, "experiments", text_get(&line));
     if (options->untouched) {
         AUTO_FREE char *left = mem_printf("left to the script: %s", options->untouched);
-        add_fact(out, "defaults", left);
+        add_plan_fact(out, "defaults", left);
     }
     AUTO_FREE char *pauses = pauses_text(plan, options);
-    add_fact(out, "pauses", pauses);
+    add_plan_fact(out, "pauses", pauses);
     if (has_parallel(plan))
         add_background(&plan->parallel, out);
 }
 
-static void add_params(const struct plan_job *job, struct text *out)
+static void add_mutated_params(const struct plan_job *job, struct text *out)
 {
     size_t printed = 0;
     EACH (param, job->params, job->param_count) {
@@ -116,8 +116,8 @@ static char *output_folder(const struct plan_text_options *options,
                       placeholder_folder(background));
 }
 
-static void add_job(const struct plan_experiment *experiment, bool background,
-                    const struct plan_text_options *options, struct text *out)
+static void add_job_command(const struct plan_experiment *experiment, bool background,
+                            const struct plan_text_options *options, struct text *out)
 {
     const struct plan_job *job = background ? experiment->background : &experiment->foreground;
     const char *role = background ? "background" : experiment->parallel ? "foreground" : "";
@@ -127,12 +127,12 @@ static void add_job(const struct plan_experiment *experiment, bool background,
     AUTO_FREE char *command = plan_job_shell(job, &place),
                    *folder = utf8_line(job->cwd ? job->cwd : ".");
     text_addf(out, "  %s%s%s", role, *role ? " " : "", mode_name(job->mode));
-    add_params(job, out);
+    add_mutated_params(job, out);
     text_addf(out, "\n    cd %s\n    %s\n", folder, command);
 }
 
-static void add_experiment(const struct plan *plan, const struct plan_experiment *experiment,
-                           const struct plan_text_options *options, struct text *out)
+static void add_plan_experiment(const struct plan *plan, const struct plan_experiment *experiment,
+                                const struct plan_text_options *options, struct text *out)
 {
     bool colour = options->colour;
     text_addf(out, "\n%s[%zu/%zu] %s%s", colour ? BOLD : "", experiment->number, plan->count,
@@ -147,18 +147,18 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
     if (experiment->governor)
         text_addf(out, ", governor %s", experiment->governor);
     text_addf(out, "%s\n", colour ? PLAIN : "");
-    add_job(experiment, false, options, out);
+    add_job_command(experiment, false, options, out);
     if (experiment->parallel)
-        add_job(experiment, true, options, out);
+        add_job_command(experiment, true, options, out);
 }
 
 void plan_text(const struct plan *plan, const struct plan_text_options *options, size_t number,
                struct text *out)
 {
     if (number == 0)
-        add_head(plan, options, out);
+        add_plan_head(plan, options, out);
     else
-        add_experiment(plan, &plan->experiments[number - 1], options, out);
+        add_plan_experiment(plan, &plan->experiments[number - 1], options, out);
 }
 
 /* Words with their placeholders replaced, in the place of those that the plan keeps. */
@@ -180,8 +180,8 @@ static void fill_job(json_t *json, const struct plan_experiment *experiment, boo
     json_object_del(json, "placeholders");
 }
 
-static json_t *experiment_json(const struct plan_experiment *experiment,
-                               const struct plan_text_options *options)
+static json_t *plan_experiment_json(const struct plan_experiment *experiment,
+                                    const struct plan_text_options *options)
 {
     json_t *json = plan_experiment_to_json(experiment);
     fill_job(json_object_get(json, "foreground"), experiment, false, options);
@@ -193,7 +193,7 @@ static json_t *experiment_json(const struct plan_experiment *experiment,
 void plan_text_json(const struct plan *plan, const struct plan_text_options *options, size_t number,
                     struct text *out)
 {
-    json_t *json = number > 0 ? experiment_json(&plan->experiments[number - 1], options)
+    json_t *json = number > 0 ? plan_experiment_json(&plan->experiments[number - 1], options)
                               : json_pack("{s:o*, s:o*, s:o, s:o, s:[]}", "settings",
                                           json_string(options->settings), "registry",
                                           json_string(options->registry), "pauses_s",

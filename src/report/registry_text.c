@@ -48,7 +48,7 @@ static struct value bound(const struct param *param, double number)
 }
 
 /* "5 .. 15", or a choice's values. */
-static char *range_text(const struct param *param)
+static char *param_range_text(const struct param *param)
 {
     struct text out = {0};
     for (size_t i = 0; i < param->choice_count; i++) {
@@ -72,7 +72,7 @@ static char *distribution_text(const struct param *param)
     return mem_strdup(distribution_name(param));
 }
 
-static void add_params(const struct repo *repo, bool colour, struct text *out)
+static void add_params_table(const struct repo *repo, bool colour, struct text *out)
 {
     if (repo->param_count == 0) {
         text_add(out, "no hyperparameters\n");
@@ -82,12 +82,12 @@ static void add_params(const struct repo *repo, bool colour, struct text *out)
         table_of(colour, "HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION");
     EACH (param, repo->params, repo->param_count)
         table_row(table, mem_strdup(param->name), mem_strdup(param->flag ? param->flag : ""),
-                  mem_strdup(type_name(param)), range_text(param),
+                  mem_strdup(type_name(param)), param_range_text(param),
                   value_format(&param->default_value), distribution_text(param));
     table_end(table, out);
 }
 
-static void add_repo(const struct repo *repo, bool colour, struct text *out)
+static void add_repo_text(const struct repo *repo, bool colour, struct text *out)
 {
     AUTO_FREE char *models = strv_join(&repo->models, ", "),
                    *path = utf8_line(repo->path ? repo->path : "");
@@ -111,7 +111,7 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
     if (repo->mark_count)
         text_add_char(out, '\n');
     text_add_char(out, '\n');
-    add_params(repo, colour, out);
+    add_params_table(repo, colour, out);
 }
 
 void registry_text(const struct registry *registry, const struct repo *only, bool colour,
@@ -122,7 +122,7 @@ void registry_text(const struct registry *registry, const struct repo *only, boo
         if (only && only != item)
             continue;
         text_add(out, printed++ ? "\n" : "");
-        add_repo(item, colour, out);
+        add_repo_text(item, colour, out);
     }
 }
 
@@ -149,7 +149,7 @@ static json_t *param_json(const struct param *param)
     return out;
 }
 
-static json_t *repo_json(const struct repo *repo)
+static json_t *registry_repo_json(const struct repo *repo)
 {
     json_t *models = json_array(), *params = json_array(), *metrics = json_array(),
            *marks = json_array(), *goals = json_object();
@@ -174,7 +174,7 @@ json_t *registry_text_json(const struct registry *registry, const struct repo *o
     json_t *repos = json_array(), *out = json_object();
     EACH (item, registry->repos, registry->repo_count)
         if (!only || only == item)
-            json_array_append_new(repos, repo_json(item));
+            json_array_append_new(repos, registry_repo_json(item));
     json_object_set_new(out, "registry", json_string(registry->file));
     json_object_set_new(out, "repositories", repos);
     return out;

@@ -65,7 +65,7 @@ char *summary_stats_text_interval(double value, const struct stats_interval *int
     return mem_printf("%s (%s to %s)", middle, low, high);
 }
 
-static void heading(const struct page *page, const struct summary_stats_group *group)
+static void add_group_heading(const struct page *page, const struct summary_stats_group *group)
 {
     AUTO_FREE char *name = group_name(group);
     AUTO_FREE char *safe = audit_text_fit(name, page->options->width);
@@ -115,7 +115,7 @@ static const struct figure *figure_named(const struct part *part, const char *na
     return NULL;
 }
 
-static char *cell(struct reading value, const struct stats_interval *interval)
+static char *interval_cell(struct reading value, const struct stats_interval *interval)
 {
     return value.valid ? summary_stats_text_interval(value.value, interval) : NULL;
 }
@@ -131,7 +131,8 @@ struct columns {
     size_t name_width;
 };
 
-static struct columns columns_of(const struct page *page, const struct part *parts, size_t count)
+static struct columns choose_stats_columns(const struct page *page, const struct part *parts,
+                                           size_t count)
 {
     size_t width = page->options->width;
     struct columns out = {.by_setting = parts[0].setting != NULL,
@@ -152,7 +153,7 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
 {
     size_t count;
     AUTO_FREE struct part *parts = parts_of(group, &count);
-    const struct columns columns = columns_of(page, parts, count);
+    const struct columns columns = choose_stats_columns(page, parts, count);
     struct table *table =
         table_of(page->options->colour, "quantity", columns.by_setting ? "setting" : NULL, ">n",
                  columns.diverged ? ">not finite" : NULL,
@@ -168,15 +169,16 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
                       audit_text_fit(parts[i].setting ? parts[i].setting : "", MOST_SETTING),
                       mem_printf("%zu", figure->n),
                       figure->not_finite ? mem_printf("%zu", figure->not_finite) : NULL,
-                      cell(figure->mean, &figure->mean_interval), plain(figure->deviation),
+                      interval_cell(figure->mean, &figure->mean_interval), plain(figure->deviation),
                       plain(figure->lowest), plain(figure->highest),
-                      cell(figure->median, &figure->median_interval));
+                      interval_cell(figure->median, &figure->median_interval));
         }
     table_end(table, page->out);
 }
 
 /* The names of figures with commas between, each once; "duration_s" or "duration_s at lr=0.1". */
-static void add_name(struct strv *names, const struct part *part, const struct figure *figure)
+static void add_figure_name(struct strv *names, const struct part *part,
+                            const struct figure *figure)
 {
     AUTO_FREE char *name = audit_text_fit(figure->name, 30);
     AUTO_FREE char *setting = part->setting ? audit_text_fit(part->setting, MOST_SETTING) : NULL;
@@ -196,7 +198,7 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
             if (figure->mean_why)
                 strv_add_once(&reasons, figure->mean_why);
             if (figure->skewed)
-                add_name(&skewed, part, figure);
+                add_figure_name(&skewed, part, figure);
         }
     EACH (reason, reasons.items, reasons.count) {
         AUTO_STRV struct strv names = {0};
@@ -206,7 +208,7 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
                 bool has = figure->mean_why && strcmp(figure->mean_why, *reason) == 0;
                 all &= has;
                 if (has)
-                    add_name(&names, part, figure);
+                    add_figure_name(&names, part, figure);
             }
         AUTO_FREE char *list =
             all || group->by_setting_count ? mem_strdup("") : strv_join(&names, ", ");
@@ -224,7 +226,7 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
 }
 
 /* What the meters themselves leave open of the mean energies: power has the same. */
-static void say_measurement(const struct page *page, const struct summary_stats_group *group)
+static void add_mean_uncertainty(const struct page *page, const struct summary_stats_group *group)
 {
     EACH (figure, group->figures, group->figure_count) {
         const struct measurement *measurement = &figure->measurement;
@@ -397,12 +399,12 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
     struct page page = {dataset, options, out};
     summary_stats_text_spellings(dataset, out);
     EACH (group, figures->groups, figures->count) {
-        heading(&page, group);
+        add_group_heading(&page, group);
         if (group->count == 0)
             continue;
         figure_table(&page, group);
         say_missing(&page, group);
-        say_measurement(&page, group);
+        add_mean_uncertainty(&page, group);
         say_spread(&page, group);
         say_effects(&page, group);
         say_interactions(&page, group);

@@ -53,7 +53,7 @@ void table_free(struct table *table)
 }
 
 /* title NULL: left out. */
-static void add_column(struct table *table, const char *title, bool right)
+static void add_titled_column(struct table *table, const char *title, bool right)
 {
     table->columns = mem_room(table->columns, table->count, sizeof *table->columns);
     table->columns[table->count++] =
@@ -62,20 +62,20 @@ static void add_column(struct table *table, const char *title, bool right)
 
 void table_add_column(struct table *table, const char *title, bool right)
 {
-    add_column(table, title, right);
+    add_titled_column(table, title, right);
 }
 
-static struct cell *cell_at(const struct table *table, size_t row, size_t column)
+static struct cell *table_cell_at(const struct table *table, size_t row, size_t column)
 {
     return &table->cells[row * table->count + column];
 }
 
 /* The text is taken. */
-static void take_cell(struct table *table, char *text, const char *colour)
+static void add_owned_cell(struct table *table, char *text, const char *colour)
 {
     if (table->filled == table->count)
         abort();
-    *cell_at(table, table->rows - 1, table->filled++) = (struct cell){text, colour};
+    *table_cell_at(table, table->rows - 1, table->filled++) = (struct cell){text, colour};
 }
 
 void table_add_row(struct table *table)
@@ -90,7 +90,7 @@ void table_add_row(struct table *table)
 
 void table_add_cell(struct table *table, const char *text, const char *colour)
 {
-    take_cell(table, text ? mem_strdup(text) : NULL, colour);
+    add_owned_cell(table, text ? mem_strdup(text) : NULL, colour);
 }
 
 struct table *table_with(bool colour, const char *const *titles, size_t count)
@@ -98,7 +98,7 @@ struct table *table_with(bool colour, const char *const *titles, size_t count)
     struct table *table = table_new(colour);
     EACH (title, titles, count) {
         bool right = *title && **title == '>';
-        add_column(table, *title ? *title + right : NULL, right);
+        add_titled_column(table, *title ? *title + right : NULL, right);
     }
     return table;
 }
@@ -109,12 +109,12 @@ void table_take_row(struct table *table, char *const *texts, size_t count)
         abort();
     table_add_row(table);
     EACH (text, texts, count)
-        take_cell(table, *text, NULL);
+        add_owned_cell(table, *text, NULL);
 }
 
 void table_tint(struct table *table, size_t column, const char *colour)
 {
-    cell_at(table, table->rows - 1, column)->colour = colour;
+    table_cell_at(table, table->rows - 1, column)->colour = colour;
 }
 
 size_t table_rows(const struct table *table)
@@ -150,7 +150,7 @@ static struct libscols_table *scols_of(const struct table *table)
         for (size_t i = 0, shown = 0; i < table->count; i++) {
             if (!table->columns[i].shown)
                 continue;
-            const struct cell *cell = cell_at(table, row, i);
+            const struct cell *cell = table_cell_at(table, row, i);
             struct libscols_cell *to = must(scols_line_get_cell(line, shown++));
             AUTO_FREE char *safe = cell->text ? utf8_line(cell->text) : NULL;
             if (scols_cell_set_data(to, safe) != 0)
@@ -234,7 +234,7 @@ void table_end_page(struct table *table, struct text *out)
     for (size_t row = 0; row < table->rows; row++) {
         text_add(out, "<tr>");
         for (size_t i = 0; i < table->count; i++) {
-            const struct cell *cell = cell_at(table, row, i);
+            const struct cell *cell = table_cell_at(table, row, i);
             if (!table->columns[i].shown)
                 continue;
             begin_cell("td", &table->columns[i], cell->colour, out);

@@ -25,7 +25,7 @@ static bool same_training(const struct plan_experiment *a, const struct plan_exp
            strcmp(a->foreground.model, b->foreground.model) == 0;
 }
 
-static size_t group_of(struct estimate *estimate, const struct plan_experiment *experiment)
+static size_t find_or_add_group(struct estimate *estimate, const struct plan_experiment *experiment)
 {
     for (size_t i = 0; i < estimate->group_count; i++)
         if (same_training(estimate->groups[i].like, experiment))
@@ -41,7 +41,7 @@ void estimate_init(struct estimate *estimate, const struct plan *plan)
     estimate->done = mem_array(plan->count + 1, sizeof *estimate->done);
     estimate->group_of = mem_array(plan->count + 1, sizeof *estimate->group_of);
     for (size_t i = 0; i < plan->count; i++)
-        estimate->group_of[i] = group_of(estimate, &plan->experiments[i]);
+        estimate->group_of[i] = find_or_add_group(estimate, &plan->experiments[i]);
 }
 
 void estimate_fini(struct estimate *estimate)
@@ -67,7 +67,7 @@ static double work_of(const struct plan_experiment *experiment)
     return epochs.valid ? epochs.value : 1;
 }
 
-static void add_duration(struct estimate_group *group, double duration_s, double work)
+static void add_group_duration(struct estimate_group *group, double duration_s, double work)
 {
     double rate = duration_s / work;
     group->sum_s += duration_s;
@@ -83,8 +83,8 @@ void estimate_done(struct estimate *estimate, size_t number, double duration_s)
         return;
     estimate->done[number - 1] = true;
     if (duration_s >= 0)
-        add_duration(&estimate->groups[estimate->group_of[number - 1]], duration_s,
-                     work_of(&estimate->plan->experiments[number - 1]));
+        add_group_duration(&estimate->groups[estimate->group_of[number - 1]], duration_s,
+                           work_of(&estimate->plan->experiments[number - 1]));
 }
 
 void estimate_pause(struct estimate *estimate, double planned_s, double took_s)
@@ -172,8 +172,8 @@ static struct estimate_group *groups_with_running(const struct estimate *estimat
             continue;
         size_t place = estimate->group_of[item->number - 1];
         if (estimate->groups[place].ended == 0)
-            add_duration(&groups[place], item->elapsed_s + item->left_s.value,
-                         work_of(&estimate->plan->experiments[item->number - 1]));
+            add_group_duration(&groups[place], item->elapsed_s + item->left_s.value,
+                               work_of(&estimate->plan->experiments[item->number - 1]));
     }
     return groups;
 }

@@ -38,7 +38,7 @@ struct rows {
 };
 
 /* As many whole words as fit, and the sign of more. */
-static void cut(const char *words, size_t columns, const char *more, struct text *out)
+static void cut_words(const char *words, size_t columns, const char *more, struct text *out)
 {
     size_t fits = 0, used = 0, sign = utf8_columns(more),
            room = columns > sign ? columns - sign : 0;
@@ -62,7 +62,7 @@ static void cut(const char *words, size_t columns, const char *more, struct text
     text_add(out, more);
 }
 
-static void next_row(struct rows *rows)
+static void begin_next_row(struct rows *rows)
 {
     if (rows->count > 0)
         text_add(rows->out, "\n" INDENT);
@@ -72,7 +72,7 @@ static void next_row(struct rows *rows)
 
 /* On the last row: the sign stands for all that is left out, if need be for the part before it
  * too. */
-static void leave_out(struct rows *rows)
+static void mark_left_out(struct rows *rows)
 {
     rows->full = true;
     if (rows->used + 1 + utf8_columns(rows->more) <= rows->width) {
@@ -84,13 +84,14 @@ static void leave_out(struct rows *rows)
     rows->out->data[rows->part] = '\0';
     rows->used = rows->part_used;
     if (rows->used > rows->empty)
-        leave_out(rows);
+        mark_left_out(rows);
     else
-        cut(part, rows->width > rows->used ? rows->width - rows->used : 1, rows->more, rows->out);
+        cut_words(part, rows->width > rows->used ? rows->width - rows->used : 1, rows->more,
+                  rows->out);
 }
 
 /* Puts it behind what is there, or on the next row. */
-static void put(struct rows *rows, const char *part)
+static void put_part(struct rows *rows, const char *part)
 {
     size_t columns = utf8_columns(part), gap = rows->used > rows->empty ? strlen(GAP) : 0;
     bool last = rows->count == rows->most;
@@ -98,10 +99,10 @@ static void put(struct rows *rows, const char *part)
         return;
     if (rows->used + gap + columns > rows->width && gap > 0) {
         if (last) {
-            leave_out(rows);
+            mark_left_out(rows);
             return;
         }
-        next_row(rows);
+        begin_next_row(rows);
         gap = 0;
     }
     rows->part = rows->out->length;
@@ -113,7 +114,7 @@ static void put(struct rows *rows, const char *part)
     if (columns <= left)
         text_add(rows->out, part);
     else
-        cut(part, left, rows->more, rows->out);
+        cut_words(part, left, rows->more, rows->out);
     rows->used += columns < left ? columns : left;
 }
 
@@ -133,17 +134,17 @@ void layout_rows(const char *words, size_t width, size_t most, bool ascii, struc
         .out = out, .width = width, .most = most ? most : 1, .more = ascii ? "..." : "…"};
     AUTO_FREE char *copy = mem_strdup(words);
     char *group_rest, *part_rest;
-    next_row(&rows);
+    begin_next_row(&rows);
     for (char *group = strtok_r(copy, LAYOUT_GROUP, &group_rest); group;
          group = strtok_r(NULL, LAYOUT_GROUP, &group_rest)) {
         size_t columns = group_columns(group);
         bool whole = rows.used + strlen(GAP) + columns <= width;
         if (!whole && rows.used > rows.empty && columns + strlen(INDENT) <= width &&
             rows.count < rows.most)
-            next_row(&rows);
+            begin_next_row(&rows);
         for (char *part = strtok_r(group, LAYOUT_PART, &part_rest); part;
              part = strtok_r(NULL, LAYOUT_PART, &part_rest))
-            put(&rows, part);
+            put_part(&rows, part);
     }
 }
 

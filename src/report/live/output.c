@@ -26,7 +26,7 @@ static bool push_some(struct output *output, int timeout_ms)
     return true;
 }
 
-static bool is_empty(struct output *output)
+static bool is_output_sent(struct output *output)
 {
     if (!output->broken && output->sent < output->waiting.length)
         return false;
@@ -37,9 +37,9 @@ static bool is_empty(struct output *output)
 
 bool output_push(struct output *output)
 {
-    while (!is_empty(output))
+    while (!is_output_sent(output))
         if (!push_some(output, 0))
-            return is_empty(output);
+            return is_output_sent(output);
     return true;
 }
 
@@ -54,7 +54,7 @@ void output_add(struct output *output, const char *bytes, size_t count)
 void output_fini(struct output *output, int timeout_ms)
 {
     int64_t end_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
-    while (!is_empty(output)) {
+    while (!is_output_sent(output)) {
         int64_t left_ns = end_ns - clock_monotonic_ns();
         if (left_ns <= 0)
             break;

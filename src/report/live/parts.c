@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static struct reading number(const json_t *energy, const char *scope, const char *key)
+static struct reading scope_number(const json_t *energy, const char *scope, const char *key)
 {
     struct reading reading = {0};
     reading.valid = json_get_number(json_object_get(energy, scope), key, &reading.value);
@@ -20,15 +20,15 @@ static struct reading number(const json_t *energy, const char *scope, const char
 struct drawn drawn_read(const json_t *energy)
 {
     return (struct drawn){
-        .gpu_j = number(energy, "gpu", "joules"),
-        .gpu_half_width_j = number(energy, "gpu", "half_width_j"),
-        .cpu_j = number(energy, "cpu_package", "joules"),
-        .cpu_half_width_j = number(energy, "cpu_package", "half_width_j"),
+        .gpu_j = scope_number(energy, "gpu", "joules"),
+        .gpu_half_width_j = scope_number(energy, "gpu", "half_width_j"),
+        .cpu_j = scope_number(energy, "cpu_package", "joules"),
+        .cpu_half_width_j = scope_number(energy, "cpu_package", "half_width_j"),
     };
 }
 
-static void add_energy(const char *name, struct reading energy_j, struct reading half_width_j,
-                       struct text *out)
+static void add_scope_energy(const char *name, struct reading energy_j, struct reading half_width_j,
+                             struct text *out)
 {
     if (!energy_j.valid)
         return;
@@ -38,14 +38,14 @@ static void add_energy(const char *name, struct reading energy_j, struct reading
 
 void drawn_add(const struct drawn *drawn, struct text *out)
 {
-    add_energy("GPU", drawn->gpu_j, drawn->gpu_half_width_j, out);
-    add_energy("CPU", drawn->cpu_j, drawn->cpu_half_width_j, out);
+    add_scope_energy("GPU", drawn->gpu_j, drawn->gpu_half_width_j, out);
+    add_scope_energy("CPU", drawn->cpu_j, drawn->cpu_half_width_j, out);
 }
 
 enum { VALUE_DIGITS = 4 };
 
-static bool differs(const struct plan *plan, const struct plan_job *job,
-                    const struct plan_param *param)
+static bool param_differs(const struct plan *plan, const struct plan_job *job,
+                          const struct plan_param *param)
 {
     AUTO_FREE char *key = value_key(&param->value);
     EACH (experiment, plan->experiments, plan->count) {
@@ -61,7 +61,7 @@ static bool differs(const struct plan *plan, const struct plan_job *job,
     return false;
 }
 
-static char *format(const struct value *value)
+static char *format_param(const struct value *value)
 {
     if (value->kind != VALUE_FLOAT)
         return value_format(value);
@@ -74,9 +74,9 @@ void params_add(const struct plan *plan, const struct plan_experiment *experimen
 {
     const struct plan_job *job = &experiment->foreground;
     EACH (param, job->params, job->param_count) {
-        if (!param->mutated && !differs(plan, job, param))
+        if (!param->mutated && !param_differs(plan, job, param))
             continue;
-        AUTO_FREE char *value = format(&param->value),
+        AUTO_FREE char *value = format_param(&param->value),
                        *plain = mem_printf("%s=%s", param->name, value);
         text_add(out, out->length ? LAYOUT_PART : "");
         utf8_add_printable(plain, strlen(plain), "", out);

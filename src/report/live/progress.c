@@ -67,7 +67,7 @@ bool progress_detached(const struct progress *progress)
     return progress->detached;
 }
 
-static double number_of(const struct event *event, const char *key, double absent)
+static double event_number(const struct event *event, const char *key, double absent)
 {
     double number;
     return json_get_number(event->data, key, &number) ? number : absent;
@@ -92,7 +92,7 @@ static void end_pause(struct progress *progress)
     progress->lane->paused_ns = 0;
 }
 
-static void begin_experiment(struct progress *progress, const struct event *event)
+static void show_experiment_begin(struct progress *progress, const struct event *event)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
     if (!experiment)
@@ -189,7 +189,7 @@ static bool is_interrupted(const struct event *event)
 
 static void begin_pause(struct progress *progress, const struct event *event, bool retry)
 {
-    double seconds = number_of(event, "seconds", 0);
+    double seconds = event_number(event, "seconds", 0);
     progress->lane->pause_end_ns =
         progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
     progress->lane->pause_is_retry = retry;
@@ -211,7 +211,7 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
 }
 
 /* What makes a person look at a row twice. */
-static void add_verdict(const struct progress *progress, struct text *out)
+static void add_bad_verdict(const struct progress *progress, struct text *out)
 {
     enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment
                                ? progress->lane->of_attempt
@@ -221,8 +221,8 @@ static void add_verdict(const struct progress *progress, struct text *out)
 }
 
 /* Optional ones that were not found are left out beside those that were. */
-static void add_metrics(const struct plan_experiment *experiment, struct text *out,
-                        const json_t *metrics)
+static void add_result_metrics(const struct plan_experiment *experiment, struct text *out,
+                               const json_t *metrics)
 {
     const char *name;
     json_t *metric;
@@ -243,7 +243,7 @@ static void add_metrics(const struct plan_experiment *experiment, struct text *o
     }
 }
 
-static void end_experiment(struct progress *progress, const struct event *event)
+static void show_experiment_end(struct progress *progress, const struct event *event)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
     if (!experiment)
@@ -251,9 +251,9 @@ static void end_experiment(struct progress *progress, const struct event *event)
     const char *outcome = json_get_text(event->data, "outcome");
     const char *error = json_get_text(event->data, "error");
     bool succeeded = outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
-    double retries = number_of(event, "retries", 0);
+    double retries = event_number(event, "retries", 0);
     char duration[32];
-    clock_format_duration(number_of(event, "duration_s", 0), duration);
+    clock_format_duration(event_number(event, "duration_s", 0), duration);
     progress->lane->ended = true;
     /* What was interrupted because its GPU was lost is still to be done. */
     if (!outcome || !is_interrupted(event)) {
@@ -273,9 +273,9 @@ static void end_experiment(struct progress *progress, const struct event *event)
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
     drawn_add(&progress->lane->drawn_by, &line);
-    add_verdict(progress, &line);
+    add_bad_verdict(progress, &line);
     if (succeeded)
-        add_metrics(experiment, &line, json_object_get(event->data, "metrics"));
+        add_result_metrics(experiment, &line, json_object_get(event->data, "metrics"));
     else if (error && !(outcome && strcmp(error, outcome) == 0))
         text_addf(&line, ": %s", error);
     progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);
@@ -327,7 +327,7 @@ static bool is_told_of_machine(struct progress *progress, const char *kind)
 }
 
 /* Said with what it weighs: a leftover that was ended is no reason to get up at night. */
-static void take_evidence(struct progress *progress, const struct event *event)
+static void show_evidence(struct progress *progress, const struct event *event)
 {
     const char *kind = json_get_text(event->data, "kind");
     enum verdict *verdict =
@@ -354,7 +354,7 @@ static void begin_session(struct progress *progress, const struct event *event)
     progress_say(progress, &line, PROGRESS_YELLOW, 0);
 }
 
-static void print_json(struct progress *progress, const struct event *event)
+static void print_event_json(struct progress *progress, const struct event *event)
 {
     AUTO_TEXT struct text line = {0};
     json_t *json = event_to_json(event);
@@ -379,7 +379,7 @@ static char *gpus_of(const struct event *event)
 enum { LANES_MAX = 1024 };
 
 /* The lane that says so, or that has the experiment. */
-static struct shown *lane_of(struct progress *progress, const struct event *event)
+static struct shown *find_event_lane(struct progress *progress, const struct event *event)
 {
     json_int_t number = 0;
     if (json_get_int(event->data, "lane", &number) && number >= 1 && number <= LANES_MAX) {
@@ -402,15 +402,15 @@ static struct shown *lane_of(struct progress *progress, const struct event *even
     return &progress->other;
 }
 
-static void take_event(struct progress *progress, const struct event *event)
+static void show_event(struct progress *progress, const struct event *event)
 {
-    progress->lane = lane_of(progress, event);
+    progress->lane = find_event_lane(progress, event);
     switch (event->type) {
     case EVENT_SESSION_STARTED:
         begin_session(progress, event);
         break;
     case EVENT_EXPERIMENT_STARTED:
-        begin_experiment(progress, event);
+        show_experiment_begin(progress, event);
         break;
     case EVENT_ATTEMPT_PREPARED:
         progress->lane->of_attempt = VERDICT_CLEAN;
@@ -441,10 +441,10 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_pause(progress, event, false);
         break;
     case EVENT_EXPERIMENT_ENDED:
-        end_experiment(progress, event);
+        show_experiment_end(progress, event);
         break;
     case EVENT_EVIDENCE:
-        take_evidence(progress, event);
+        show_evidence(progress, event);
         break;
     case EVENT_GUARD:
         if (json_get_text(event->data, "text") && !progress_told_already(progress, event))
@@ -484,10 +484,10 @@ void progress_event(void *context, const struct event *event)
         return;
     if (progress->options.style == PROGRESS_JSON) {
         if (!progress_sensor(event)) /* the readings are in energy/gpu.csv */
-            print_json(progress, event);
+            print_event_json(progress, event);
         return;
     }
-    take_event(progress, event);
+    show_event(progress, event);
     if (event->type != EVENT_METRIC)
         progress_draw(progress);
 }

@@ -139,7 +139,7 @@ static void add_attempt(const struct progress *progress, const struct plan_exper
 }
 
 /* To where a person would round: fives from 20 on, halves of hours and days. */
-static double rounded(double value, bool halves)
+static double round_for_people(double value, bool halves)
 {
     double step = value >= 20 ? 5 : halves && value < 10 ? 0.5 : 1;
     return round(value / step) * step;
@@ -155,8 +155,8 @@ void progress_add_left(struct text *out, const struct estimate_left *left)
     size_t unit = 0;
     while (left->high_s >= units[unit].below_s && unit + 1 < sizeof units / sizeof *units)
         unit++;
-    double low = rounded(left->low_s / units[unit].of_s, unit >= 2),
-           high = rounded(left->high_s / units[unit].of_s, unit >= 2);
+    double low = round_for_people(left->low_s / units[unit].of_s, unit >= 2),
+           high = round_for_people(left->high_s / units[unit].of_s, unit >= 2);
     if (span_s < 10 || span_s < 0.15 * left->expected_s || low >= high) {
         text_add(out, "about ");
         progress_add_seconds(out, ceil(left->expected_s));
@@ -218,8 +218,8 @@ static size_t order_of(const struct plan_job *job, const char *name)
     return i;
 }
 
-static void add_metrics(const struct progress *progress, const struct plan_job *job,
-                        struct text *out)
+static void add_live_metrics(const struct progress *progress, const struct plan_job *job,
+                             struct text *out)
 {
     const struct shown_metric *metrics[METRICS_SHOWN];
     size_t count = 0;
@@ -273,7 +273,7 @@ void progress_line(const struct progress *progress, size_t width, struct text *o
         add_left(progress, LAYOUT_GROUP, out);
     if (lane->pause_end_ns != 0)
         return;
-    add_metrics(progress, &experiment->foreground, out);
+    add_live_metrics(progress, &experiment->foreground, out);
     if (lane->params && *lane->params) {
         begin_part(out, LAYOUT_GROUP);
         text_add(out, lane->params);
@@ -306,7 +306,7 @@ void progress_line_of(struct progress *progress, size_t number, size_t width, st
 }
 
 /* Separators stay, all else that a terminal would obey goes. */
-static void make_safe(struct text *parts, bool ascii)
+static void make_parts_printable(struct text *parts, bool ascii)
 {
     struct text safe = {0};
     utf8_add_printable(text_get(parts), parts->length, LAYOUT_PART LAYOUT_GROUP, &safe);
@@ -318,7 +318,7 @@ static void make_safe(struct text *parts, bool ascii)
     text_fini(&safe);
 }
 
-static void add_rows(struct progress *progress, const char *rows, struct text *out)
+static void draw_rows(struct progress *progress, const char *rows, struct text *out)
 {
     while (*rows && progress->rows < ROWS_MAX) {
         size_t length = strcspn(rows, "\n");
@@ -336,10 +336,10 @@ static void add_one_lane(struct progress *progress, size_t width, size_t height,
     AUTO_TEXT struct text rows = {0};
     size_t most = width < WIDTH_OF_ROWS ? 1 : ROWS_OF_ONE;
     progress_line(progress, width, &parts);
-    make_safe(&parts, progress->options.ascii);
+    make_parts_printable(&parts, progress->options.ascii);
     layout_rows(text_get(&parts), width - 1, most < height - 1 ? most : height - 1,
                 progress->options.ascii, &rows);
-    add_rows(progress, rows.length ? text_get(&rows) : " ", out);
+    draw_rows(progress, rows.length ? text_get(&rows) : " ", out);
 }
 
 /* A row each. Where there is no room for all, the last says how many more there are. */
@@ -353,14 +353,14 @@ static void add_lanes(struct progress *progress, size_t width, size_t height, st
         AUTO_TEXT struct text parts = {0};
         AUTO_TEXT struct text row = {0};
         progress_line_of(progress, i, width, &parts);
-        make_safe(&parts, progress->options.ascii);
+        make_parts_printable(&parts, progress->options.ascii);
         layout_rows(text_get(&parts), width - 1, 1, progress->options.ascii, &row);
-        add_rows(progress, text_get(&row), out);
+        draw_rows(progress, text_get(&row), out);
     }
     AUTO_TEXT struct text more = {0};
     text_addf(&more, "%zu more slots", progress->lane_count - shown);
     if (shown < progress->lane_count && progress->rows < room)
-        add_rows(progress, text_get(&more), out);
+        draw_rows(progress, text_get(&more), out);
 }
 
 void progress_draw(struct progress *progress)
@@ -414,8 +414,8 @@ void progress_say(struct progress *progress, const struct text *line, const char
     add_erasure(progress, live ? width : SIZE_MAX, &said);
     text_add_bytes(&head, text_get(line), coloured_from);
     text_add(&tail, text_get(line) + coloured_from);
-    make_safe(&head, live && progress->options.ascii);
-    make_safe(&tail, live && progress->options.ascii);
+    make_parts_printable(&head, live && progress->options.ascii);
+    make_parts_printable(&tail, live && progress->options.ascii);
     add_wrapped(text_get(&head), width, &used, &said);
     text_add(&said, colour && progress->options.colour ? colour : "");
     add_wrapped(text_get(&tail), width, &used, &said);
@@ -432,7 +432,7 @@ const char *progress_sensor(const struct event *event)
     return event->type == EVENT_METRIC ? json_get_text(event->data, "sensor") : NULL;
 }
 
-static void take_sensor(struct progress *progress, const char *sensor, const json_t *data)
+static void update_sensor(struct progress *progress, const char *sensor, const json_t *data)
 {
     struct shown *lane = progress->lane;
     if (strcmp(sensor, "gpu_power_w") == 0)
@@ -445,7 +445,7 @@ static void take_sensor(struct progress *progress, const char *sensor, const jso
 
 /* The place of a metric: its own, else an empty one, else that of the one that was seen least
  * lately. */
-static struct shown_metric *metric_at(struct shown *lane, const char *name)
+static struct shown_metric *find_metric_place(struct shown *lane, const char *name)
 {
     struct shown_metric *oldest = lane->metrics;
     EACH (metric, lane->metrics, METRICS_SHOWN)
@@ -464,12 +464,12 @@ void progress_take_metric(struct progress *progress, const struct event *event)
     const char *name = json_get_text(event->data, "name");
     double value;
     if (progress_sensor(event)) {
-        take_sensor(progress, progress_sensor(event), event->data);
+        update_sensor(progress, progress_sensor(event), event->data);
         return;
     }
     if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
-    struct shown_metric *metric = metric_at(progress->lane, name);
+    struct shown_metric *metric = find_metric_place(progress->lane, name);
     if (metric->seen)
         metric->trend = (value > metric->value) - (value < metric->value);
     metric->value = value;

@@ -125,7 +125,7 @@ void training_bars(struct training *training, const json_t *data, int64_t now_ns
     training_look(training, now_ns);
 }
 
-static double share_of(const struct training_bar *bar)
+static double bar_share(const struct training_bar *bar)
 {
     return bar->total.valid ? fmin(bar->done / bar->total.value, 1) : 0;
 }
@@ -161,7 +161,7 @@ static bool of_epoch_bar(struct training *training, const struct training_bar *b
         return false;
     double epochs = training->epochs.valid ? training->epochs.value : of;
     in_epochs(state, from_one(training, number), epochs,
-              (struct reading){share_of(bar), bar->total.valid});
+              (struct reading){bar_share(bar), bar->total.valid});
     state->source = SOURCE_EPOCH_BAR;
     return true;
 }
@@ -176,7 +176,7 @@ static bool of_epochs_bar(const struct training *training, const struct training
     bool whole = bar->done >= bar->total.value;
     in_epochs(state, whole ? bar->total.value : floor(bar->done) + 1, bar->total.value,
               (struct reading){whole   ? 1
-                               : inner ? fmod(share_of(inner), 1)
+                               : inner ? fmod(bar_share(inner), 1)
                                        : 0,
                                true});
     state->source = SOURCE_EPOCHS_BAR;
@@ -194,7 +194,7 @@ static void of_marks(const struct training *training, struct training_state *sta
     double epoch = fmax(training->marked, 1);
     in_epochs(state, epoch, epochs,
               (struct reading){training->marked_ended ? 1
-                               : inner                ? share_of(bar)
+                               : inner                ? bar_share(bar)
                                                       : 0,
                                inner || training->marked_ended || epochs > 0});
     state->source = SOURCE_MARKS;
@@ -209,7 +209,7 @@ static void of_bar(const struct training *training, struct training_state *state
         if (item->total.valid && item->restarts == 0 && bar->restarts > 0)
             bar = item;
     state->bar = 1 + (size_t)(bar - training->bars);
-    state->inner = (struct reading){share_of(bar), bar->total.valid};
+    state->inner = (struct reading){bar_share(bar), bar->total.valid};
     if (bar->restarts == 0) {
         state->share = state->inner;
         state->source = SOURCE_WHOLE_BAR;

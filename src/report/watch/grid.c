@@ -26,7 +26,7 @@ void grid_fini(struct grid *grid)
     *grid = (struct grid){0};
 }
 
-static struct grid_cell *cell_at(const struct grid_area *area, size_t row, size_t column)
+static struct grid_cell *area_cell_at(const struct grid_area *area, size_t row, size_t column)
 {
     size_t x = area->column + column, y = area->row + row;
     bool inside = row < area->rows && column < area->columns && y < area->grid->rows &&
@@ -58,9 +58,9 @@ static void set_cell(struct grid_cell *cell, const char *text, size_t length, en
 /* Where a wide character loses one of its halves the other becomes blank. */
 static void free_cell(const struct grid_area *area, size_t row, size_t column)
 {
-    struct grid_cell *cell = cell_at(area, row, column),
-                     *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
-    struct grid_cell *behind = cell_at(area, row, column + 1);
+    struct grid_cell *cell = area_cell_at(area, row, column),
+                     *before = column > 0 ? area_cell_at(area, row, column - 1) : NULL;
+    struct grid_cell *behind = area_cell_at(area, row, column + 1);
     if (cell && !*cell->text && before)
         set_cell(before, " ", 1, before->style);
     if (behind && !*behind->text)
@@ -75,17 +75,17 @@ static size_t put_character(const struct grid_area *area, size_t row, size_t col
     const char *shown = area->grid->ascii && (unsigned char)*text >= 0x80 ? like(text) : text;
     shown = shown ? shown : "?";
     size_t columns = utf8_columns(shown), length = strlen(shown);
-    struct grid_cell *cell = cell_at(area, row, column),
-                     *before = column > 0 ? cell_at(area, row, column - 1) : NULL;
+    struct grid_cell *cell = area_cell_at(area, row, column),
+                     *before = column > 0 ? area_cell_at(area, row, column - 1) : NULL;
     if (columns == 0 && before && *before->text && strlen(before->text) + length < GRID_BYTES)
         memcpy(before->text + strlen(before->text), shown, length + 1);
-    if (columns == 0 || !cell || (columns == 2 && !cell_at(area, row, column + 1)))
+    if (columns == 0 || !cell || (columns == 2 && !area_cell_at(area, row, column + 1)))
         return 0;
     free_cell(area, row, column);
     set_cell(cell, shown, length, style);
     if (columns == 2) {
         free_cell(area, row, column + 1);
-        set_cell(cell_at(area, row, column + 1), "", 0, style);
+        set_cell(area_cell_at(area, row, column + 1), "", 0, style);
     }
     return columns;
 }
@@ -153,7 +153,7 @@ size_t grid_field(const struct grid_area *area, size_t row, size_t column, size_
 void grid_choose(const struct grid_area *area, size_t row)
 {
     for (size_t i = 0; i < area->columns; i++) {
-        struct grid_cell *cell = cell_at(area, row, i);
+        struct grid_cell *cell = area_cell_at(area, row, i);
         if (cell)
             cell->chosen = true;
     }

@@ -67,7 +67,8 @@ static bool matches(const struct live_experiment *experiment, const char *find)
 }
 
 /* From the chosen one on, over the end; behind: not itself. */
-static void find(struct watch_view *view, const struct live_run *run, bool behind, bool back)
+static void find_next_match(struct watch_view *view, const struct live_run *run, bool behind,
+                            bool back)
 {
     size_t count = run->plan.count;
     for (size_t i = behind; *view->find && i < count + behind; i++) {
@@ -107,7 +108,7 @@ static void key_of_find(struct watch_view *view, const struct live_run *run, int
     /* Half of a character is typed: the rest is on its way. */
     view->said[0] = '\0';
     if (utf8_is_valid(view->find, strlen(view->find)))
-        find(view, run, false, false);
+        find_next_match(view, run, false, false);
 }
 
 void watch_question(const struct watch_view *view, const struct live_run *run, struct text *out)
@@ -183,7 +184,7 @@ static void key_of_view(struct watch_view *view, const struct watch_scene *scene
         break;
     case 'n':
     case 'N':
-        find(view, scene->run, true, key == 'N');
+        find_next_match(view, scene->run, true, key == 'N');
         break;
     case 'p':
     case 's':

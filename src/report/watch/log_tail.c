@@ -51,7 +51,7 @@ static const char *last_written(const char *line, const char *end)
     return at;
 }
 
-static void add_line(struct watch_log *log, const char *line, const char *end)
+static void add_tail_line(struct watch_log *log, const char *line, const char *end)
 {
     AUTO_TEXT struct text text = {0};
     struct text safe = {0};
@@ -91,7 +91,7 @@ static void read_lines(int file, int64_t size, struct watch_log *log)
         at = line_end + 1; /* the rest of a line */
     while (at < end) {
         line_end = memchr(at, '\n', (size_t)(end - at));
-        add_line(log, at, line_end ? line_end : end);
+        add_tail_line(log, at, line_end ? line_end : end);
         at = line_end ? line_end + 1 : end;
     }
     set_fault(log, count < 0 ? "the log cannot be read" : NULL);

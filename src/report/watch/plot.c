@@ -61,7 +61,7 @@ static void set_between(struct dots *dots, size_t x, size_t from, size_t to)
 }
 
 /* A straight line without gaps, column by column. */
-static void join(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, bool filled)
+static void draw_line(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, bool filled)
 {
     size_t last = y0;
     for (size_t x = x0; x <= x1; x++) {
@@ -89,7 +89,7 @@ static void set_line(struct dots *dots, const struct plot *plot, double low, dou
             continue;
         size_t x = (size_t)lround(at * (double)(dots->across - 1)),
                y = height_of(dots, point->value, low, high);
-        join(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
+        draw_line(dots, first ? x : last_x, first ? y : last_y, x, y, plot->from_zero);
         last_x = x;
         last_y = y;
         first = false;
@@ -175,7 +175,8 @@ enum { CURVE_ROWS_MIN = 4 };
 
 /* Names of metrics as they are chosen one after the other: those of the registry first. at: place
  * from 0; NULL: no more. */
-static const char *metric_at(const struct live_run *run, const struct watch_view *view, size_t at)
+static const char *nth_metric_name(const struct live_run *run, const struct watch_view *view,
+                                   size_t at)
 {
     const struct live_experiment *experiment = watch_chosen(view, run);
     return experiment && at < experiment->plan->foreground.metric_count
@@ -186,12 +187,13 @@ static const char *metric_at(const struct live_run *run, const struct watch_view
 const char *watch_metric(const struct watch_view *view, const struct live_run *run, bool next)
 {
     const char *name;
-    for (size_t i = 0; (name = metric_at(run, view, i)); i++)
+    for (size_t i = 0; (name = nth_metric_name(run, view, i)); i++)
         if (strcmp(name, view->metric) == 0) {
-            const char *behind = next ? metric_at(run, view, i + 1) : name;
-            return behind ? behind : metric_at(run, view, 0);
+            const char *behind = next ? nth_metric_name(run, view, i + 1) : name;
+            return behind ? behind : nth_metric_name(run, view, 0);
         }
-    return metric_at(run, view, next && !*view->metric && metric_at(run, view, 1) ? 1 : 0);
+    return nth_metric_name(run, view,
+                           next && !*view->metric && nth_metric_name(run, view, 1) ? 1 : 0);
 }
 
 /* Of the experiment that is chosen, else of the slot that is. */

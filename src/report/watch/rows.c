@@ -19,7 +19,7 @@ struct row {
     int64_t now_ns;
 };
 
-static const char *mark_of(const struct live_experiment *experiment, enum grid_style *style)
+static const char *experiment_mark(const struct live_experiment *experiment, enum grid_style *style)
 {
     bool done = experiment->state == STATE_DONE;
     *style = done && experiment->outcome == OUTCOME_SUCCEEDED ? GRID_GOOD
@@ -50,7 +50,7 @@ static char *verdict_cell(const struct row *row, enum grid_style *style)
     return mem_strdup(live_verdict_text(row->experiment));
 }
 
-static char *time_cell(const struct row *row, enum grid_style *style)
+static char *row_time_cell(const struct row *row, enum grid_style *style)
 {
     char time[WATCH_TIME_BYTES];
     const struct live_experiment *experiment = row->experiment;
@@ -65,7 +65,7 @@ static char *time_cell(const struct row *row, enum grid_style *style)
     return mem_strdup(time);
 }
 
-static char *energy_cell(const struct row *row, enum grid_style *style)
+static char *row_energy_cell(const struct row *row, enum grid_style *style)
 {
     const struct result_energy *energy = &row->experiment->energy;
     *style = GRID_POWER;
@@ -95,9 +95,9 @@ static const struct column {
     bool right, wide; /* wide: only where the mark does not say it in less */
     char *(*cell)(const struct row *row, enum grid_style *style);
 } columns[COLUMNS_MAX] = {
-    {"STATE", 11, false, true, state_cell},  {"VERDICT", 14, false, false, verdict_cell},
-    {"TIME", 6, true, false, time_cell},     {"METRIC", 8, true, false, metric_cell},
-    {"ENERGY", 8, true, false, energy_cell},
+    {"STATE", 11, false, true, state_cell},      {"VERDICT", 14, false, false, verdict_cell},
+    {"TIME", 6, true, false, row_time_cell},     {"METRIC", 8, true, false, metric_cell},
+    {"ENERGY", 8, true, false, row_energy_cell},
 };
 
 /* Which columns have room, and how wide the id is. */
@@ -143,7 +143,7 @@ static void draw_experiment(const struct grid_area *area, size_t at,
                             const struct table_of_plan *table, const struct row *row)
 {
     enum grid_style style;
-    const char *mark = mark_of(row->experiment, &style);
+    const char *mark = experiment_mark(row->experiment, &style);
     grid_put(area, at, 0, style, mark);
     grid_putf(area, at, 2, GRID_DIM, "%*zu", (int)table->number, row->experiment->plan->number);
     size_t column = 2 + table->number + GAP;

@@ -57,7 +57,7 @@ static size_t all_fields(const size_t *widths)
 }
 
 /* "GPU 0,GPU 1" */
-static void add_gpus(const struct live_slot *slot, struct text *out)
+static void add_gpu_names(const struct live_slot *slot, struct text *out)
 {
     const json_t *item;
     size_t i;
@@ -71,14 +71,14 @@ static size_t gpus_columns(const struct live_run *run)
     size_t most = 0;
     for (size_t i = 0; run->slot_count > 1 && i < run->slot_count; i++) {
         AUTO_TEXT struct text text = {0};
-        add_gpus(&run->slots[i], &text);
+        add_gpu_names(&run->slots[i], &text);
         size_t columns = utf8_columns(text_get(&text));
         most = columns > most ? columns : most;
     }
     return most > GPUS_MAX ? GPUS_MAX : most;
 }
 
-static struct columns columns_of(const struct live_run *run, size_t whole)
+static struct columns slot_columns(const struct live_run *run, size_t whole)
 {
     struct columns out = {.number = run->slot_count >= 100  ? 3
                                     : run->slot_count >= 10 ? 2
@@ -196,7 +196,7 @@ static void put_metrics(struct field *field, const struct live_run *run,
     field->style = GRID_METRIC;
 }
 
-static bool has_experiment(const struct live_run *run, const struct live_slot *slot)
+static bool slot_has_experiment(const struct live_run *run, const struct live_slot *slot)
 {
     return slot->experiment > 0 && slot->experiment <= run->plan.count;
 }
@@ -208,14 +208,14 @@ static size_t fields_of(const struct watch_scene *scene, const struct live_slot 
     for (size_t i = 0; i < FIELDS_MAX; i++)
         out[i].width = columns->fields[i];
     put_phase(&out[0], scene->run, slot, scene->now_ns);
-    if (has_experiment(scene->run, slot))
+    if (slot_has_experiment(scene->run, slot))
         put_progress(&out[1], slot, columns, ascii);
     put_reading(&out[2], "", slot->power_w, "W");
     out[2].style = GRID_POWER;
     put_reading(&out[3], columns->wide ? "GPU " : "", slot->utilisation_percent, "%");
     put_memory(&out[4], slot);
     put_reading(&out[5], "", slot->temperature_c, ascii ? "C" : "°C");
-    if (has_experiment(scene->run, slot))
+    if (slot_has_experiment(scene->run, slot))
         put_metrics(&out[6], scene->run, slot);
     return *out[6].text ? FIELDS_MAX : FIELDS_MAX - 1;
 }
@@ -265,7 +265,7 @@ static void put_gpus(const struct grid_area *area, size_t column, size_t width,
                      const struct live_slot *slot)
 {
     AUTO_TEXT struct text text = {0};
-    add_gpus(slot, &text);
+    add_gpu_names(slot, &text);
     grid_field(area, 0, column, width, false, GRID_DIM, text_get(&text));
 }
 
@@ -274,8 +274,9 @@ static void draw_slot(const struct watch_scene *scene, const struct live_slot *s
                       const struct columns *columns, const struct grid_area *area)
 {
     struct field fields[FIELDS_MAX];
-    const struct live_experiment *experiment =
-        has_experiment(scene->run, slot) ? &scene->run->experiments[slot->experiment - 1] : NULL;
+    const struct live_experiment *experiment = slot_has_experiment(scene->run, slot)
+                                                   ? &scene->run->experiments[slot->experiment - 1]
+                                                   : NULL;
     size_t count = fields_of(scene, slot, columns, area->grid->ascii, fields), end = area->columns;
     grid_putf(area, 0, 0, GRID_STRONG, "%*zu", (int)columns->number, slot->number);
     size_t column = columns->number + 1;
@@ -316,7 +317,7 @@ static size_t rows_of_one(const struct columns *columns)
 
 size_t watch_slots_rows(const struct live_run *run, size_t columns)
 {
-    struct columns of = columns_of(run, columns);
+    struct columns of = slot_columns(run, columns);
     return run->slot_count ? run->slot_count * rows_of_one(&of) : 1;
 }
 
@@ -324,7 +325,7 @@ void watch_draw_slots(struct watch_view *view, const struct watch_scene *scene,
                       const struct grid_area *area)
 {
     const struct live_run *run = scene->run;
-    struct columns columns = columns_of(run, area->columns);
+    struct columns columns = slot_columns(run, area->columns);
     if (run->slot_count == 0) {
         grid_put(area, 0, 0, GRID_DIM,
                  run->state == LIVE_ENDED  ? "the run has ended: nothing runs any more"

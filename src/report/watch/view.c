@@ -319,7 +319,7 @@ static void draw_pane(struct watch_view *view, const struct watch_scene *scene,
 }
 
 /* The first rows of what is left; those are taken from it. */
-static struct grid_area take_rows(struct grid_area *left, size_t rows)
+static struct grid_area cut_rows(struct grid_area *left, size_t rows)
 {
     struct grid_area out = *left;
     out.rows = rows < left->rows ? rows : left->rows;
@@ -340,9 +340,9 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
     if (scene->run->slot_count <= 1 && needed + PLAN_ROWS_MIN <= body.rows)
         most = needed;
     draw_pane(view, scene, PANE_SLOTS,
-              take_rows(&body, needed < most ? needed
-                               : most < 3    ? 3
-                                             : most));
+              cut_rows(&body, needed < most ? needed
+                              : most < 3    ? 3
+                                            : most));
     if (wide && body.rows >= 10) {
         struct grid_area right = body;
         size_t left = body.columns * 3 / 5;
@@ -350,7 +350,7 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         right.column += left;
         right.columns -= left;
         size_t curves = right.rows * 3 / 5;
-        watch_draw_curves(view, scene, take_rows(&right, curves), false);
+        watch_draw_curves(view, scene, cut_rows(&right, curves), false);
         draw_pane(view, scene, PANE_LOG, right);
         draw_pane(view, scene, PANE_PLAN, body);
         return;
@@ -362,11 +362,11 @@ static void draw_panes(struct watch_view *view, const struct watch_scene *scene,
         struct grid_area rest = body;
         struct grid_area curves = {0};
         if (body.rows >= PLAN_ROWS_MIN + CURVE_ROWS + LOG_ROWS || scene->plain)
-            curves = take_rows(&rest, beside || (body.rows < ROWS_FOR_TWO && !scene->plain)
-                                          ? CURVE_ROWS
-                                          : 2 * CURVE_ROWS - 2);
+            curves = cut_rows(&rest, beside || (body.rows < ROWS_FOR_TWO && !scene->plain)
+                                         ? CURVE_ROWS
+                                         : 2 * CURVE_ROWS - 2);
         plan = rest.rows * 3 / 5 < PLAN_ROWS_MIN ? PLAN_ROWS_MIN : rest.rows * 3 / 5;
-        of_plan = take_rows(&rest, plan);
+        of_plan = cut_rows(&rest, plan);
         if (curves.rows)
             watch_draw_curves(view, scene, curves, beside);
         draw_pane(view, scene, PANE_LOG, rest);
@@ -382,7 +382,7 @@ static void draw_hint(const struct watch_scene *scene, const char *hint, struct 
     text_wrap(&rows, hint, 0, left->columns);
     char *rest = rows.data;
     for (size_t i = 0; i < HINT_ROWS && rest && *rest; i++) {
-        struct grid_area row = take_rows(left, 1);
+        struct grid_area row = cut_rows(left, 1);
         grid_put(&row, 0, 0, style, strsep(&rest, "\n"));
     }
 }
@@ -394,10 +394,10 @@ void watch_draw(struct watch_view *view, const struct watch_scene *scene, struct
     draw_name(scene, &all);
     draw_counts(scene->run, &all);
     add_hint(scene, &hint);
-    take_rows(&all, 2);
+    cut_rows(&all, 2);
     if (hint.length)
         draw_hint(scene, text_get(&hint), &all);
-    struct grid_area body = take_rows(&all, all.rows - (!scene->plain && all.rows > 0));
+    struct grid_area body = cut_rows(&all, all.rows - (!scene->plain && all.rows > 0));
     draw_panes(view, scene, body);
     if (view->listing)
         watch_draw_list(view, scene, &body);
