@@ -28,7 +28,7 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--json goes with --once");
     if (values[OPTION_EVERY].given && how.once)
         return cli_usage_error(call->command, "--every does not go with --once");
-    return watch(&how);
+    return watch_show_runs(&how);
 }
 
 static const char *const usage[] = {"watch [RUN | latest | DIR]... [options]", NULL};

@@ -34,7 +34,7 @@ struct making {
 };
 
 /* It stands in "compare DIR:repo=NAME", which has signs of its own. */
-static bool check_name(const struct strv *before, const char *name, struct err *err)
+static bool check_command_name(const struct strv *before, const char *name, struct err *err)
 {
     if (!*name || strlen(name) > LONGEST_NAME)
         return err_set(err, "a command's name has 1 to %d bytes: '%s'", LONGEST_NAME, name);
@@ -44,7 +44,7 @@ static bool check_name(const struct strv *before, const char *name, struct err *
     return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
 }
 
-static bool take_names(const struct bench_input_options *how, struct strv *out, struct err *err)
+static bool name_commands(const struct bench_input_options *how, struct strv *out, struct err *err)
 {
     AUTO_STRV struct strv all = {0};
     if (how->names->count > how->commands->count)
@@ -54,7 +54,7 @@ static bool take_names(const struct bench_input_options *how, struct strv *out, 
         AUTO_FREE char *name = i < how->names->count ? mem_strdup(how->names->items[i])
                                : i < LETTERS         ? mem_printf("%c", (char)('A' + (int)i))
                                                      : mem_printf("C%zu", i + 1);
-        if (!check_name(&all, name, err))
+        if (!check_command_name(&all, name, err))
             return false;
         strv_add(out, name);
         strv_add(&all, name);
@@ -74,7 +74,7 @@ static bool is_of_shells(const char *name)
 
 /* A name means what PATH says, as in a shell: a file of that name in the working folder is not
  * meant. */
-static char *find_program(const struct making *making, const char *name, struct err *err)
+static char *find_bench_program(const struct making *making, const char *name, struct err *err)
 {
     AUTO_FREE char *path =
         strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
@@ -97,7 +97,7 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     AUTO_STRV struct strv words = {0};
     if (!shell_words_split(command, &words, err))
         return NULL;
-    AUTO_FREE char *program = find_program(making, words.items[0], err);
+    AUTO_FREE char *program = find_bench_program(making, words.items[0], err);
     if (!program)
         return NULL;
     bool good = true;
@@ -117,8 +117,8 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     return NULL;
 }
 
-static void add_entry(const struct making *making, const char *name, const char *command,
-                      int64_t runs)
+static void add_settings_entry(const struct making *making, const char *name, const char *command,
+                               int64_t runs)
 {
     json_array_append_new(making->entries,
                           json_pack("{s:o*, s:s, s:s, s:s, s:I}", "comment", json_string(command),
@@ -127,8 +127,8 @@ static void add_entry(const struct making *making, const char *name, const char 
 }
 
 /* Into the registry, and as an entry into the settings: NAME[-kind]. */
-static bool add_repo(const struct making *making, const char *name, const char *command,
-                     struct err *err)
+static bool add_command_repo(const struct making *making, const char *name, const char *command,
+                             struct err *err)
 {
     json_t *repo = make_repo(making, command, err);
     if (repo && json_object_set_new(making->repos, name, repo) == 0)
@@ -140,8 +140,8 @@ static bool add_repo(const struct making *making, const char *name, const char *
 }
 
 /* What is run of one kind for each command. */
-static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands,
-                     int64_t runs, struct err *err)
+static bool add_command_kind(const struct making *making, enum kind kind,
+                             const struct strv *commands, int64_t runs, struct err *err)
 {
     for (size_t i = 0; runs > 0 && i < making->options->commands->count; i++) {
         /* One for all commands, or one for each; NULL: none. */
@@ -150,9 +150,9 @@ static bool add_kind(const struct making *making, enum kind kind, const struct s
         AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
         if (!command)
             return true;
-        if (!add_repo(making, name, command, err))
+        if (!add_command_repo(making, name, command, err))
             return false;
-        add_entry(making, name, command, runs);
+        add_settings_entry(making, name, command, runs);
     }
     return true;
 }
@@ -173,16 +173,16 @@ static bool add_commands(const struct making *making, struct err *err)
         !check_around(how, "--conclude", how->conclude, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++) {
-        if (!add_repo(making, making->out->names.items[i], how->commands->items[i], err))
+        if (!add_command_repo(making, making->out->names.items[i], how->commands->items[i], err))
             return false;
         strv_add(&making->out->commands, how->commands->items[i]);
     }
-    if (!add_kind(making, WARMUP, how->commands, how->warmup, err))
+    if (!add_command_kind(making, WARMUP, how->commands, how->warmup, err))
         return false;
     for (size_t i = 0; i < how->commands->count; i++)
-        add_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
-    return add_kind(making, PREPARE, how->prepare, 1, err) &&
-           add_kind(making, CONCLUDE, how->conclude, 1, err);
+        add_settings_entry(making, making->out->names.items[i], how->commands->items[i], how->runs);
+    return add_command_kind(making, PREPARE, how->prepare, 1, err) &&
+           add_command_kind(making, CONCLUDE, how->conclude, 1, err);
 }
 
 /* Entries stand as add_commands added them: groups of one for each command. */
@@ -223,7 +223,7 @@ static void make_settings(const struct making *making, struct text *out)
                      out);
 }
 
-static bool make_plan(const struct making *making, struct err *err)
+static bool make_bench_plan(const struct making *making, struct err *err)
 {
     struct run_input *run = &making->out->run;
     AUTO_TEXT struct text settings = {0};
@@ -251,10 +251,10 @@ static void hint_quotes(const struct making *making, struct err *err)
 {
     const struct strv *commands = making->options->commands;
     struct err ignored = {0};
-    AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
+    AUTO_FREE char *program = find_bench_program(making, commands->items[0], &ignored);
     bool all = true;
     EACH (item, commands->items, commands->count) {
-        AUTO_FREE char *found = find_program(making, *item, &ignored);
+        AUTO_FREE char *found = find_bench_program(making, *item, &ignored);
         all = all && found;
         if (strpbrk(*item, " \t\n'\""))
             return;
@@ -284,8 +284,8 @@ bool bench_input_make(const struct bench_input_options *how, struct bench_input 
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
     out->concludes = how->conclude->count > 0;
-    bool ok =
-        take_names(how, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
+    bool ok = name_commands(how, &out->names, err) && add_commands(&making, err) &&
+              make_bench_plan(&making, err);
     if (!ok)
         hint_quotes(&making, err);
     json_decref(making.repos);

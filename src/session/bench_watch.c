@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool write_file(const char *file, const struct text *text, struct err *err)
+static bool write_export_file(const char *file, const struct text *text, struct err *err)
 {
     return !file || fs_write_output(file, text_get(text), text->length, err);
 }
@@ -26,15 +26,16 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
     AUTO_TEXT struct text markdown = {0};
     bench_csv(bench, &csv);
     bench_markdown(bench, &markdown);
-    bool ok = write_file(end->json_file, json, &err) && write_file(end->csv_file, &csv, &err) &&
-              write_file(end->markdown_file, &markdown, &err);
+    bool ok = write_export_file(end->json_file, json, &err) &&
+              write_export_file(end->csv_file, &csv, &err) &&
+              write_export_file(end->markdown_file, &markdown, &err);
     if (!ok)
         cli_error("%s", err.text);
     return ok;
 }
 
 /* Without --ignore-failure nothing came after it: that must not be overlooked below a table. */
-static void say_failure(const struct bench_end *end, const struct bench *bench)
+static void report_bench_failure(const struct bench_end *end, const struct bench *bench)
 {
     EACH (experiment, bench->dataset.items, bench->dataset.count) {
         if (!experiment->judged || experiment->success)
@@ -49,7 +50,8 @@ static void say_failure(const struct bench_end *end, const struct bench *bench)
     }
 }
 
-static bool print(const struct bench_end *end, const struct bench *bench, const struct text *json)
+static bool print_bench(const struct bench_end *end, const struct bench *bench,
+                        const struct text *json)
 {
     AUTO_TEXT struct text text = {0};
     struct bench_text_options options = {
@@ -73,16 +75,16 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
     return message_print(&text);
 }
 
-static int show(const struct bench_end *end, const struct bench *bench)
+static int show_bench(const struct bench_end *end, const struct bench *bench)
 {
     AUTO_TEXT struct text text = {0};
     struct bench_frame frame = {end->dir,           end->options->seed,
                                 end->options->runs, end->options->warmup,
                                 end->verdicts,      end->until};
     json_print_taken(bench_json(bench, &frame), &text);
-    bool ok = print(end, bench, &text);
+    bool ok = print_bench(end, bench, &text);
     ok = export(end, bench, &text) && ok;
-    say_failure(end, bench);
+    report_bench_failure(end, bench);
     return ok ? CLI_OK : CLI_BROKEN;
 }
 
@@ -100,10 +102,11 @@ int bench_end(const struct bench_end *end)
         .seed = end->options->seed,
         .until = end->until,
     };
-    return bench_read(&options, &bench, &err) ? show(end, &bench) : cli_failed(CLI_BROKEN, &err);
+    return bench_read(&options, &bench, &err) ? show_bench(end, &bench)
+                                              : cli_failed(CLI_BROKEN, &err);
 }
 
-static size_t find_command(const struct bench_input *input, const char *name)
+static size_t find_command_place(const struct bench_input *input, const char *name)
 {
     for (size_t i = 0; i < input->names.count; i++)
         if (strcmp(input->names.items[i], name) == 0)
@@ -179,7 +182,7 @@ static void find_blocks(struct bench_watch *watch)
     const struct plan *plan = &watch->input->run.plan;
     size_t in_block = 0;
     for (size_t i = 0; i < plan->count; i++) {
-        watch->command[i] = find_command(watch->input, plan->experiments[i].foreground.repo);
+        watch->command[i] = find_command_place(watch->input, plan->experiments[i].foreground.repo);
         if (watch->command[i] == SIZE_MAX)
             continue;
         in_block = in_block % watch->input->names.count + 1;
@@ -192,7 +195,7 @@ void bench_watch_init(struct bench_watch *watch, const struct bench_input *input
                       const char *reference, const char *verdicts,
                       const struct bench_until_options *options)
 {
-    size_t count = input->names.count, place = find_command(input, reference);
+    size_t count = input->names.count, place = find_command_place(input, reference);
     bool fastest = strcmp(reference, "fastest") == 0 && place == SIZE_MAX;
     *watch = (struct bench_watch){.input = input, .options = *options};
     watch->worst = strcmp(verdicts, "clean") == 0 ? VERDICT_CLEAN

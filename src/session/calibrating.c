@@ -24,7 +24,7 @@
 enum { WORD_MAX = 64, TURN_POLL_MS = 100 };
 
 /* The first word of a small file. False: there is no such file; "": it cannot be read. */
-static bool read_word(const char *path, char out[WORD_MAX])
+static bool read_first_word(const char *path, char out[WORD_MAX])
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -40,7 +40,7 @@ bool calibrating_is_allowed(int mode, const struct strv *environment, struct err
     char word[WORD_MAX];
     AUTO_FREE char *path = mem_printf("%s" SITE_FILE, gpus_root());
     const char *said = strv_env_get(environment, "TARE_CALIBRATE");
-    if (read_word(path, word) && strcmp(word, "auto") != 0)
+    if (read_first_word(path, word) && strcmp(word, "auto") != 0)
         return err_set(err, "%s forbids it", path);
     if (said && *said && strcmp(said, "auto") != 0)
         return err_set(err, "TARE_CALIBRATE=%s forbids it", said);
@@ -63,9 +63,9 @@ static bool has_battery(void)
         char type[WORD_MAX], scope[WORD_MAX];
         AUTO_FREE char *type_path = mem_printf("%s/%s/type", folder, entry->d_name);
         AUTO_FREE char *scope_path = mem_printf("%s/%s/scope", folder, entry->d_name);
-        found = *entry->d_name != '.' && read_word(type_path, type) &&
+        found = *entry->d_name != '.' && read_first_word(type_path, type) &&
                 strcmp(type, "Battery") == 0 &&
-                !(read_word(scope_path, scope) && strcmp(scope, "Device") == 0);
+                !(read_first_word(scope_path, scope) && strcmp(scope, "Device") == 0);
     }
     if (dir)
         closedir(dir);
@@ -109,7 +109,7 @@ static const struct calibration typical = {
                                          .looked_share = KNOWN(0.987, 0.014),
                                          .updates = 300}}};
 
-static bool is_uncalibrated(const struct energy_meters_figures *device)
+static bool is_device_uncalibrated(const struct energy_meters_figures *device)
 {
     const struct gpu_vendor *vendor =
         device->uuid ? gpu_vendor_by_uuid(device->uuid, strlen(device->uuid)) : NULL;
@@ -123,7 +123,7 @@ char *calibrating_hint(const struct energy_meters_result *result)
 {
     EACH (device, result->devices, result->device_count) {
         const struct window_energy *window = &device->window;
-        if (!is_uncalibrated(device))
+        if (!is_device_uncalibrated(device))
             continue;
         double share = window->half_width_j.value / window->energy_j.value;
         double seconds = ns_to_s(window->end_ns - window->start_ns);

@@ -162,7 +162,7 @@ static bool set_environ(const struct strv *environment, struct err *err)
     return true;
 }
 
-static bool become(uid_t uid, gid_t gid, unsigned how, struct caller *out, struct err *err)
+static bool drop_to_user(uid_t uid, gid_t gid, unsigned how, struct caller *out, struct err *err)
 {
     AUTO_STRV struct strv callers = {0};
     AUTO_STRV struct strv ours = {0};
@@ -194,7 +194,7 @@ static bool become_caller(bool as_root, unsigned how, struct caller *out, struct
             return err_set(
                 err, "SUDO_UID and SUDO_GID are no user and group numbers; --as-root runs as root");
         if (uid != 0)
-            return become(uid, gid, how, out, err);
+            return drop_to_user(uid, gid, how, out, err);
     }
     copy_environ(&out->environment);
     return true;

@@ -14,7 +14,7 @@
 /* So many of a kind are named one by one. */
 enum { NAMED_MAX = 20 };
 
-static size_t count_of(const struct collected *collected, enum collect_state state)
+static size_t count_in_state(const struct collected *collected, enum collect_state state)
 {
     size_t count = 0;
     EACH (item, collected->items, collected->plan.count)
@@ -35,7 +35,7 @@ static void add_numbers(const struct collected *collected, enum collect_state st
 }
 
 /* "missing: 3 waiting (5-7)" */
-static void add_missing(const struct collected *collected, struct text *out)
+static void add_missing_experiments(const struct collected *collected, struct text *out)
 {
     static const struct {
         enum collect_state state;
@@ -46,7 +46,7 @@ static void add_missing(const struct collected *collected, struct text *out)
                  {COLLECT_DAMAGED, "with records that cannot be read"},
                  {COLLECT_AGAIN, "planned again, of which the result before stands"}};
     EACH_OF (kind, kinds) {
-        size_t count = count_of(collected, kind->state);
+        size_t count = count_in_state(collected, kind->state);
         if (count == 0)
             continue;
         text_addf(out, "missing: %zu %s (", count, kind->what);
@@ -149,25 +149,26 @@ static void add_nodes(const struct collected *collected, struct text *out)
         text_add(out, "The nodes are not alike: compare figures of one kind of node only.\n");
 }
 
-static bool is_whole(const struct collected *collected)
+static bool is_fully_collected(const struct collected *collected)
 {
-    return count_of(collected, COLLECT_SUCCEEDED) + count_of(collected, COLLECT_FAILED) ==
+    return count_in_state(collected, COLLECT_SUCCEEDED) +
+               count_in_state(collected, COLLECT_FAILED) ==
            collected->plan.count;
 }
 
 void collected_text(const struct collected *collected, const char *run_dir, struct text *out)
 {
-    size_t failed = count_of(collected, COLLECT_FAILED);
+    size_t failed = count_in_state(collected, COLLECT_FAILED);
     text_addf(out, "%zu of %zu experiments are done: %zu succeeded, %zu failed\n",
-              count_of(collected, COLLECT_SUCCEEDED) + failed, collected->plan.count,
-              count_of(collected, COLLECT_SUCCEEDED), failed);
-    add_missing(collected, out);
+              count_in_state(collected, COLLECT_SUCCEEDED) + failed, collected->plan.count,
+              count_in_state(collected, COLLECT_SUCCEEDED), failed);
+    add_missing_experiments(collected, out);
     add_stories(collected, out);
     add_losses(collected, out);
     add_nodes(collected, out);
     text_addf(out, "results: %s\n", run_dir);
     AUTO_FREE char *typed = shell_words_path(run_dir);
-    if (!is_whole(collected))
+    if (!is_fully_collected(collected))
         text_addf(out, "to submit what is missing: %s submit --resume %s\n", TARE_NAME, typed);
 }
 
@@ -188,7 +189,7 @@ json_t *collected_json(const struct collected *collected, const char *run_dir)
                              "scheduler", json_text_or_null(item->task_status)));
     }
     return json_pack("{s:o, s:b, s:o, s:o}", "run_dir", json_text_or_null(run_dir), "complete",
-                     is_whole(collected), "experiments", items, "nodes",
+                     is_fully_collected(collected), "experiments", items, "nodes",
                      record_list_json(node_fields, collected->nodes, collected->node_count,
                                       sizeof *collected->nodes));
 }

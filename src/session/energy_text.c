@@ -25,7 +25,7 @@ struct columns {
     bool names; /* several names are marked */
 };
 
-static struct columns find_columns(const struct measured *measured)
+static struct columns find_epoch_columns(const struct measured *measured)
 {
     struct columns columns = {0};
     for (size_t i = 0; i < measured->result.epoch_count; i++) {
@@ -39,18 +39,18 @@ static struct columns find_columns(const struct measured *measured)
     return columns;
 }
 
-static char *energy_cell(const struct window_energy *window)
+static char *window_energy_cell(const struct window_energy *window)
 {
     return window->energy_j.valid ? amount_format_with(window->energy_j, window->half_width_j, "")
                                   : mem_strdup("-");
 }
 
-static char *cell(struct reading value, int digits)
+static char *reading_cell(struct reading value, int digits)
 {
     return value.valid ? mem_printf("%.*f", digits, value.value) : mem_strdup("-");
 }
 
-static struct table *make_table(const struct columns *columns)
+static struct table *make_epoch_table(const struct columns *columns)
 {
     bool gpu = columns->of[ENERGY_GPU], cpu = columns->of[ENERGY_PACKAGE],
          dram = columns->of[ENERGY_DRAM];
@@ -69,23 +69,24 @@ static char *epoch_title(const struct epoch *epoch, const struct columns *column
     return columns->names ? mem_printf("(%s of %s)", part, epoch->name) : mem_printf("(%s)", part);
 }
 
-static struct reading mib(struct reading bytes)
+static struct reading reading_in_mib(struct reading bytes)
 {
     return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
 }
 
-static void add_row(const struct epoch *epoch, const struct energy_meters_epoch *figures,
-                    const struct columns *columns, struct table *table)
+static void add_epoch_row(const struct epoch *epoch, const struct energy_meters_epoch *figures,
+                          const struct columns *columns, struct table *table)
 {
     const struct window_energy *gpu = &figures->of[ENERGY_GPU].window,
                                *cpu = &figures->of[ENERGY_PACKAGE].window,
                                *dram = &figures->of[ENERGY_DRAM].window;
     table_row(table, NULL,
               mem_printf("%.3f", (double)(epoch->end_ns - epoch->start_ns) / (double)NS_PER_S),
-              energy_cell(gpu), cell(gpu->power_mean_w, 1), energy_cell(cpu),
-              cell(cpu->power_mean_w, 1), energy_cell(dram),
-              cell(mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
-              cell(mib(figures->host_memory_peak_bytes), 0), epoch_title(epoch, columns));
+              window_energy_cell(gpu), reading_cell(gpu->power_mean_w, 1), window_energy_cell(cpu),
+              reading_cell(cpu->power_mean_w, 1), window_energy_cell(dram),
+              reading_cell(reading_in_mib(figures->of[ENERGY_GPU].memory_peak_bytes), 0),
+              reading_cell(reading_in_mib(figures->host_memory_peak_bytes), 0),
+              epoch_title(epoch, columns));
 }
 
 /* Nothing where nothing was marked. Of very many the first and the last are shown. */
@@ -94,11 +95,11 @@ static void energy_epochs_text(const struct measured *measured, struct text *out
     size_t count = measured->result.epoch_count;
     if (count == 0)
         return;
-    struct columns columns = find_columns(measured);
-    struct table *table = make_table(&columns);
+    struct columns columns = find_epoch_columns(measured);
+    struct table *table = make_epoch_table(&columns);
     for (size_t i = 0; i < count; i++)
         if (i < ROWS_HEAD || i + ROWS_TAIL >= count)
-            add_row(&measured->epochs[i], &measured->result.epochs[i], &columns, table);
+            add_epoch_row(&measured->epochs[i], &measured->result.epochs[i], &columns, table);
     table_end(table, out);
     if (count > ROWS_HEAD + ROWS_TAIL)
         text_addf(out, "  %zu more between the first %d and the last %d.\n",
@@ -106,7 +107,7 @@ static void energy_epochs_text(const struct measured *measured, struct text *out
     text_add_char(out, '\n');
 }
 
-static json_t *rounded(struct reading reading)
+static json_t *rounded_json(struct reading reading)
 {
     return reading.valid ? json_finite(number_round(reading.value, DIGITS)) : json_null();
 }
@@ -117,13 +118,13 @@ static json_t *joules(const struct energy_meters_figures *figures)
                                           : json_null();
 }
 
-static json_t *seconds(int64_t ns)
+static json_t *seconds_json_of_ns(int64_t ns)
 {
     return json_finite((double)ns / (double)NS_PER_S);
 }
 
-static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_epoch *figures,
-                          int64_t start_ns)
+static json_t *measured_epoch_json(const struct epoch *epoch,
+                                   const struct energy_meters_epoch *figures, int64_t start_ns)
 {
     const struct energy_meters_figures *gpu = &figures->of[ENERGY_GPU],
                                        *cpu = &figures->of[ENERGY_PACKAGE],
@@ -131,16 +132,16 @@ static json_t *epoch_json(const struct epoch *epoch, const struct energy_meters_
     return json_pack(
         "{s:o*, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         json_string(epoch->name), "part", epoch_part_name(epoch->part), "label",
-        json_text_or_null(epoch->label), "start_s", seconds(epoch->start_ns - start_ns), "end_s",
-        seconds(epoch->end_ns - start_ns), "duration_s", seconds(epoch->end_ns - epoch->start_ns),
-        "source",
+        json_text_or_null(epoch->label), "start_s", seconds_json_of_ns(epoch->start_ns - start_ns),
+        "end_s", seconds_json_of_ns(epoch->end_ns - start_ns), "duration_s",
+        seconds_json_of_ns(epoch->end_ns - epoch->start_ns), "source",
         json_text_or_null(epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : NULL),
-        "gpu_energy_j", joules(gpu), "gpu_half_width_j", rounded(gpu->window.half_width_j),
-        "gpu_power_w", rounded(gpu->window.power_mean_w), "gpu_mem_peak_mib",
-        rounded(mib(gpu->memory_peak_bytes)), "cpu_energy_j", joules(cpu), "cpu_half_width_j",
-        rounded(cpu->window.half_width_j), "dram_energy_j", joules(dram), "dram_half_width_j",
-        rounded(dram->window.half_width_j), "host_mem_peak_mib",
-        rounded(mib(figures->host_memory_peak_bytes)));
+        "gpu_energy_j", joules(gpu), "gpu_half_width_j", rounded_json(gpu->window.half_width_j),
+        "gpu_power_w", rounded_json(gpu->window.power_mean_w), "gpu_mem_peak_mib",
+        rounded_json(reading_in_mib(gpu->memory_peak_bytes)), "cpu_energy_j", joules(cpu),
+        "cpu_half_width_j", rounded_json(cpu->window.half_width_j), "dram_energy_j", joules(dram),
+        "dram_half_width_j", rounded_json(dram->window.half_width_j), "host_mem_peak_mib",
+        rounded_json(reading_in_mib(figures->host_memory_peak_bytes)));
 }
 
 /* A list like tare.epochs of experiment.json (docs/reference/measuring.md). */
@@ -148,8 +149,9 @@ static json_t *energy_epochs_json(const struct measured *measured)
 {
     json_t *json = json_array();
     for (size_t i = 0; i < measured->result.epoch_count; i++)
-        json_array_append_new(json, epoch_json(&measured->epochs[i], &measured->result.epochs[i],
-                                               measured->start_ns));
+        json_array_append_new(json,
+                              measured_epoch_json(&measured->epochs[i], &measured->result.epochs[i],
+                                                  measured->start_ns));
     return json;
 }
 
@@ -178,13 +180,13 @@ static bool has_scope(const struct energy_meters_result *result, enum energy_met
     return false;
 }
 
-static void add_missing(struct text *out, const char *name, const char *reason)
+static void add_missing_reason(struct text *out, const char *name, const char *reason)
 {
     text_addf(out, "%s%s: %s", out->length > 0 ? "; " : "", name, reason);
 }
 
 /* Those that are missing for one reason are told together. */
-static void add_devices(struct text *out, const struct energy_meters_result *result)
+static void add_missing_devices(struct text *out, const struct energy_meters_result *result)
 {
     for (size_t i = 0, next; i < result->missing_count; i = next) {
         const struct energy_meters_missing *missing = result->missing;
@@ -196,7 +198,7 @@ static void add_devices(struct text *out, const struct energy_meters_result *res
              next++)
             text_addf(&names, ", %s", missing[next].name);
         if (missing[i].scope == ENERGY_GPU || missing[i].scope == ENERGY_DRAM)
-            add_missing(out, text_get(&names), missing[i].reason);
+            add_missing_reason(out, text_get(&names), missing[i].reason);
     }
 }
 
@@ -209,18 +211,19 @@ char *energy_text_missing(const struct energy_page *page)
                    *no_gpu = mem_printf("no %s GPU is seen here", vendors);
     struct text text = {0};
     if (page->options->gpu_count == 0)
-        add_missing(&text, "GPU", no_gpu);
-    add_devices(&text, result);
+        add_missing_reason(&text, "GPU", no_gpu);
+    add_missing_devices(&text, result);
     if (no_package)
-        add_missing(&text, "CPU",
-                    rapl && rapl->reason ? rapl->reason : "its energy counters cannot be read");
+        add_missing_reason(&text, "CPU",
+                           rapl && rapl->reason ? rapl->reason
+                                                : "its energy counters cannot be read");
     if (no_package && rapl && rapl->fix)
         text_addf(&text, "; this would help: %s", rapl->fix);
     return text.length > 0 ? text_take(&text) : NULL;
 }
 
-static void add_range(struct text *out, const char *unit, int digits, struct reading mean,
-                      struct reading least, struct reading most)
+static void add_figure_range(struct text *out, const char *unit, int digits, struct reading mean,
+                             struct reading least, struct reading most)
 {
     if (!mean.valid && !most.valid)
         return;
@@ -236,13 +239,13 @@ static void add_range(struct text *out, const char *unit, int digits, struct rea
         text_add(out, ")");
 }
 
-static void add_line(struct text *out, const struct text *line)
+static void add_indented_line(struct text *out, const struct text *line)
 {
     if (line->length > 0)
         text_addf(out, "%*s%s\n", INDENT + ENERGY_WIDTH, "", text_get(line));
 }
 
-static void add_power(const struct energy_meters_figures *figures, struct text *out)
+static void add_power_line(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     struct reading wh = {window->energy_j.value / J_PER_WH, window->energy_j.valid};
@@ -251,23 +254,23 @@ static void add_power(const struct energy_meters_figures *figures, struct text *
     AUTO_TEXT struct text line = {0};
     AUTO_FREE char *energy = amount_format_with(wh, half_width_wh, "Wh");
     text_add(&line, energy);
-    add_range(&line, "W", 1, window->power_mean_w, window->power_min_w, window->power_max_w);
-    add_line(out, &line);
+    add_figure_range(&line, "W", 1, window->power_mean_w, window->power_min_w, window->power_max_w);
+    add_indented_line(out, &line);
 }
 
-static void add_state(const struct energy_meters_figures *figures, struct text *out)
+static void add_gpu_state_line(const struct energy_meters_figures *figures, struct text *out)
 {
     static const struct reading none = {0};
     AUTO_TEXT struct text line = {0};
     for (size_t i = 0; i + 1 < GPU_FIGURE_COUNT; i++) {
         const char *unit = gpu_reading_rows[gpu_figures[i].of].text;
         if (unit && gpu_figures[i].of == gpu_figures[i + 1].of)
-            add_range(&line, unit, 0, figures->figures[i], none, figures->figures[i + 1]);
+            add_figure_range(&line, unit, 0, figures->figures[i], none, figures->figures[i + 1]);
     }
     if (figures->memory_peak_bytes.valid)
         text_addf(&line, "%smemory at most %.2f GiB", line.length > 0 ? ", " : "",
                   figures->memory_peak_bytes.value / (1 << 30));
-    add_line(out, &line);
+    add_indented_line(out, &line);
 }
 
 static void add_doubt(const struct energy_meters_figures *figures, struct text *out)
@@ -287,10 +290,10 @@ static void add_doubt(const struct energy_meters_figures *figures, struct text *
     if (window->flags & (WINDOW_BACKWARDS | WINDOW_JUMPED | WINDOW_STOOD))
         text_addf(&line, "%sits counter was wrong for part of the time and ignored there",
                   line.length > 0 ? "; " : "");
-    add_line(out, &line);
+    add_indented_line(out, &line);
 }
 
-static void add_energy(const struct energy_meters_figures *figures, struct text *out)
+static void add_energy_column(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     AUTO_FREE char *energy = amount_format_with(window->energy_j, window->half_width_j, "J");
@@ -300,7 +303,7 @@ static void add_energy(const struct energy_meters_figures *figures, struct text 
 }
 
 /* What ± does not contain. */
-static void add_notes(const struct energy_meters_figures *figures, struct text *out)
+static void add_uncertainty_notes(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
     AUTO_FREE char *bound = amount_format(window->aliasing_bound_j, "J");
@@ -320,22 +323,22 @@ static void add_notes(const struct energy_meters_figures *figures, struct text *
                   "%sa load in step with its sensor may hide up to %s: " TARE_NAME
                   " calibrate may exclude that",
                   line.length > 0 ? "; " : "", bound);
-    add_line(out, &line);
+    add_indented_line(out, &line);
 }
 
-static void add_device(const struct energy_meters_figures *figures, struct text *out)
+static void add_device_text(const struct energy_meters_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
-    add_energy(figures, out);
+    add_energy_column(figures, out);
     text_addf(out, "%s (%s", figures->name, energy_meters_scope_name(figures->scope));
     if (window->energy_j.valid)
         text_addf(out, ", %s)\n", window->source);
     else
         text_addf(out, "): seen %.0f %% of the time, too little to tell\n",
                   100 * window->covered_share);
-    add_power(figures, out);
-    add_notes(figures, out);
-    add_state(figures, out);
+    add_power_line(figures, out);
+    add_uncertainty_notes(figures, out);
+    add_gpu_state_line(figures, out);
     add_doubt(figures, out);
 }
 
@@ -347,10 +350,10 @@ static void add_sums(const struct energy_meters_result *result, struct text *out
         const struct energy_meters_figures *sum = &result->sums[scope];
         if (!names[scope] || sum->devices < 2 || !sum->window.energy_j.valid)
             continue;
-        add_energy(sum, out);
+        add_energy_column(sum, out);
         text_addf(out, "%s\n", names[scope]);
-        add_power(sum, out);
-        add_notes(sum, out);
+        add_power_line(sum, out);
+        add_uncertainty_notes(sum, out);
     }
 }
 
@@ -372,7 +375,7 @@ static void add_edges(const struct measured *measured, struct text *out)
 }
 
 /* What a step's phases draw. */
-static void add_steps(const struct energy_meters_result *result, struct text *out)
+static void add_step_lines(const struct energy_meters_result *result, struct text *out)
 {
     EACH (step, result->steps, result->step_count) {
         const struct step_power *power = &step->power;
@@ -391,7 +394,7 @@ static void add_steps(const struct energy_meters_result *result, struct text *ou
         text_add_char(out, '\n');
 }
 
-static void add_value(struct text *out, double value, int digits, const char *unit)
+static void add_value_column(struct text *out, double value, int digits, const char *unit)
 {
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%.*f%s", digits, value, unit);
@@ -401,7 +404,7 @@ static void add_value(struct text *out, double value, int digits, const char *un
 static void add_io(const struct host_job_figures *job, struct text *out)
 {
     if (job->read_bytes.valid && job->written_bytes.valid) {
-        add_value(out, job->read_bytes.value / BYTES_PER_MIB, 1, " MiB");
+        add_value_column(out, job->read_bytes.value / BYTES_PER_MIB, 1, " MiB");
         text_addf(out, "read from storage, %.1f MiB written\n",
                   job->written_bytes.value / BYTES_PER_MIB);
     } else if (job->io_refused > 0) {
@@ -412,18 +415,19 @@ static void add_io(const struct host_job_figures *job, struct text *out)
 }
 
 /* What the processes that were measured used of the host. */
-static void add_host(const struct energy_meters_result *result, double duration_s, struct text *out)
+static void add_host_lines(const struct energy_meters_result *result, double duration_s,
+                           struct text *out)
 {
     const struct host_job_figures *job = &result->job;
     if (!job->cpu_s.valid && !job->memory_peak_bytes.valid)
         return;
     if (job->cpu_s.valid) {
-        add_value(out, job->cpu_s.value, 2, " s");
+        add_value_column(out, job->cpu_s.value, 2, " s");
         text_addf(out, "CPU time of its processes, %.2f CPUs in the mean\n",
                   duration_s > 0 ? job->cpu_s.value / duration_s : 0);
     }
     if (job->memory_peak_bytes.valid) {
-        add_value(out, job->memory_peak_bytes.value / BYTES_PER_MIB, 1, " MiB");
+        add_value_column(out, job->memory_peak_bytes.value / BYTES_PER_MIB, 1, " MiB");
         text_addf(
             out, "memory at most, %s\n",
             job->memory_charged
@@ -432,7 +436,7 @@ static void add_host(const struct energy_meters_result *result, double duration_
     }
     add_io(job, out);
     if (job->processes_peak.valid) {
-        add_value(out, job->processes_peak.value, 0, "");
+        add_value_column(out, job->processes_peak.value, 0, "");
         text_addf(out, "process%s at most, of those seen once a second\n",
                   job->processes_peak.value == 1 ? "" : "es");
     }
@@ -472,13 +476,13 @@ void energy_text(const struct energy_page *page, struct text *out)
     text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for",
               duration_s, page->until);
     EACH (device, result->devices, result->device_count)
-        add_device(device, out);
+        add_device_text(device, out);
     add_sums(result, out);
     text_add(out, result->device_count > 0 ? "\n" : "");
     if (measured->has_subject)
-        add_host(result, duration_s, out);
+        add_host_lines(result, duration_s, out);
     energy_epochs_text(measured, out);
-    add_steps(result, out);
+    add_step_lines(result, out);
     add_edges(measured, out);
     add_contradictions(result, out);
     if (missing)

@@ -103,7 +103,7 @@ struct exec_marks {
     struct measuring *measuring; /* while it takes */
 };
 
-static int open_folder(int parent, const char *path)
+static int open_marks_folder(int parent, const char *path)
 {
     return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -111,7 +111,7 @@ static int open_folder(int parent, const char *path)
 /* Of an exec that was killed: whoever lives holds the lock. Only this user's own are checked. */
 static void remove_stale(int parent, const char *name)
 {
-    AUTO_CLOSE int dir = open_folder(parent, name);
+    AUTO_CLOSE int dir = open_marks_folder(parent, name);
     struct stat status;
     if (dir < 0 || fstat(dir, &status) != 0 || status.st_uid != geteuid() ||
         (status.st_mode & 0077) != 0 || flock(dir, LOCK_EX | LOCK_NB) != 0)
@@ -122,7 +122,7 @@ static void remove_stale(int parent, const char *name)
 
 static void remove_all_stale(const char *path)
 {
-    AUTO_CLOSE int parent = open_folder(AT_FDCWD, path);
+    AUTO_CLOSE int parent = open_marks_folder(AT_FDCWD, path);
     AUTO_DIR DIR *listing = parent >= 0 ? fs_list(parent, ".") : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
@@ -137,7 +137,7 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
         struct stat status;
         if (!mkdtemp(path))
             return false;
-        AUTO_CLOSE int dir = open_folder(AT_FDCWD, path);
+        AUTO_CLOSE int dir = open_marks_folder(AT_FDCWD, path);
         if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) != 0 || fstat(dir, &status) != 0 ||
             status.st_nlink == 0)
             continue;
@@ -151,7 +151,7 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
 
 /* Nobody else can rename what we make there, so that a job that writes to its marks would write to
  * a file of their choice: su leaves XDG_RUNTIME_DIR and TMPDIR as they were, another user's. */
-static bool is_safe(const char *path)
+static bool is_safe_folder(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
@@ -164,7 +164,7 @@ static bool make_folder(struct exec_marks *marks, const struct strv *environment
     static const char *const names[] = {"XDG_RUNTIME_DIR", "TMPDIR", NULL};
     for (size_t i = 0;; i++) {
         const char *parent = names[i] ? strv_env_get(environment, names[i]) : "/tmp";
-        if (parent && parent[0] == '/' && (!names[i] || is_safe(parent))) {
+        if (parent && parent[0] == '/' && (!names[i] || is_safe_folder(parent))) {
             remove_all_stale(parent);
             if (make_locked(marks, parent))
                 return true;
@@ -214,7 +214,7 @@ int exec_marks_fd(const struct exec_marks *marks)
     return marks ? mark_fifo_fd(marks->fifo) : -1;
 }
 
-static void take(void *context, const struct mark *mark)
+static void add_exec_mark(void *context, const struct mark *mark)
 {
     struct exec_marks *marks = context;
     if (!measuring_mark_step(marks->measuring, mark) &&
@@ -229,12 +229,12 @@ static void exec_marks_take(struct exec_marks *marks, struct measuring *measurin
         return;
     int64_t now_ns = clock_monotonic_ns();
     marks->measuring = measuring;
-    bool all = mark_fifo_read(marks->fifo, now_ns, take, marks);
+    bool all = mark_fifo_read(marks->fifo, now_ns, add_exec_mark, marks);
     /* Bounded: a process that is none of the command's may write for ever. */
     for (int i = 0; last && !all && i < DRAIN_READS_MAX; i++)
-        all = mark_fifo_read(marks->fifo, now_ns, take, marks);
+        all = mark_fifo_read(marks->fifo, now_ns, add_exec_mark, marks);
     if (last)
-        mark_fifo_end(marks->fifo, take, marks);
+        mark_fifo_end(marks->fifo, add_exec_mark, marks);
     marks_clear(&marks->marks);
 }
 
@@ -291,7 +291,7 @@ void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns
     measuring_end(energy->measuring, &usage, end_ns);
 }
 
-static bool write_json(const char *path, json_t *json)
+static bool write_figures_json(const char *path, json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
@@ -317,7 +317,7 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
     /* A command that could not be started has drawn nothing. */
     if (!(energy->measuring && measuring_has_ended(energy->measuring))) {
         if (energy->json_path && gpu_memory)
-            write_json(energy->json_path, with_section(json_object(), gpu_memory));
+            write_figures_json(energy->json_path, with_section(json_object(), gpu_memory));
         else
             json_decref(gpu_memory);
         return;
@@ -332,7 +332,7 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         json_decref(gpu_memory);
     /* A disk that is full by now does not take with it what was measured. */
     if (!energy->json_path ||
-        !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
+        !write_figures_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
         text_add_char(&text, '\n');
         energy_text(&page, &text);
         message_print_aside(&text);

@@ -33,7 +33,7 @@ struct exec {
 };
 
 /* A second request to end, or the end of the grace, kills. */
-static void stop(struct exec *exec, int signal_number)
+static void stop_exec_job(struct exec *exec, int signal_number)
 {
     if (exec->kill_ns) {
         job_kill(exec->job);
@@ -46,7 +46,7 @@ static void stop(struct exec *exec, int signal_number)
     exec->kill_ns = clock_monotonic_ns() + exec->options->grace_ns;
 }
 
-static void take_signals(struct exec *exec)
+static void forward_signals(struct exec *exec)
 {
     struct signalfd_siginfo info;
     while (read(exec->options->signals, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -58,7 +58,7 @@ static void take_signals(struct exec *exec)
         if (exec->options->foreground_tty && info.ssi_code == SI_KERNEL && !alone)
             continue;
         if (signal_number == SIGTERM)
-            stop(exec, SIGTERM);
+            stop_exec_job(exec, SIGTERM);
         else
             job_signal_command(exec->job, signal_number);
     }
@@ -73,7 +73,7 @@ static int times_wait_ms(const struct exec *exec)
     return left <= 0 ? 0 : left > 1000000 * NS_PER_MS ? 1000000 : (int)(left / NS_PER_MS) + 1;
 }
 
-static int wait_ms(const struct exec *exec)
+static int exec_wait_ms(const struct exec *exec)
 {
     const struct measuring *measuring = exec->options->energy->measuring;
     int most = times_wait_ms(exec), tick = measuring ? measuring_wait_ms(measuring) : -1;
@@ -91,7 +91,7 @@ static void check_times(struct exec *exec)
     } else if (exec->options->timeout_ns && !exec->timed_out && now >= exec->options->timeout_ns) {
         exec->timed_out = true;
         if (!exec->kill_ns)
-            stop(exec, SIGTERM);
+            stop_exec_job(exec, SIGTERM);
     }
 }
 
@@ -126,12 +126,12 @@ static struct job_exit wait_for_end(struct exec *exec)
     for (;;) {
         guardian->fd = guardian_fd(exec->guardian);
         guardian->revents = 0;
-        if (poll(wait, sizeof wait / sizeof *wait, wait_ms(exec)) < 0 && errno != EINTR)
+        if (poll(wait, sizeof wait / sizeof *wait, exec_wait_ms(exec)) < 0 && errno != EINTR)
             return (struct job_exit){0};
         struct job_exit end = job_take_exit(exec->job);
         if (end.ended)
             return end;
-        take_signals(exec);
+        forward_signals(exec);
         check_times(exec);
         check_guardian(exec, guardian->revents != 0);
         exec_energy_step(exec->options->energy);
@@ -229,7 +229,7 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
 }
 
-static int exit_code(const struct exec *exec, const struct job_exit *end, const char *name)
+static int exec_exit_code(const struct exec *exec, const struct job_exit *end, const char *name)
 {
     if (end->exec_failed) {
         cli_error("%s: %s", name, strerror(end->exec_errno));
@@ -289,7 +289,7 @@ int exec_job_run(const struct exec_options *options, struct guardian *guardian,
     }
     if (options->verbose && gone)
         show_end(&exec, proof_ns);
-    int code = gone ? exit_code(&exec, &end, request->argv->items[0]) : EXEC_OURS;
+    int code = gone ? exec_exit_code(&exec, &end, request->argv->items[0]) : EXEC_OURS;
     job_free(exec.job);
     return code;
 }

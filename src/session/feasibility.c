@@ -26,19 +26,20 @@ enum { LONGEST_FILE = 64 << 20, REPEATS_MAX = 100 };
 
 static const char measured_file[] = "measured.json", known_file[] = "known.json";
 
-static bool write_text(const struct study *study, const char *name, const struct text *text,
-                       struct err *err)
+static bool write_study_text(const struct study *study, const char *name, const struct text *text,
+                             struct err *err)
 {
     return fs_write_atomic(study->dir, name, text_get(text), text->length, err) ||
            err_wrap(err, "%s/%s", study->folder, name);
 }
 
 /* Takes json. */
-static bool write_json(const struct study *study, const char *name, json_t *json, struct err *err)
+static bool write_study_json(const struct study *study, const char *name, json_t *json,
+                             struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     json_print_taken(json, &text);
-    return write_text(study, name, &text, err);
+    return write_study_text(study, name, &text, err);
 }
 
 static bool write_options(const struct study *study, struct err *err)
@@ -54,11 +55,11 @@ static bool write_options(const struct study *study, struct err *err)
         {0}};
     json_t *json = record_json(fields, &study->options);
     json_object_set_new(json, "estimate", forecast_json(&study->of.forecast));
-    return write_json(study, "study.json", json, err);
+    return write_study_json(study, "study.json", json, err);
 }
 
-static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out,
-                          struct err *err)
+static bool read_study_document(int dir, const char *folder, const char *name, struct json_doc *out,
+                                struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
@@ -72,13 +73,13 @@ static bool know(struct study *study, const char *folder, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_FREE char *name = NULL;
     AUTO_CLOSE int dir = run_folder_open(folder, &name, err);
-    if (dir < 0 || !read_document(dir, folder, measured_file, &doc, err))
+    if (dir < 0 || !read_study_document(dir, folder, measured_file, &doc, err))
         return false;
     study->known = feasibility_know(&study->of, doc.root, study->options.repeats);
     return true;
 }
 
-static void choose(struct study *study)
+static void choose_pairs(struct study *study)
 {
     feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
     study->of.overlap_s = study->options.overlap_s;
@@ -91,7 +92,7 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     *study = (struct study){.dir = -1, .options = *options, .input = *input};
     *options = (struct study_options){0};
     *input = (struct run_input){0};
-    choose(study);
+    choose_pairs(study);
     EACH (item, alone->items, alone->count)
         if (!know(study, *item, err))
             return false;
@@ -100,8 +101,8 @@ bool study_choose(struct study *study, struct study_options *options, struct run
 
 /* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were
  * reported with the plan. output: NULL: without the runs there. */
-static void estimate(const struct study *study, const char *output, int repeats,
-                     struct forecast *out)
+static void forecast_study(const struct study *study, const char *output, int repeats,
+                           struct forecast *out)
 {
     const struct run_input *input = &study->input;
     AUTO(expected_fini) struct expected earlier = {0};
@@ -116,18 +117,18 @@ static void estimate(const struct study *study, const char *output, int repeats,
 bool study_begin(struct study *study, const char *output, struct err *err)
 {
     const struct json_doc *doc = &study->input.settings.doc;
-    estimate(study, output, study->options.repeats, &study->of.forecast);
+    forecast_study(study, output, study->options.repeats, &study->of.forecast);
     study->dir = run_folder_new(output, "feasibility", clock_realtime_ns(), &study->folder, err);
     if (study->dir < 0)
         return false;
     return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
             err_wrap(err, "%s/settings.json", study->folder)) &&
-           write_json(study, known_file, feasibility_known(&study->of), err) &&
+           write_study_json(study, known_file, feasibility_known(&study->of), err) &&
            write_options(study, err);
 }
 
 /* forecast: as it was when the study began. */
-static bool read_options(struct study *study, struct forecast *forecast, struct err *err)
+static bool read_study_options(struct study *study, struct forecast *forecast, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -156,7 +157,7 @@ static bool read_options(struct study *study, struct forecast *forecast, struct 
 static bool know_again(struct study *study, struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    if (!read_document(study->dir, study->folder, known_file, &doc, err))
+    if (!read_study_document(study->dir, study->folder, known_file, &doc, err))
         return false;
     study->known = feasibility_know(&study->of, doc.root, study->options.repeats);
     return true;
@@ -167,7 +168,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
     *study = (struct study){.dir = -1};
     study->dir = run_folder_open(folder, &study->folder, err);
     struct forecast forecast;
-    if (study->dir < 0 || !read_options(study, &forecast, err))
+    if (study->dir < 0 || !read_study_options(study, &forecast, err))
         return false;
     AUTO_FREE char *settings = mem_printf("%s/settings.json", study->folder);
     struct run_options options = {
@@ -177,7 +178,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
         return err_set(err, "%s: its settings and registry do not go together any more",
                        study->folder);
     }
-    choose(study);
+    choose_pairs(study);
     study->of.forecast = forecast;
     return know_again(study, err);
 }
@@ -209,14 +210,14 @@ static enum progress progress_of(const char *run_dir)
 }
 
 /* Of settings that were written here: mistakes in them were told of the person's own. */
-static int run_new(struct study *study, const char *name, json_t *settings,
-                   struct session_options session)
+static int run_new_part(struct study *study, const char *name, json_t *settings,
+                        struct session_options session)
 {
     struct err err = {0};
     AUTO_FREE char *file = mem_printf("%s.json", name);
     AUTO_FREE char *path = mem_printf("%s/%s", study->folder, file);
     AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
-    if (!write_json(study, file, json_incref(settings), &err))
+    if (!write_study_json(study, file, json_incref(settings), &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO(run_input_fini) struct run_input input = {0};
     struct run_options options = {
@@ -230,12 +231,12 @@ static int run_new(struct study *study, const char *name, json_t *settings,
 }
 
 /* The settings that an earlier session began the part with. */
-static bool read_settings(const struct study *study, const char *name, json_t **settings,
-                          struct err *err)
+static bool read_part_settings(const struct study *study, const char *name, json_t **settings,
+                               struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_FREE char *file = mem_printf("%s.json", name);
-    if (!read_document(study->dir, study->folder, file, &doc, err))
+    if (!read_study_document(study->dir, study->folder, file, &doc, err))
         return false;
     json_decref(*settings);
     *settings = json_incref(doc.root);
@@ -255,7 +256,7 @@ static int run_part(struct study *study, const char *name, json_t **settings,
     AUTO_FREE char *run_dir = run_folder_newest(output, "run");
     enum progress progress = progress_of(run_dir);
     *results = NULL;
-    if (progress != PART_NONE && !read_settings(study, name, settings, &err))
+    if (progress != PART_NONE && !read_part_settings(study, name, settings, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (progress == PART_NONE && !study->options.track) /* else it is counted where it can be */
         json_object_set_new(*settings, "track_gpu_memory", json_false());
@@ -263,7 +264,7 @@ static int run_part(struct study *study, const char *name, json_t **settings,
     if (progress == PART_BEGUN)
         code = run_session(&session);
     else if (progress == PART_NONE)
-        code = run_new(study, name, *settings, session);
+        code = run_new_part(study, name, *settings, session);
     if (code != CLI_OK && code != CLI_SOME_FAILED)
         return code;
     AUTO_FREE char *done = run_folder_newest(output, "run");
@@ -290,21 +291,21 @@ static bool write_reports(const struct study *study, struct err *err)
     AUTO_TEXT struct text text = {0};
     feasibility_csv(&study->of, &csv);
     feasibility_text(&study->of, &plain, &text);
-    if (!write_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
-        !write_text(study, "feasibility.csv", &csv, err) ||
-        !write_text(study, "feasibility.txt", &text, err))
+    if (!write_study_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
+        !write_study_text(study, "feasibility.csv", &csv, err) ||
+        !write_study_text(study, "feasibility.txt", &text, err))
         return false;
     if (any_recommended(&study->of)) {
         json_t *json = feasibility_recommended(&study->of, study->input.settings.doc.root);
         /* One that the settings name lies relative to them. */
         json_set_text(json, "registry", study->options.registry);
-        return write_json(study, "recommended.json", json, err);
+        return write_study_json(study, "recommended.json", json, err);
     }
     return unlinkat(study->dir, "recommended.json", 0) == 0 || errno == ENOENT ||
            err_sys(err, "remove %s/recommended.json", study->folder);
 }
 
-static void say(const struct study_steps *steps, const char *what)
+static void print_step(const struct study_steps *steps, const char *what)
 {
     if (!steps->quiet && !steps->json)
         message_printf("%s\n", what);
@@ -313,10 +314,10 @@ static void say(const struct study_steps *steps, const char *what)
 static void say_estimate(const struct study_steps *steps, const struct forecast *forecast)
 {
     AUTO_FREE char *text = forecast_text(forecast);
-    say(steps, text);
+    print_step(steps, text);
 }
 
-static int report(const struct study_steps *steps, const struct study *study)
+static int report_study(const struct study_steps *steps, const struct study *study)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -359,7 +360,7 @@ static int verdict(const struct feasibility *of)
 /* Of runs of the pairs. */
 enum { ROUNDS_MAX = 20 };
 
-static bool is_over(int code)
+static bool is_study_over(int code)
 {
     return code != CLI_OK && code != CLI_SOME_FAILED;
 }
@@ -378,7 +379,7 @@ static int run_round(const struct study_steps *steps, struct study *study, const
 {
     json_auto_t *results = NULL;
     int code = run_part(study, name, &settings, steps->session, &results);
-    if (!is_over(code))
+    if (!is_study_over(code))
         feasibility_take_pairs(&study->of, results, settings);
     json_decref(settings);
     return code;
@@ -395,16 +396,17 @@ static int run_pairs(const struct study_steps *steps, struct study *study)
         json_decref(settings);
         settings = NULL;
     }
-    for (int round = 1; settings && !is_over(code) && round <= ROUNDS_MAX; round++) {
+    for (int round = 1; settings && !is_study_over(code) && round <= ROUNDS_MAX; round++) {
         AUTO_FREE char *name = round == 1 ? mem_strdup("pairs") : mem_printf("pairs_%d", round);
-        say(steps, round == 1
+        print_step(steps,
+                   round == 1
                        ? "\nPairs"
                        : "\nPairs again that were not seen training together for long enough");
         code = run_round(steps, study, name, settings);
-        settings = is_over(code) ? NULL : feasibility_again_settings(&study->of, root);
+        settings = is_study_over(code) ? NULL : feasibility_again_settings(&study->of, root);
     }
     json_decref(settings);
-    return is_over(code) ? stopped(study, code) : CLI_OK;
+    return is_study_over(code) ? stopped(study, code) : CLI_OK;
 }
 
 /* Those that are not known already. */
@@ -420,19 +422,20 @@ static int run_alone(const struct study_steps *steps, struct study *study)
     if (study->known > 0 && !steps->quiet && !steps->json)
         message_printf("%zu of %zu models were measured before\n", study->known, of->model_count);
     if (count > 0) {
-        say(steps, "Each model alone");
+        print_step(steps, "Each model alone");
         code = run_part(study, "alone", &settings, steps->session, &results);
     }
-    json_t *measured = is_over(code) ? NULL : feasibility_take_alone(of, results, settings);
+    json_t *measured = is_study_over(code) ? NULL : feasibility_take_alone(of, results, settings);
     json_decref(settings);
     json_decref(results);
-    if (is_over(code))
+    if (is_study_over(code))
         return stopped(study, code);
-    return write_json(study, measured_file, measured, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
+    return write_study_json(study, measured_file, measured, &err) ? CLI_OK
+                                                                  : cli_failed(CLI_BROKEN, &err);
 }
 
 /* The waits of a run are shortened by it. */
-static void scale(struct pairs_timing *timing)
+static void scale_pair_timing(struct pairs_timing *timing)
 {
     struct err err = {0};
     double scale = 1;
@@ -450,19 +453,19 @@ int study_carry_out(struct study *study, const struct study_steps *steps)
     if (of->forecast.alone.count + of->forecast.pairs.count > 0)
         say_estimate(steps, &of->forecast);
     int code = run_alone(steps, study);
-    if (is_over(code))
+    if (is_study_over(code))
         return code;
     if (study->options.all_pairs)
         feasibility_pair_all(of);
-    estimate(study, NULL, 0, &pairs);
+    forecast_study(study, NULL, 0, &pairs);
     if (!steps->predict_only && pairs.pairs.count > 0)
         say_estimate(steps, &pairs);
-    scale(&of->timing);
+    scale_pair_timing(&of->timing);
     feasibility_predict(of, study->options.gpu_bytes);
     code = steps->predict_only ? CLI_OK : run_pairs(steps, study);
-    if (is_over(code))
+    if (is_study_over(code))
         return code;
-    say(steps, "");
-    code = report(steps, study);
+    print_step(steps, "");
+    code = report_study(steps, study);
     return code == CLI_OK ? verdict(of) : code;
 }

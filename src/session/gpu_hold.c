@@ -89,7 +89,7 @@ void gpu_hold_tell_jobs(const struct gpu_hold *hold, struct strv *environment)
     strv_env_set(environment, holder_variable, text_get(&names));
 }
 
-static char *name_of(const struct gpu_hold *hold, const char *label)
+static char *name_held_gpu(const struct gpu_hold *hold, const char *label)
 {
     for (size_t i = 0; i < hold->devices.count; i++)
         if (strcmp(gpu_lock_label(&hold->devices.items[i]), label) == 0)
@@ -98,9 +98,10 @@ static char *name_of(const struct gpu_hold *hold, const char *label)
 }
 
 /* "GPU 0 (...) is held by process 12 ..." */
-static char *describe(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict)
+static char *describe_conflict(const struct gpu_hold *hold,
+                               const struct gpu_lock_conflict *conflict)
 {
-    AUTO_FREE char *name = name_of(hold, conflict->label);
+    AUTO_FREE char *name = name_held_gpu(hold, conflict->label);
     AUTO_FREE char *holder =
         gpus_holder_text(conflict, &hold->self, clock_realtime_ns() / NS_PER_S);
     return mem_printf("%s is held by %s%s%s%s", name, holder, hold->unchosen ? " (" : "",
@@ -150,7 +151,7 @@ static void say_once(const struct gpu_hold *hold, const struct gpu_lock_conflict
     said->unknown = !conflict->has_holder;
     if (said->unknown && !unsigned_before)
         return;
-    AUTO_FREE char *text = describe(hold, conflict);
+    AUTO_FREE char *text = describe_conflict(hold, conflict);
     cli_note("%s; waiting for it", text);
     free(said->label);
     said->label = mem_strdup(conflict->label);
@@ -200,7 +201,7 @@ static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_opti
                          const struct gpu_lock_conflict *conflict, double waited_s)
 {
     char waited[32];
-    AUTO_FREE char *text = describe(hold, conflict);
+    AUTO_FREE char *text = describe_conflict(hold, conflict);
     clock_format_duration(waited_s, waited);
     cli_error(
         "%s, %s; waited for it for %s, and nothing was run (--gpu-lock off runs without the lock)",
@@ -216,8 +217,8 @@ static void say_taken(const struct said *said)
         cli_note("the GPU is free now, after %s", waited);
 }
 
-static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *options,
-                    const sigset_t *blocked, bool *taken, struct said *said)
+static int lock_gpus_waiting(struct gpu_hold *hold, const struct gpu_hold_options *options,
+                             const sigset_t *blocked, bool *taken, struct said *said)
 {
     struct err err = {0};
     struct gpu_lock_conflict conflict;
@@ -233,7 +234,7 @@ static int take_all(struct gpu_hold *hold, const struct gpu_hold_options *option
         if (answer == GPU_LOCKS_FAILED)
             return not_had(hold, options, false, &err);
         if (options->mode == GPU_HOLD_REFUSE) {
-            AUTO_FREE char *text = describe(hold, &conflict);
+            AUTO_FREE char *text = describe_conflict(hold, &conflict);
             cli_error("%s; nothing was run", text);
             return options->failed;
         }
@@ -255,7 +256,7 @@ static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *op
     if (options->keeps_on_hangup)
         sigaddset(&blocked, SIGHUP);
     sigprocmask(SIG_BLOCK, &blocked, &before);
-    int code = take_all(hold, options, &blocked, taken, &said);
+    int code = lock_gpus_waiting(hold, options, &blocked, taken, &said);
     /* Whoever presses twice means it once: the way out is to be walked to its end. */
     while (code > 128 && next_signal(&blocked, 0) != 0)
         continue;
@@ -311,8 +312,8 @@ static bool make_locks(struct gpu_hold *hold, struct err *err)
     return true;
 }
 
-static int take(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
-                bool *waited)
+static int hold_gpus(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
+                     bool *waited)
 {
     struct err err = {0};
     if (!find_gpus(hold, options))
@@ -340,7 +341,7 @@ int gpu_hold_take(const struct gpu_hold_options *options, struct gpu_hold **out,
     if (options->mode != GPU_HOLD_OFF) {
         struct gpu_hold *hold = mem_alloc(sizeof *hold);
         hold->folder.fd = -1;
-        code = take(hold, options, &taken, &had_to_wait);
+        code = hold_gpus(hold, options, &taken, &had_to_wait);
         if (!taken) {
             gpu_locks_free(hold->locks);
             hold->locks = NULL;

@@ -102,7 +102,7 @@ static void select_for(const struct gpu_vendor *vendor, const struct gpu_devices
         warn_of(vendor, value, &visible);
 }
 
-static bool same(const char *a, const char *b)
+static bool is_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -156,7 +156,7 @@ static void select_of(const struct gpu_vendor *vendor, const struct gpu_devices 
         const char *value = job_variable(job, environment, vendor->visible_variable);
         const char *order = job_variable(job, environment, vendor->order_variable);
         /* Usually all experiments have the same, and one warning is enough. */
-        if (i == 0 || !same(value, value_before) || !same(order, order_before))
+        if (i == 0 || !is_same_text(value, value_before) || !is_same_text(order, order_before))
             select_for(vendor, devices, value, order, warn, used);
         value_before = value;
         order_before = order;
@@ -263,7 +263,7 @@ static const char *const beside[] = {FILE_NAME, (TARE_LIB_FROM_BIN "/" FILE_NAME
                                      ("../lib/" TARE_NAME "/" FILE_NAME),
                                      ("../gpu_memory/preload/" FILE_NAME)};
 
-static char *real_path(const char *path)
+static char *readable_real_path(const char *path)
 {
     return access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
 }
@@ -272,7 +272,7 @@ char *preload_library(struct err *err)
 {
     const char *named = getenv("TARE_CUDA_LIBRARY");
     if (named && *named) {
-        char *out = real_path(named);
+        char *out = readable_real_path(named);
         if (!out)
             err_set(err, "TARE_CUDA_LIBRARY: %s is not there", named);
         return out;
@@ -281,11 +281,11 @@ char *preload_library(struct err *err)
     AUTO_FREE char *folder = self ? fs_dirname(self) : NULL;
     for (size_t i = 0; folder && i < sizeof beside / sizeof *beside; i++) {
         AUTO_FREE char *path = mem_printf("%s/%s", folder, beside[i]);
-        char *out = real_path(path);
+        char *out = readable_real_path(path);
         if (out)
             return out;
     }
-    char *out = real_path(TARE_LIB_DIR "/" FILE_NAME);
+    char *out = readable_real_path(TARE_LIB_DIR "/" FILE_NAME);
     if (!out)
         err_set(err, FILE_NAME " is neither in %s nor beside this program", TARE_LIB_DIR);
     return out;

@@ -72,7 +72,7 @@ static struct slot *slot_of(struct live_file *file, const struct event *event)
     return number >= 1 && (size_t)number <= file->count ? &file->slots[number - 1] : NULL;
 }
 
-static void add_point(json_t *list, const struct event *event, double value)
+static void add_live_point(json_t *list, const struct event *event, double value)
 {
     json_array_append_new(list, json_pack("[f, o]", (double)event->realtime_ns / (double)NS_PER_S,
                                           json_finite(value)));
@@ -87,7 +87,7 @@ static void put_training(struct slot *slot)
     json_object_set_new(slot->json, "training", json ? json : json_null());
 }
 
-static void take_sensor(struct slot *slot, const struct event *event, const char *sensor)
+static void update_slot_sensor(struct slot *slot, const struct event *event, const char *sensor)
 {
     json_t *value = json_object_get(event->data, "value");
     if (strcmp(sensor, "bars") == 0) {
@@ -98,16 +98,16 @@ static void take_sensor(struct slot *slot, const struct event *event, const char
     if (value && strncmp(sensor, "gpu_", 4) == 0)
         json_object_set(slot->json, sensor + 4, value);
     if (json_is_number(value) && strcmp(sensor, "gpu_power_w") == 0)
-        add_point(slot->power, event, json_number_value(value));
+        add_live_point(slot->power, event, json_number_value(value));
 }
 
-static void take_metric(struct slot *slot, const struct event *event)
+static void update_slot_metric(struct slot *slot, const struct event *event)
 {
     const char *name = json_get_text(event->data, "name"),
                *sensor = json_get_text(event->data, "sensor");
     double value;
     if (sensor)
-        take_sensor(slot, event, sensor);
+        update_slot_sensor(slot, event, sensor);
     if (sensor || !name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
     json_t *metrics = json_object_get(slot->json, "metrics"),
@@ -118,7 +118,7 @@ static void take_metric(struct slot *slot, const struct event *event)
     if (!points && json_object_size(slot->metrics) < METRICS_KEPT)
         json_object_set_new(slot->metrics, name, points = json_array());
     if (points)
-        add_point(points, event, value);
+        add_live_point(points, event, value);
 }
 
 static void set_phase(struct slot *slot, const struct event *event, const char *phase)
@@ -152,7 +152,7 @@ static const char *phase_of(const struct event *event)
     }
 }
 
-static void take(const struct live_file *file, struct slot *slot, const struct event *event)
+static void update_slot(const struct live_file *file, struct slot *slot, const struct event *event)
 {
     const char *phase = phase_of(event);
     if (event->type == EVENT_EXPERIMENT_STARTED || event->type == EVENT_EXPERIMENT_ENDED ||
@@ -179,14 +179,14 @@ static void take(const struct live_file *file, struct slot *slot, const struct e
     if (event->type == EVENT_ATTEMPT_STARTED)
         json_object_set_new(slot->json, "started_ns", json_integer(event->realtime_ns));
     if (event->type == EVENT_METRIC)
-        take_metric(slot, event);
+        update_slot_metric(slot, event);
     if (slot->experiment)
         json_object_set_new(slot->json, "experiment", json_integer(slot->experiment));
     if (phase)
         set_phase(slot, event, phase);
 }
 
-static void write_file(struct live_file *file)
+static void write_live_file(struct live_file *file)
 {
     AUTO_TEXT struct text text = {0};
     json_t *slots = json_array();
@@ -213,17 +213,17 @@ void live_file_event(struct live_file *file, const struct event *event)
     if (event->type == EVENT_NOTE && json_is_boolean(paused))
         file->paused = json_is_true(paused);
     if (slot)
-        take(file, slot, event);
+        update_slot(file, slot, event);
     file->changed = true;
     bool moves = phase_of(event) || event->type == EVENT_EXPERIMENT_ENDED || paused;
     if (moves || clock_monotonic_ns() - file->written_ns >= EVERY_NS)
-        write_file(file);
+        write_live_file(file);
 }
 
 void live_file_tick(struct live_file *file)
 {
     if (file->changed && clock_monotonic_ns() - file->written_ns >= EVERY_NS)
-        write_file(file);
+        write_live_file(file);
 }
 
 void live_file_free(struct live_file *file)

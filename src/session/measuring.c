@@ -25,7 +25,8 @@ struct host_meter *meters_open_host(void)
     return host_meter_new(&(struct rapl_places){.sysroot = root_for_another ? NULL : gpus_root()});
 }
 
-static void add_gpus(const struct gpu_devices *devices, const bool *used, struct meters *out)
+static void add_metered_gpus(const struct gpu_devices *devices, const bool *used,
+                             struct meters *out)
 {
     out->gpus = mem_array(devices->count + 1, sizeof *out->gpus);
     for (size_t i = 0; i < devices->count; i++) {
@@ -52,7 +53,8 @@ struct calibration_place {
     bool of_root;
 };
 
-static void refuse(const struct calibration_place *place, const char *name, const char *reason)
+static void note_refused_calibration(const struct calibration_place *place, const char *name,
+                                     const char *reason)
 {
     strv_add_owned(
         &place->meters->refused,
@@ -61,7 +63,8 @@ static void refuse(const struct calibration_place *place, const char *name, cons
                    place->path, name, reason));
 }
 
-static bool is_known(const struct meters *meters, const struct calibration *calibration)
+static bool is_calibration_of_root(const struct meters *meters,
+                                   const struct calibration *calibration)
 {
     EACH (item, meters->calibrations, meters->options.calibration_count)
         if (strcmp(item->uuid, calibration->uuid) == 0 && item->of_root)
@@ -76,7 +79,7 @@ static void take_calibration(void *data, const char *name, const struct calibrat
     struct meters *meters = place->meters;
     struct stat status;
     if (!calibration) {
-        refuse(place, name, why->text);
+        note_refused_calibration(place, name, why->text);
         return;
     }
     AUTO_FREE char *stale = calibration_stale(calibration, NULL, clock_realtime_ns() / NS_PER_S);
@@ -84,10 +87,11 @@ static void take_calibration(void *data, const char *name, const struct calibrat
                  status.st_uid == (place->of_root ? 0 : geteuid()) &&
                  !(status.st_mode & (S_IWGRP | S_IWOTH));
     if (!owned || stale) {
-        refuse(place, name, owned ? stale : "others than its owner could have written it");
+        note_refused_calibration(place, name,
+                                 owned ? stale : "others than its owner could have written it");
         return;
     }
-    if (!place->of_root && is_known(meters, calibration))
+    if (!place->of_root && is_calibration_of_root(meters, calibration))
         return;
     size_t count = meters->options.calibration_count++;
     meters->calibrations =
@@ -177,13 +181,14 @@ void meters_distrust_jobs(struct meters *meters, bool mount_namespace)
     meters->options.calibration_count = kept;
 }
 
-static void begin(struct meters *out)
+static void begin_meters(struct meters *out)
 {
     *out = (struct meters){0};
     read_known(out);
 }
 
-static bool choose(const struct gpu_devices *devices, const char *list, bool *used, struct err *err)
+static bool choose_listed_gpus(const struct gpu_devices *devices, const char *list, bool *used,
+                               struct err *err)
 {
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ","), place = 0;
@@ -200,16 +205,16 @@ static bool choose(const struct gpu_devices *devices, const char *list, bool *us
 bool meters_choose(const char *list, struct host_meter *host, struct meters *out, struct err *err)
 {
     AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
-    begin(out);
+    begin_meters(out);
     if (!gpu_devices_read(gpus_root(), &devices, err))
         return false;
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     bool all = strcmp(list, "all") == 0;
     EACH (item, used, devices.count)
         *item = all;
-    if (!all && !choose(&devices, list, used, err))
+    if (!all && !choose_listed_gpus(&devices, list, used, err))
         return false;
-    add_gpus(&devices, used, out);
+    add_metered_gpus(&devices, used, out);
     take_host(host, out);
     return true;
 }
@@ -218,13 +223,13 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
                  struct meters *out)
 {
     AUTO(gpu_devices_fini) struct gpu_devices devices = {0};
-    begin(out);
+    begin_meters(out);
     /* what could not be read was told when the locks were taken */
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     gpus_select(&devices, environment, plan, false, used);
-    add_gpus(&devices, used, out);
+    add_metered_gpus(&devices, used, out);
     take_host(host, out);
 }
 

@@ -25,10 +25,10 @@ bool message_colour(int fd)
     return !(no_color && *no_color) && isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-static void say(const char *colour, const char *kind, const char *format, va_list args)
+static void print_message(const char *colour, const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-static void say(const char *colour, const char *kind, const char *format, va_list args)
+static void print_message(const char *colour, const char *kind, const char *format, va_list args)
 {
     bool coloured = kind && message_colour(STDERR_FILENO);
     char *text = NULL;
@@ -48,7 +48,7 @@ void cli_error(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(RED, "error", format, args);
+    print_message(RED, "error", format, args);
     va_end(args);
 }
 
@@ -56,7 +56,7 @@ void cli_warning(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(MAGENTA, "warning", format, args);
+    print_message(MAGENTA, "warning", format, args);
     va_end(args);
 }
 
@@ -64,7 +64,7 @@ void cli_note(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say("", NULL, format, args);
+    print_message("", NULL, format, args);
     va_end(args);
 }
 
@@ -81,7 +81,7 @@ static size_t colour_length(const char *at)
 }
 
 /* Lines for a person, as a terminal may be given them. */
-static void make_safe(const struct text *text, bool coloured, struct text *out)
+static void make_lines_printable(const struct text *text, bool coloured, struct text *out)
 {
     const char *at = text_get(text), *end = at + text->length;
     while (at < end) {
@@ -105,7 +105,7 @@ void message_output_failed(int code)
     is_broken = true;
 }
 
-static bool write_out(const char *bytes, size_t count)
+static bool write_stdout(const char *bytes, size_t count)
 {
     if (is_broken)
         return false;
@@ -119,13 +119,13 @@ static bool write_out(const char *bytes, size_t count)
 bool message_print(const struct text *text)
 {
     AUTO_TEXT struct text safe = {0};
-    make_safe(text, message_colour(STDOUT_FILENO), &safe);
-    return write_out(text_get(&safe), safe.length);
+    make_lines_printable(text, message_colour(STDOUT_FILENO), &safe);
+    return write_stdout(text_get(&safe), safe.length);
 }
 
 bool message_print_exact(const struct text *text)
 {
-    return write_out(text_get(text), text->length);
+    return write_stdout(text_get(text), text->length);
 }
 
 bool message_printf(const char *format, ...)
@@ -141,7 +141,7 @@ bool message_printf(const char *format, ...)
 void message_print_aside(const struct text *text)
 {
     AUTO_TEXT struct text safe = {0};
-    make_safe(text, message_colour(STDERR_FILENO), &safe);
+    make_lines_printable(text, message_colour(STDERR_FILENO), &safe);
     fputs(text_get(&safe), stderr);
 }
 
@@ -179,7 +179,7 @@ int cli_usage_error(const struct cli_command *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(RED, "error", format, args);
+    print_message(RED, "error", format, args);
     va_end(args);
     message_see_help(command);
     return command->usage_code ? command->usage_code : CLI_USAGE;
@@ -211,20 +211,20 @@ static bool same_file(const struct problem *a, const struct problem *b)
     return a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0);
 }
 
-static int compare(size_t a, size_t b)
+static int compare_sizes(size_t a, size_t b)
 {
     return ORDER(a, b);
 }
 
-static int compare_order(const void *left, const void *right)
+static int compare_problem_order(const void *left, const void *right)
 {
     const struct order *a = left, *b = right;
-    int result = compare(a->file, b->file);
+    int result = compare_sizes(a->file, b->file);
     if (result == 0)
-        result = compare(a->problem->place.line, b->problem->place.line);
+        result = compare_sizes(a->problem->place.line, b->problem->place.line);
     if (result == 0)
-        result = compare(a->problem->place.column, b->problem->place.column);
-    return result ? result : compare(a->index, b->index);
+        result = compare_sizes(a->problem->place.column, b->problem->place.column);
+    return result ? result : compare_sizes(a->index, b->index);
 }
 
 /* They were found by different readers; a person goes through a file from its top. */
@@ -238,7 +238,7 @@ void message_problems(const struct problems *problems)
             first++;
         orders[i] = (struct order){&problems->items[i], first, i};
     }
-    qsort(orders, problems->count, sizeof *orders, compare_order);
+    qsort(orders, problems->count, sizeof *orders, compare_problem_order);
     EACH (item, orders, problems->count)
         print_problem(item->problem, coloured);
     free(orders);

@@ -37,7 +37,8 @@ bool metrics_file_check_name(const char *path, struct err *err)
                    path);
 }
 
-static bool write_text(const struct metrics_file *file, const struct text *text, struct err *err)
+static bool publish_metrics(const struct metrics_file *file, const struct text *text,
+                            struct err *err)
 {
     AUTO(fs_unfinished_drop) struct fs_unfinished made = {.dir = -1, .fd = -1};
     AUTO_CLOSE int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -51,8 +52,8 @@ static bool write_text(const struct metrics_file *file, const struct text *text,
 }
 
 /* open: whether run is read from the start already. */
-static bool write_metrics(const struct metrics_file *file, struct live_run *run, bool *open,
-                          struct err *err)
+static bool update_metrics_file(const struct metrics_file *file, struct live_run *run, bool *open,
+                                struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (*open && !live_run_update(run, NULL, err)) {
@@ -63,7 +64,7 @@ static bool write_metrics(const struct metrics_file *file, struct live_run *run,
     if (!*open)
         return false;
     metrics_textfile(run, &text);
-    return write_text(file, &text, err);
+    return publish_metrics(file, &text, err);
 }
 
 static void wait_until(struct metrics_file *file, int seconds, const bool *until)
@@ -85,7 +86,7 @@ static void *run_thread(void *context)
         last = file->ending;
         pthread_mutex_unlock(&file->mutex);
         struct err err = {0};
-        bool written = write_metrics(file, &run, &open, &err);
+        bool written = update_metrics_file(file, &run, &open, &err);
         pthread_mutex_lock(&file->mutex);
         if (!written && !*file->failure.text)
             file->failure = err;
@@ -102,7 +103,7 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-static void say_failure(struct metrics_file *file)
+static void report_metrics_failure(struct metrics_file *file)
 {
     if (*file->failure.text && !file->said)
         cli_warning("the metrics file could not be written: %s", file->failure.text);
@@ -152,7 +153,7 @@ struct metrics_file *metrics_file_start(const char *path, const char *run_dir)
     }
     pthread_mutex_lock(&file->mutex);
     wait_until(file, START_S, &file->tried);
-    say_failure(file);
+    report_metrics_failure(file);
     pthread_mutex_unlock(&file->mutex);
     return file;
 }
@@ -166,7 +167,7 @@ void metrics_file_end(struct metrics_file *file)
     pthread_cond_broadcast(&file->change);
     wait_until(file, END_S, &file->ended);
     bool ended = file->ended;
-    say_failure(file);
+    report_metrics_failure(file);
     pthread_mutex_unlock(&file->mutex);
     if (ended) {
         pthread_join(file->thread, NULL);

@@ -87,7 +87,7 @@ static bool read_config(const struct strv *environment, struct strv *argv, struc
 }
 
 /* Replaces the program's name by its path. */
-static bool find_program(const struct strv *environment, struct strv *argv, struct err *err)
+static bool find_event_program(const struct strv *environment, struct strv *argv, struct err *err)
 {
     const char *name = argv->items[0], *home = strv_env_get(environment, "HOME");
     AUTO_FREE char *typed =
@@ -115,7 +115,7 @@ bool on_event_new(const struct json_doc *settings, const struct strv *environmen
         return false;
     if (argv.count == 0)
         return true;
-    if (!find_program(environment, &argv, err) ||
+    if (!find_event_program(environment, &argv, err) ||
         !time_scale_read(getenv(TIME_SCALE_VARIABLE), &scale, err))
         return false;
     struct on_event *on_event = mem_alloc(sizeof *on_event);
@@ -139,7 +139,8 @@ void on_event_begin(struct on_event *on_event, const char *dir_path)
 
 /* ---- One program after the other. */
 
-static bool start(struct on_event *on_event, const struct message *message, struct err *err)
+static bool start_event_program(struct on_event *on_event, const struct message *message,
+                                struct err *err)
 {
     int ends[2];
     char seconds[32];
@@ -169,7 +170,7 @@ static bool start(struct on_event *on_event, const struct message *message, stru
 }
 
 /* True: the process has ended. */
-static bool read_answer(struct on_event *on_event)
+static bool read_program_answer(struct on_event *on_event)
 {
     char bytes[ANSWER_MAX];
     ssize_t count;
@@ -179,7 +180,7 @@ static bool read_answer(struct on_event *on_event)
     return count == 0;
 }
 
-static void reap(struct on_event *on_event)
+static void reap_event_program(struct on_event *on_event)
 {
     int status = 0;
     struct message *message = &on_event->messages[on_event->next++];
@@ -195,12 +196,12 @@ static void reap(struct on_event *on_event)
 
 bool on_event_tick(struct on_event *on_event)
 {
-    if (on_event && on_event->pid != 0 && read_answer(on_event))
-        reap(on_event);
+    if (on_event && on_event->pid != 0 && read_program_answer(on_event))
+        reap_event_program(on_event);
     while (on_event && on_event->pid == 0 && on_event->next < on_event->count) {
         struct message *message = &on_event->messages[on_event->next];
         struct err err = {0};
-        if (start(on_event, message, &err))
+        if (start_event_program(on_event, message, &err))
             break;
         message->failure = mem_strdup(err.text);
         on_event->next++;
@@ -218,7 +219,7 @@ static void send_json(struct on_event *on_event, enum on_event_kind kind, const 
 
 /* ---- Events. */
 
-static const char *by_number(const json_t *object, int64_t number)
+static const char *find_text_by_number(const json_t *object, int64_t number)
 {
     char key[24];
     snprintf(key, sizeof key, "%lld", (long long)number);
@@ -237,7 +238,8 @@ static void send_event(struct on_event *on_event, enum on_event_kind kind, int64
                        const char *what, const char *cause, const char *todo)
 {
     AUTO_TEXT struct text text = {0};
-    const char *id = by_number(on_event->ids, number), *name = strrchr(on_event->run, '/');
+    const char *id = find_text_by_number(on_event->ids, number),
+               *name = strrchr(on_event->run, '/');
     /* Once a session. */
     bool first = !(on_event->begun & 1U << kind);
     on_event->begun |= 1U << kind;
@@ -274,7 +276,7 @@ static void send_evidence(struct on_event *on_event, const struct event *event)
 
 static void send_failure(struct on_event *on_event, const struct event *event)
 {
-    const char *cause = by_number(on_event->causes, event->experiment),
+    const char *cause = find_text_by_number(on_event->causes, event->experiment),
                *error = json_get_text(event->data, "error");
     AUTO_FREE char *both = cause && error ? mem_printf("%s: %s", cause, error) : NULL;
     send_event(on_event, ON_EVENT_FIRST_FAILURE, event->experiment, "failed",
@@ -338,10 +340,10 @@ static void end_program(struct on_event *on_event)
     if (on_event->pid == 0)
         return;
     kill(on_event->pid, SIGTERM); /* not reaped */
-    while (!read_answer(on_event) && (left = deadline - clock_monotonic_ns()) > 0)
+    while (!read_program_answer(on_event) && (left = deadline - clock_monotonic_ns()) > 0)
         wait_once(on_event, left, -1, &ended);
     kill(-on_event->pid, SIGKILL); /* not reaped */
-    reap(on_event);
+    reap_event_program(on_event);
 }
 
 /* Ctrl-C ends the wait: the run itself is over. */

@@ -17,7 +17,7 @@
 enum { HOST_SIZE = 256, ERROR_SHOWN = 300 };
 
 /* Of a text from outside what is UTF-8 and steers nothing; line ends stay where kept. */
-static json_t *shown(const char *text, const char *kept)
+static json_t *printable_json(const char *text, const char *kept)
 {
     AUTO_TEXT struct text out = {0};
     utf8_add_printable(text, strlen(text), kept, &out);
@@ -29,9 +29,9 @@ json_t *on_event_json(const char *event, const char *run, const char *title, con
     char host[HOST_SIZE] = "";
     gethostname(host, sizeof host - 1);
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "program", TARE_NAME, "version",
-                     TARE_VERSION, "event", event, "host", shown(host, ""), "run",
-                     run ? shown(run, "") : json_null(), "title", shown(title, ""), "text",
-                     shown(text, "\n"));
+                     TARE_VERSION, "event", event, "host", printable_json(host, ""), "run",
+                     run ? printable_json(run, "") : json_null(), "title",
+                     printable_json(title, ""), "text", printable_json(text, "\n"));
 }
 
 /* Of all experiments that were measured. The ± are added as they are: the errors of one sensor are
@@ -63,7 +63,7 @@ static void sum_energy(const struct results *results, struct sum *gpu, struct su
     }
 }
 
-static void add_energy(const char *name, const struct sum *sum, size_t ended, struct text *out)
+static void add_energy_sum(const char *name, const struct sum *sum, size_t ended, struct text *out)
 {
     AUTO_FREE char *energy = amount_format_with(sum->j, sum->half_width_j, "J");
     if (sum->measured == 0) {
@@ -77,7 +77,7 @@ static void add_energy(const char *name, const struct sum *sum, size_t ended, st
     text_add_char(out, '\n');
 }
 
-static json_t *energy_json(const struct sum *gpu, const struct sum *cpu)
+static json_t *energy_sums_json(const struct sum *gpu, const struct sum *cpu)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:s, s:i, s:i}", "gpu_j", json_reading_or_null(gpu->j),
                      "gpu_half_width_j", json_reading_or_null(gpu->half_width_j), "cpu_j",
@@ -91,7 +91,7 @@ struct counts {
     size_t verdicts[VERDICTS];
 };
 
-static struct counts count(const struct results *results)
+static struct counts count_run_results(const struct results *results)
 {
     struct counts counts = {0};
     EACH (result, results->items, results->count) {
@@ -129,7 +129,7 @@ static void set_counts(json_t *message, const struct counts *counts)
 }
 
 /* The first failure's reason, as the training's last line often says it best. */
-static void add_reason(const struct results *results, struct text *out)
+static void add_first_failure(const struct results *results, struct text *out)
 {
     EACH (result, results->items, results->count) {
         if (result->outcome != OUTCOME_FAILED || !result->error)
@@ -152,15 +152,15 @@ json_t *on_event_end_json(const char *run, const char *outcome, const struct res
         text_addf(&text, "%s\n", error);
     if (results) {
         struct closing_options options = {.program = TARE_NAME, .run_dir = run};
-        counts = count(results);
+        counts = count_run_results(results);
         sum_energy(results, &gpu, &cpu, &ended);
         AUTO_FREE char *counted = counts_text(&counts);
         text_addf(&text, "%s\n", counted);
         closing_add_causes(results, &text);
-        add_reason(results, &text);
+        add_first_failure(results, &text);
         closing_add_verdicts(results, &text);
-        add_energy("GPU", &gpu, ended, &text);
-        add_energy("CPU", &cpu, ended, &text);
+        add_energy_sum("GPU", &gpu, ended, &text);
+        add_energy_sum("CPU", &cpu, ended, &text);
         closing_add_budget(results, &text);
         closing_add_where(results, &options, &text);
     } else {
@@ -174,6 +174,6 @@ json_t *on_event_end_json(const char *run, const char *outcome, const struct res
     if (!results)
         return message;
     set_counts(message, &counts);
-    json_object_set_new(message, "energy", energy_json(&gpu, &cpu));
+    json_object_set_new(message, "energy", energy_sums_json(&gpu, &cpu));
     return message;
 }

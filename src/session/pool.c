@@ -79,7 +79,7 @@ static bool find_allowed(struct dealing *dealing, const struct strv *environment
 }
 
 /* The devices of a list, of those that are allowed. */
-static bool choose(struct dealing *dealing, const char *list, struct err *err)
+static bool choose_allowed_gpus(struct dealing *dealing, const char *list, struct err *err)
 {
     size_t count = dealing->devices.count;
     AUTO_FREE bool *chosen = mem_array(count + 1, sizeof *chosen);
@@ -131,8 +131,8 @@ static char *visible_text(const struct dealing *dealing, const struct gpu_vendor
     return mem_strdup(text_get(all_known ? &uuids : &numbers));
 }
 
-static void show(const struct dealing *dealing, size_t first, size_t count,
-                 struct strv *environment)
+static void show_gpus_to_jobs(const struct dealing *dealing, size_t first, size_t count,
+                              struct strv *environment)
 {
     for (size_t i = 0; gpu_vendors[i]; i++) {
         const struct gpu_vendor *vendor = gpu_vendors[i];
@@ -168,8 +168,8 @@ static void deal_cpus(struct pool *out)
         out->lanes[i].cpus = out->cpu_sets.lanes ? &out->cpu_sets.lanes[i] : NULL;
 }
 
-static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *environment,
-                 struct pool *out, struct err *err)
+static bool deal_gpus_to_lanes(struct dealing *dealing, const struct plan *plan,
+                               struct strv *environment, struct pool *out, struct err *err)
 {
     size_t each =
         plan->pool.per_experiment > 0 ? (size_t)plan->pool.per_experiment : dealing->count;
@@ -180,12 +180,12 @@ static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *
     out->lanes = mem_array(out->lane_count, sizeof *out->lanes);
     size_t taken = dealing->count > 0 ? out->lane_count * each : 0;
     if (taken < dealing->count || !dealing->seen)
-        show(dealing, 0, taken, environment);
+        show_gpus_to_jobs(dealing, 0, taken, environment);
     for (size_t i = 0; i < out->lane_count; i++) {
         out->lanes[i].gpu_first = i * each;
         out->lanes[i].gpu_count = dealing->count > 0 ? each : 0;
         if (out->lane_count > 1)
-            show(dealing, i * each, each, &out->lanes[i].environment);
+            show_gpus_to_jobs(dealing, i * each, each, &out->lanes[i].environment);
     }
     EACH (lane, out->lanes, out->lane_count)
         add_buses(dealing, lane->gpu_first, lane->gpu_count, &lane->buses);
@@ -212,8 +212,8 @@ bool pool_make(const char *gpus, const struct plan *plan, struct strv *environme
     if (own)
         return true;
     bool clear = find_allowed(&dealing, environment);
-    bool ok = !clear || ((!list || choose(&dealing, list, err)) &&
-                         deal(&dealing, plan, environment, out, err));
+    bool ok = !clear || ((!list || choose_allowed_gpus(&dealing, list, err)) &&
+                         deal_gpus_to_lanes(&dealing, plan, environment, out, err));
     gpu_devices_fini(&dealing.devices);
     free(dealing.used);
     return ok;

@@ -56,7 +56,7 @@ static _Noreturn void analyse(int folder, int page, char *const argv[])
 }
 
 /* The exit status, or -1: it took too long and was ended. */
-static int wait_for(pid_t pid)
+static int wait_for_child(pid_t pid)
 {
     int status = 0;
     bool late = false;
@@ -73,7 +73,7 @@ static int wait_for(pid_t pid)
     return late ? -1 : status;
 }
 
-static void write_one(int folder, const char *where, const char *file)
+static void write_snapshot_page(int folder, const char *where, const char *file)
 {
     struct err err = {0};
     struct stat st, written;
@@ -97,7 +97,7 @@ static void write_one(int folder, const char *where, const char *file)
     pid_t pid = fork();
     if (pid == 0)
         analyse(folder, made.fd, argv);
-    int status = pid < 0 ? CANNOT_START << 8 : wait_for(pid);
+    int status = pid < 0 ? CANNOT_START << 8 : wait_for_child(pid);
     if (status == -1)
         cli_warning("%s/%s: its analysis took too long and was ended", where, file);
     else if (!WIFEXITED(status) || WEXITSTATUS(status) > CLI_SOME_FAILED)
@@ -123,7 +123,7 @@ static void write_of(int dir, const char *id, const json_t *attempts)
         AUTO_FREE char *where = last ? mem_strdup(id) : mem_printf("%s/%s", id, own);
         AUTO_CLOSE int before = last ? -1 : fs_open_folder_beneath(folder, own);
         if (last || before >= 0)
-            write_one(last ? folder : before, where, file);
+            write_snapshot_page(last ? folder : before, where, file);
     }
 }
 
@@ -151,8 +151,8 @@ json_t *report_machine_read(int dir)
     return json_incref(doc.root);
 }
 
-static bool write_file(const struct report_options *how, int dir, const char *run_dir,
-                       const struct text *page, struct err *err)
+static bool write_report_file(const struct report_options *how, int dir, const char *run_dir,
+                              const struct text *page, struct err *err)
 {
     static const char name[] = "report.html";
     if (how->file)
@@ -163,7 +163,7 @@ static bool write_file(const struct report_options *how, int dir, const char *ru
 }
 
 /* Links are taken out: the browser does that too, before it goes up. */
-static char *real_path(const char *path)
+static char *resolve_report_path(const char *path)
 {
     char *real = realpath(path, NULL);
     return real ? real : fs_resolve(NULL, path, NULL);
@@ -173,7 +173,7 @@ static char *real_path(const char *path)
 static char *way_to(const char *run_dir, const char *file)
 {
     AUTO_FREE char *folder = file ? fs_dirname(file) : mem_strdup(run_dir);
-    AUTO_FREE char *from = real_path(folder), *to = real_path(run_dir);
+    AUTO_FREE char *from = resolve_report_path(folder), *to = resolve_report_path(run_dir);
     size_t same = 0;
     struct text way = {0};
     for (size_t i = 0;; i++) {
@@ -236,7 +236,7 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
     page_write(run, &options, &page);
     json_decref(machine);
     json_decref(effects);
-    return write_file(how, dir, run_dir, &page, err);
+    return write_report_file(how, dir, run_dir, &page, err);
 }
 
 const char *report_page_language(void)

@@ -21,7 +21,7 @@
 #define MADE_SETTINGS "settings made of the command line"
 #define MADE_REGISTRY "registry made of the command line"
 
-static void read_settings(const struct run_options *how, struct run_input *input)
+static void read_input_settings(const struct run_options *how, struct run_input *input)
 {
     if (how->made_settings)
         settings_parse_changed(MADE_SETTINGS, how->made_settings, strlen(how->made_settings),
@@ -77,7 +77,7 @@ static bool knows_all(const struct run_input *input)
     return true;
 }
 
-static void make_plan(const struct run_options *how, struct run_input *input)
+static void make_input_plan(const struct run_options *how, struct run_input *input)
 {
     AUTO(study_registry_fini) struct study_registry study = {0};
     if (!knows_all(input))
@@ -106,13 +106,13 @@ static void make_plan(const struct run_options *how, struct run_input *input)
 bool run_input_read(const struct run_options *how, struct run_input *out)
 {
     *out = (struct run_input){0};
-    read_settings(how, out);
+    read_input_settings(how, out);
     read_registry(how, out);
     /* Files with mistakes are checked against each other all the same, as there may be more of
      * them. Against a registry of which nothing could be read every name would be reported as
      * unknown. */
     if (out->registry.repo_count > 0 && out->settings.entry_count > 0)
-        make_plan(how, out);
+        make_input_plan(how, out);
     return out->problems.errors == 0;
 }
 

@@ -20,7 +20,7 @@
 static const double RECOVERY_S = 10;
 
 /* "a run of 3 h 05 min ago" */
-static char *describe(const struct state_report *report)
+static char *describe_ended_run(const struct state_report *report)
 {
     char age[32];
     const char *what = report->kind == STATE_EXEC ? "a '" TARE_NAME " exec'" : "a run";
@@ -33,7 +33,7 @@ static char *describe(const struct state_report *report)
 void registration_say(void *context, const struct state_report *report)
 {
     (void)context;
-    AUTO_FREE char *what = describe(report);
+    AUTO_FREE char *what = describe_ended_run(report);
     const char *open = report->run_dir ? " (" : "", *close = report->run_dir ? ")" : "";
     const char *run_dir = report->run_dir ? report->run_dir : "";
     if (report->verdict == STATE_ENDED)

@@ -202,13 +202,14 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     return ok;
 }
 
-static int refused(const struct err *err)
+static int refuse_run(const struct err *err)
 {
     cli_error("%s; nothing was run", err->text);
     return CLI_USAGE;
 }
 
-static int exit_code(const struct run_summary *summary, const struct results *results, bool enough)
+static int session_exit_code(const struct run_summary *summary, const struct results *results,
+                             bool enough)
 {
     if (summary->outcome == RUN_INTERRUPTED)
         return 128 + summary->signal_number;
@@ -259,7 +260,7 @@ static int run_and_close(struct session *session)
     if (must_close_soon(session, &summary)) {
         store_finish_stopped(session->store);
         session_print_stopped(session, &summary);
-        return exit_code(&summary, &results, false);
+        return session_exit_code(&summary, &results, false);
     }
     store_finish(session->store);
     /* With a full disk the results can still be read, and a person wants to see them. */
@@ -274,18 +275,18 @@ static int run_and_close(struct session *session)
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
-        code = exit_code(&summary, &results, session_has_enough(session));
+        code = session_exit_code(&summary, &results, session_has_enough(session));
     return code;
 }
 
 /* 0, or the exit code. */
-static int take_gpus(struct session *session, const struct plan *plan)
+static int hold_session_gpus(struct session *session, const struct plan *plan)
 {
     sigset_t ends;
     bool waited;
     struct err err = {0};
     if (!pool_make(session->options->gpus, plan, &session->environment, &session->pool, &err))
-        return refused(&err);
+        return refuse_run(&err);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
@@ -346,25 +347,25 @@ static bool check_sensors(const struct session *session, const struct plan *plan
     return true;
 }
 
-static bool take_budget(struct session *session, const struct plan *plan,
-                        const struct run_budget *of_run)
+static bool prepare_budget(struct session *session, const struct plan *plan,
+                           const struct run_budget *of_run)
 {
     struct err err = {0};
     settle_budget(session, of_run);
-    return check_sensors(session, plan, &err) || !refused(&err);
+    return check_sensors(session, plan, &err) || !refuse_run(&err);
 }
 
 /* A new run has no folder before it may begin; an earlier one is opened first, as its plan says
  * which GPUs it needs. The exit code 2 says: nothing was run. 3 says: look at what was. */
-static int open_run(struct session *session)
+static int open_session_run(struct session *session)
 {
     struct err err = {0};
     const struct session_options *options = session->options;
-    int code = options->resume_dir ? 0 : take_gpus(session, &options->input->plan);
+    int code = options->resume_dir ? 0 : hold_session_gpus(session, &options->input->plan);
     if (code != 0)
         return code;
     if (!options->resume_dir &&
-        !take_budget(session, &options->input->plan, &options->input->plan.budget))
+        !prepare_budget(session, &options->input->plan, &options->input->plan.budget))
         return CLI_USAGE;
     bool opened = options->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
     if (!opened)
@@ -372,9 +373,9 @@ static int open_run(struct session *session)
     if (options->rerun && session->again.count == 0)
         return 0;
     if (options->resume_dir)
-        code = take_gpus(session, store_plan(session->store));
+        code = hold_session_gpus(session, store_plan(session->store));
     if (code == 0 && options->resume_dir &&
-        !take_budget(session, store_plan(session->store), store_budget(session->store)))
+        !prepare_budget(session, store_plan(session->store), store_budget(session->store)))
         code = CLI_USAGE;
     if (code != 0)
         store_close(session->store, NULL);
@@ -424,7 +425,7 @@ static bool open_on_event(struct session *session)
     const char *settings = options->input ? options->input->settings_text : text_get(&text);
     return (json_doc_parse("settings.json", settings, strlen(settings), &doc, &err) &&
             on_event_new(&doc, &session->environment, &session->on_event, &err)) ||
-           !refused(&err);
+           !refuse_run(&err);
 }
 
 static int open_and_run(struct session *session)
@@ -441,7 +442,7 @@ static int open_and_run(struct session *session)
     if (!session->guardian)
         cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME,
                     err.text);
-    int code = open_run(session);
+    int code = open_session_run(session);
     if (code != 0)
         return code;
     if (session->options->rerun && session->again.count == 0)
@@ -472,13 +473,13 @@ static int check_gpus(struct session *session, const struct plan *plan)
     struct err err = {0};
     struct session_options options = *session->options;
     if (options.gpu_lock == GPU_HOLD_REFUSE) {
-        int code = take_gpus(session, plan);
+        int code = hold_session_gpus(session, plan);
         gpu_hold_end(steal_ptr(session->gpus));
         return code;
     }
     return pool_make(options.gpus, plan, &session->environment, &session->pool, &err)
                ? 0
-               : refused(&err);
+               : refuse_run(&err);
 }
 
 int run_session_check(const struct session_options *options)
@@ -491,7 +492,7 @@ int run_session_check(const struct session_options *options)
     if (!containment_probe(options->containment, &session.containment, &err))
         code = first_code(code, cli_failed(CLI_USAGE, &err));
     code = first_code(code, check_gpus(&session, plan));
-    if (!take_budget(&session, plan, &plan->budget))
+    if (!prepare_budget(&session, plan, &plan->budget))
         code = first_code(code, CLI_USAGE);
     if (!open_on_event(&session))
         code = first_code(code, CLI_USAGE);

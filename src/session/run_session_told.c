@@ -43,17 +43,17 @@ static struct progress *make_progress(const struct session *session)
 }
 
 /* What was interrupted is run again. */
-static bool has_ended(const struct store_experiment *experiment)
+static bool has_finished(const struct store_experiment *experiment)
 {
     return !experiment->again && experiment->state == STATE_DONE &&
            (experiment->outcome == OUTCOME_SUCCEEDED || experiment->outcome == OUTCOME_FAILED);
 }
 
-static bool is_left(const struct session *session, size_t number)
+static bool is_left_to_do(const struct session *session, size_t number)
 {
     if (session->options->rerun)
         return session->again.items[number - 1];
-    return !has_ended(store_experiment(session->store, number));
+    return !has_finished(store_experiment(session->store, number));
 }
 
 /* Tells the progress what earlier sessions did; gives how many experiments are left. */
@@ -62,7 +62,7 @@ static size_t skip_done(const struct session *session, struct progress *progress
     const struct plan *plan = store_plan(session->store);
     size_t left = 0;
     for (size_t number = 1; number <= plan->count; number++) {
-        if (is_left(session, number))
+        if (is_left_to_do(session, number))
             left++;
         else
             progress_skip(progress, number);
@@ -88,7 +88,7 @@ static void add_adaptive_saves(const struct session *session, struct text *out)
               plan->timing.between_runs_s, saves);
 }
 
-static void say_start(const struct session *session, size_t left)
+static void print_session_start(const struct session *session, size_t left)
 {
     const struct plan *plan = store_plan(session->store);
     char pauses[32];
@@ -175,7 +175,7 @@ void listeners_begin(struct session *session, struct listeners *out)
     *out = (struct listeners){.progress = make_progress(session),
                               .watch = session->options->watch,
                               .on_event = session->on_event};
-    say_start(session, skip_done(session, out->progress));
+    print_session_start(session, skip_done(session, out->progress));
 }
 
 struct run_listener listeners_of_run(struct listeners *listeners)

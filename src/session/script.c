@@ -101,7 +101,8 @@ static char *find_venv(const char *script, const char *active, const char **why)
 }
 
 /* What runs it: its first line where that names a path, a virtual environment, python3. */
-static bool find_interpreter(struct script *script, const struct strv *environment, struct err *err)
+static bool find_script_interpreter(struct script *script, const struct strv *environment,
+                                    struct err *err)
 {
     const char *search = strv_env_get(environment, "PATH");
     char line[FIRST_LINE_BYTES];
@@ -155,7 +156,7 @@ static bool find_interpreter(struct script *script, const struct strv *environme
 
 /* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", seen from the working folder; fresh.
  * NULL: neither is there. */
-static char *find_module(const char *module)
+static char *find_module_script(const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
     AUTO_FREE char *path = mem_strdup(module);
@@ -169,12 +170,12 @@ static char *find_module(const char *module)
     return NULL;
 }
 
-static void take_words(const struct strv *words, const struct launcher *launcher,
-                       struct script *out)
+static void fill_script(const struct strv *words, const struct launcher *launcher,
+                        struct script *out)
 {
     const char *word = words->items[launcher->script];
     const char *dot = strrchr(word, '.');
-    char *file = launcher->module ? find_module(word) : mem_strdup(word);
+    char *file = launcher->module ? find_module_script(word) : mem_strdup(word);
     bool is_absolute = file && (!launcher->module || fs_is_file(file));
     out->absolute = is_absolute ? fs_resolve(out->folder, file, NULL) : NULL;
     out->path = file ? file : mem_strdup(word);
@@ -210,7 +211,7 @@ static bool find_launched(const struct strv *words, const struct launcher *launc
         for (size_t i = launcher->python + 1; i < launcher->script; i++)
             strv_add(&script->command, words->items[i]);
     } else if (text_ends_with(script->path, ".py") && script->absolute &&
-               find_interpreter(script, environment, NULL)) {
+               find_script_interpreter(script, environment, NULL)) {
         script->key = NULL;
         free(steal_ptr(script->interpreter));
         if (launcher->module)
@@ -237,7 +238,7 @@ bool script_read(const struct strv *words, const struct strv *environment,
         is_text = is_text && utf8_is_valid(words->items[i], strlen(words->items[i]));
     if (!is_text)
         return err_set(err, "the script's path is not UTF-8, which settings are written in");
-    take_words(words, &launcher, out);
+    fill_script(words, &launcher, out);
     if (launcher.script > launcher.variables) {
         if (!find_launched(words, &launcher, environment, out, err))
             return false;
@@ -246,7 +247,7 @@ bool script_read(const struct strv *words, const struct strv *environment,
             return err_sys(err, "%s", out->path);
         if (!fs_is_file(out->path))
             return err_set(err, "the script %s is not there", out->path);
-        if (!find_interpreter(out, environment, err))
+        if (!find_script_interpreter(out, environment, err))
             return false;
         strv_add(&out->command, out->absolute);
     }
@@ -277,7 +278,7 @@ static void say_axes(const struct script *script, const struct starter_args *arg
              experiments == 1 ? "" : "s");
 }
 
-static bool is_named(const struct starter_args *args, const struct script_option *option)
+static bool is_option_given(const struct starter_args *args, const struct script_option *option)
 {
     for (size_t i = 0; i < args->count; i++)
         if (args->values[i].option == option || strcmp(args->values[i].name, option->name) == 0)
@@ -290,7 +291,7 @@ char *script_untouched(const struct script *script, const struct starter_args *a
     AUTO_STRV struct strv options = {0};
     for (size_t i = 0; i < script->help.count; i++) {
         const struct script_option *option = &script->help.options[i];
-        if (!is_named(args, option))
+        if (!is_option_given(args, option))
             strv_add_owned(&options, option->initial
                                          ? mem_printf("%s (%s)", option->flag, option->initial)
                                          : mem_strdup(option->flag));
@@ -314,7 +315,7 @@ void script_say(const struct script *script, const struct starter_args *args, si
         cli_warning("%s", args->warnings.items[i]);
     for (size_t i = 0; i < script->help.count; i++) {
         const struct script_option *option = &script->help.options[i];
-        if (option->needed && !option->initial && !is_named(args, option))
+        if (option->needed && !option->initial && !is_option_given(args, option))
             cli_warning("%s: its help says that it needs %s", script->path, option->flag);
     }
 }

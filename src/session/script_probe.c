@@ -68,7 +68,7 @@ static char *why_not_other(const struct script *script, const struct script_prob
 
 /* No GPU is seen: a GPU that somebody measures must stay undisturbed. Wide lines are seldom
  * wrapped. Sets are listed in the same order each time. */
-static void make_environment(const struct strv *environment, struct strv *out)
+static void make_help_environment(const struct strv *environment, struct strv *out)
 {
     strv_add_all(out, environment);
     for (size_t i = 0; gpu_vendors[i]; i++)
@@ -91,7 +91,7 @@ struct probe {
     int refused; /* errno: of the folder that cannot be made read-only */
 };
 
-static void say_progress(void *context, double seconds)
+static void print_probe_progress(void *context, double seconds)
 {
     struct probe *probe = context;
     if (probe->how->quiet || seconds < probe->next_progress_s)
@@ -101,7 +101,7 @@ static void say_progress(void *context, double seconds)
              probe->script->path, seconds, probe->how->timeout_s);
 }
 
-static enum job_answer ask(struct probe *probe, const char *option, struct text *answer)
+static enum job_answer ask_for_help(struct probe *probe, const char *option, struct text *answer)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add_all(&argv, &probe->script->command);
@@ -116,7 +116,7 @@ static enum job_answer ask(struct probe *probe, const char *option, struct text 
                                     .limit = SCRIPT_HELP_BYTES,
                                     .timeout_s = probe->how->timeout_s,
                                     .read_only_fds = {probe->folders[0], probe->folders[1]},
-                                    .waiting = say_progress,
+                                    .waiting = print_probe_progress,
                                     .context = probe};
     enum job_answer how = job_ask(&question, answer);
     probe->refused = how == JOB_ANSWER_WRITABLE ? errno : 0;
@@ -149,7 +149,7 @@ static char *why_unread(const struct probe *probe, enum job_answer how, const st
 }
 
 /* absl leaves with 1 after its help, so the exit code does not count where options are listed. */
-static bool has_ended(enum job_answer how)
+static bool has_probe_ended(enum job_answer how)
 {
     return how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED;
 }
@@ -158,20 +158,20 @@ static bool has_ended(enum job_answer how)
 static bool read_help(struct probe *probe, struct script *script)
 {
     AUTO_TEXT struct text answer = {0};
-    enum job_answer how = ask(probe, "--help", &answer);
-    if (has_ended(how))
+    enum job_answer how = ask_for_help(probe, "--help", &answer);
+    if (has_probe_ended(how))
         script_help_parse(text_get(&answer), answer.length, &script->help);
-    if (has_ended(how) && script->help.more) {
+    if (has_probe_ended(how) && script->help.more) {
         AUTO_TEXT struct text full = {0};
-        enum job_answer more = ask(probe, "--helpfull", &full);
+        enum job_answer more = ask_for_help(probe, "--helpfull", &full);
         if (more == JOB_ANSWER_LATE)
             return false;
-        if (has_ended(more)) {
+        if (has_probe_ended(more)) {
             script_help_fini(&script->help);
             script_help_parse(text_get(&full), full.length, &script->help);
         }
     }
-    if (has_ended(how) && script->help.count == 0) {
+    if (has_probe_ended(how) && script->help.count == 0) {
         script_help_fini(&script->help);
         script_usage_parse(text_get(&answer), answer.length, &script->help);
     }
@@ -210,7 +210,7 @@ bool script_probe(struct script *script, const struct strv *environment,
     AUTO_STRV struct strv own = {0};
     AUTO(containment_fini) struct containment containment = {0};
     AUTO_CLOSE int working = -1, beside = -1;
-    make_environment(environment, &own);
+    make_help_environment(environment, &own);
     containment_assume(CONTAINMENT_AUTO, &containment);
     caller_hide_folders(environment, &containment);
     if (!open_folders(script, &working, &beside)) {

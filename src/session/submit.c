@@ -30,7 +30,7 @@ static void numbers_fini(struct numbers *numbers)
     free(numbers->items);
 }
 
-static void add_number(struct numbers *numbers, size_t number)
+static void add_experiment_number(struct numbers *numbers, size_t number)
 {
     numbers->items = mem_room(numbers->items, numbers->count, sizeof *numbers->items);
     numbers->items[numbers->count++] = number;
@@ -81,7 +81,7 @@ void submit_show(const struct submitted *submitted, size_t at_once, struct text 
     AUTO_FREE char *program = program_path();
     AUTO(numbers_fini) struct numbers all = {0};
     for (size_t number = 1; number <= submitted->collected.plan.count; number++)
-        add_number(&all, number);
+        add_experiment_number(&all, number);
     for (size_t from = 0, end; from < all.count; from = end) {
         end = chunk_end(&all, from, submitted->submission.array_size);
         struct script script = make_script(submitted, &all, from, end);
@@ -129,7 +129,7 @@ static bool find_missing(const struct submitted *submitted, const struct submit_
         if (queued[i])
             (*queued_count)++;
         else
-            add_number(out, i + 1);
+            add_experiment_number(out, i + 1);
     }
     free(queued);
     return ok;
@@ -237,7 +237,7 @@ struct wait {
     int64_t folder_until_ns, lock_until_ns;
 };
 
-static struct wait wait_for(const struct strv *env)
+static struct wait make_start_wait(const struct strv *env)
 {
     int64_t now_ns = clock_monotonic_ns();
     const char *restarts = strv_env_get(env, "SLURM_RESTART_COUNT");
@@ -250,8 +250,8 @@ static struct wait wait_for(const struct strv *env)
 enum look { LOOK_READY, LOOK_NOT_YET, LOOK_REFUSED };
 
 /* How it is at this moment: err says what is wrong unless it is ready. */
-static enum look look(const char *run_dir, size_t number, struct tasks_start *start,
-                      struct err *err)
+static enum look check_task_start(const char *run_dir, size_t number, struct tasks_start *start,
+                                  struct err *err)
 {
     char host[HOST_NAME_MAX + 1] = "?";
     AUTO_FREE char *path = NULL;
@@ -278,11 +278,11 @@ int run_task_begin(const struct strv *env, const char *run_dir, size_t number,
                    struct tasks_start *start)
 {
     struct err err = {0};
-    struct wait wait = wait_for(env);
+    struct wait wait = make_start_wait(env);
     *start = (struct tasks_start){.lock = -1};
     for (;;) {
         err = (struct err){0};
-        enum look now = look(run_dir, number, start, &err);
+        enum look now = check_task_start(run_dir, number, start, &err);
         if (now == LOOK_READY)
             return CLI_OK;
         bool held = now == LOOK_REFUSED && err.code == EWOULDBLOCK;
@@ -309,7 +309,7 @@ static bool plan_each(const struct submitted *submitted, const struct again *aga
     return true;
 }
 
-static void say(const struct again *again, bool json)
+static void print_again(const struct again *again, bool json)
 {
     AUTO_FREE char *why = again_why(again);
     if (again->count > 0 && !json)
@@ -335,7 +335,7 @@ bool submit_plan_again(struct submitted *submitted, bool json, bool **only, stru
     if (!results_read(submitted->path, &results, err))
         return false;
     again_of_results(&results, &again);
-    say(&again, json);
+    print_again(&again, json);
     bool ok =
         again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));
     if (ok && again.count > 0)

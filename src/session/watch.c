@@ -132,7 +132,7 @@ struct watcher {
     size_t empty_reads;
 };
 
-static void close_run(struct watcher *watcher)
+static void close_watched_run(struct watcher *watcher)
 {
     live_run_close(&watcher->run);
     watch_log_fini(&watcher->log);
@@ -142,7 +142,7 @@ static void close_run(struct watcher *watcher)
 }
 
 /* The run that was open stays where the other cannot be. */
-static bool open_run(struct watcher *watcher, size_t at, struct err *err)
+static bool open_watched_run(struct watcher *watcher, size_t at, struct err *err)
 {
     struct live_run run;
     const char *path = watcher->dirs.items[at];
@@ -153,7 +153,7 @@ static bool open_run(struct watcher *watcher, size_t at, struct err *err)
         close(dir);
         return false;
     }
-    close_run(watcher);
+    close_watched_run(watcher);
     watcher->run = run;
     watcher->dir = dir;
     watcher->at = at;
@@ -162,9 +162,9 @@ static bool open_run(struct watcher *watcher, size_t at, struct err *err)
     return true;
 }
 
-static void fini(struct watcher *watcher)
+static void watcher_fini(struct watcher *watcher)
 {
-    close_run(watcher);
+    close_watched_run(watcher);
     grid_fini(&watcher->grid);
     strv_fini(&watcher->dirs);
     free(watcher->items);
@@ -184,7 +184,7 @@ static struct watch_scene scene_of(const struct watcher *watcher)
     };
 }
 
-static void read_log(struct watcher *watcher)
+static void read_watched_log(struct watcher *watcher)
 {
     watch_view_settle(&watcher->view, &watcher->run);
     const struct live_experiment *experiment = watch_chosen(&watcher->view, &watcher->run);
@@ -192,7 +192,7 @@ static void read_log(struct watcher *watcher)
         watch_log_read(watcher->dir, experiment->plan->id, &watcher->log);
 }
 
-static void say(struct watcher *watcher, bool bad, const char *text)
+static void show_message(struct watcher *watcher, bool bad, const char *text)
 {
     snprintf(watcher->view.said, sizeof watcher->view.said, "%s", text);
     watcher->view.said_bad = bad;
@@ -200,7 +200,7 @@ static void say(struct watcher *watcher, bool bad, const char *text)
 }
 
 /* Runs that began meanwhile are in the list, too. */
-static void read_list(struct watcher *watcher)
+static void refresh_run_list(struct watcher *watcher)
 {
     AUTO_STRV struct strv dirs = {0};
     if (watch_runs_find(watcher->options->operands, &dirs, &(struct err){0}) &&
@@ -219,28 +219,28 @@ static void read_list(struct watcher *watcher)
             (struct watch_item){watcher->dirs.items[i], watch_run_state(watcher->dirs.items[i])};
 }
 
-static void ask(struct watcher *watcher)
+static void send_request(struct watcher *watcher)
 {
     const struct watch_view *view = &watcher->view;
     struct err err = {0};
     if (!live_ask(&watcher->run, view->request, view->request_experiment, &err)) {
-        say(watcher, true, err.text);
+        show_message(watcher, true, err.text);
         return;
     }
     AUTO_FREE char *said = mem_printf("asked to %s: its runner takes it within about a second",
                                       live_request_name(view->request));
-    say(watcher, false, said);
+    show_message(watcher, false, said);
 }
 
 static void switch_run(struct watcher *watcher, size_t to)
 {
     struct err err = {0};
-    if (to != watcher->at && to < watcher->dirs.count && !open_run(watcher, to, &err))
-        say(watcher, true, err.text);
+    if (to != watcher->at && to < watcher->dirs.count && !open_watched_run(watcher, to, &err))
+        show_message(watcher, true, err.text);
 }
 
 /* False: the user quits. */
-static bool take_key(struct watcher *watcher, int key)
+static bool handle_key(struct watcher *watcher, int key)
 {
     struct watch_scene scene = scene_of(watcher);
     size_t count = watcher->dirs.count;
@@ -248,7 +248,7 @@ static bool take_key(struct watcher *watcher, int key)
     case WATCH_QUIT:
         return false;
     case WATCH_ASK:
-        ask(watcher);
+        send_request(watcher);
         break;
     case WATCH_PREVIOUS:
         switch_run(watcher, (watcher->at + count - 1) % count);
@@ -257,7 +257,7 @@ static bool take_key(struct watcher *watcher, int key)
         switch_run(watcher, (watcher->at + 1) % count);
         break;
     case WATCH_LIST:
-        read_list(watcher);
+        refresh_run_list(watcher);
         break;
     case WATCH_OPEN:
         switch_run(watcher, watcher->view.run);
@@ -268,10 +268,10 @@ static bool take_key(struct watcher *watcher, int key)
     return true;
 }
 
-static void draw(struct watcher *watcher)
+static void draw_screen(struct watcher *watcher)
 {
     size_t rows, columns;
-    read_log(watcher);
+    read_watched_log(watcher);
     struct watch_scene scene = scene_of(watcher);
     watch_screen_size(watcher->screen, &rows, &columns);
     grid_resize(&watcher->grid, rows, columns);
@@ -279,7 +279,7 @@ static void draw(struct watcher *watcher)
     watch_screen_show(watcher->screen, &watcher->grid);
 }
 
-static void look(struct watcher *watcher)
+static void update_watched_run(struct watcher *watcher)
 {
     watcher->is_faulty = !live_run_update(&watcher->run, NULL, &watcher->fault);
     if (!watcher->view.said_bad && clock_monotonic_ns() - watcher->said_ns > SAID_NS)
@@ -289,7 +289,7 @@ static void look(struct watcher *watcher)
 }
 
 /* The signal that ends it, or 0. */
-static int take_signals(struct watcher *watcher, int signals)
+static int read_ending_signal(struct watcher *watcher, int signals)
 {
     struct signalfd_siginfo info;
     while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -306,7 +306,7 @@ static bool take_keys(struct watcher *watcher)
     int key = watch_screen_key(watcher->screen);
     watcher->empty_reads = key < 0 ? watcher->empty_reads + 1 : 0;
     for (; key >= 0; key = watch_screen_key(watcher->screen))
-        if (!take_key(watcher, key))
+        if (!handle_key(watcher, key))
             return false;
     return true;
 }
@@ -316,14 +316,14 @@ static int loop(struct watcher *watcher, int signals)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                            {.fd = signals, .events = POLLIN}};
-    look(watcher);
+    update_watched_run(watcher);
     for (;;) {
-        draw(watcher);
+        draw_screen(watcher);
         int64_t left_ms = (watcher->next_ns - clock_monotonic_ns()) / NS_PER_MS + 1;
         fds[0].revents = fds[1].revents = 0;
         if (poll(fds, 2, left_ms > 0 ? (int)left_ms : 0) < 0 && errno != EINTR)
             return SIGHUP;
-        int number = fds[1].revents ? take_signals(watcher, signals) : 0;
+        int number = fds[1].revents ? read_ending_signal(watcher, signals) : 0;
         if (number)
             return number;
         if (fds[0].revents & POLLIN && !take_keys(watcher))
@@ -331,11 +331,11 @@ static int loop(struct watcher *watcher, int signals)
         if (watcher->empty_reads >= EMPTY_READS || (fds[0].revents && !(fds[0].revents & POLLIN)))
             return SIGHUP;
         if (clock_monotonic_ns() >= watcher->next_ns)
-            look(watcher);
+            update_watched_run(watcher);
     }
 }
 
-static int show(struct watcher *watcher)
+static int run_screen(struct watcher *watcher)
 {
     static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
     struct err err = {0};
@@ -360,7 +360,7 @@ static void print_text(struct watcher *watcher)
 {
     AUTO_TEXT struct text text = {0};
     size_t columns = width_of_terminal(STDOUT_FILENO);
-    read_log(watcher);
+    read_watched_log(watcher);
     struct watch_scene scene = scene_of(watcher);
     grid_resize(&watcher->grid, watch_rows_needed(&scene, columns), columns);
     watch_draw(&watcher->view, &scene, &watcher->grid);
@@ -368,7 +368,7 @@ static void print_text(struct watcher *watcher)
     message_print(&text);
 }
 
-static void print_json(const struct watcher *watcher)
+static void print_run_json(const struct watcher *watcher)
 {
     AUTO_TEXT struct text text = {0};
     json_auto_t *json = live_run_json(&watcher->run, 0);
@@ -387,10 +387,10 @@ static int print_once(struct watcher *watcher)
         struct err err = {0};
         if (!all && i != only)
             continue;
-        if (!open_run(watcher, i, &err))
+        if (!open_watched_run(watcher, i, &err))
             return cli_failed(CLI_BROKEN, &err);
         if (watcher->options->json)
-            print_json(watcher);
+            print_run_json(watcher);
         else
             print_text(watcher);
         died = died || watcher->run.state == LIVE_DIED;
@@ -398,10 +398,10 @@ static int print_once(struct watcher *watcher)
     return died ? CLI_SOME_FAILED : CLI_OK;
 }
 
-int watch(const struct watch_options *options)
+int watch_show_runs(const struct watch_options *options)
 {
     struct err err = {0};
-    AUTO(fini)
+    AUTO(watcher_fini)
     struct watcher watcher = {.options = options, .dir = -1, .grid = {.ascii = !width_is_utf8()}};
     if (!watch_runs_find(options->operands, &watcher.dirs, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -412,7 +412,7 @@ int watch(const struct watch_options *options)
                   "--json for a program");
         return CLI_USAGE;
     }
-    if (!open_run(&watcher, watch_runs_first(&watcher.dirs), &err))
+    if (!open_watched_run(&watcher, watch_runs_first(&watcher.dirs), &err))
         return cli_failed(CLI_BROKEN, &err);
-    return show(&watcher);
+    return run_screen(&watcher);
 }

@@ -16,7 +16,7 @@ struct watch_options {
 };
 
 /* Until the user quits. Gives the program's exit code. */
-int watch(const struct watch_options *options);
+int watch_show_runs(const struct watch_options *options);
 
 /* The rest is private to watch*.c. */
 

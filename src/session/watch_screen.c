@@ -37,7 +37,7 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 /* A fault of ours must not leave the user without a terminal: the main screen, the cursor, colours
  * (xterm's control sequences), and its modes. */
-static void give_back(int number)
+static void restore_terminal(int number)
 {
     static const char sequence[] = "\033[0m\033[?1l\033>\033[?1049l\033[?25h";
     ssize_t written = write(STDOUT_FILENO, sequence, sizeof sequence - 1);
@@ -48,7 +48,7 @@ static void give_back(int number)
 
 static void catch_faults(bool on)
 {
-    struct sigaction action = {.sa_handler = on ? give_back : SIG_DFL,
+    struct sigaction action = {.sa_handler = on ? restore_terminal : SIG_DFL,
                                .sa_flags = (int)SA_RESETHAND};
     EACH_OF (fault, faults)
         sigaction(*fault, &action, NULL);
