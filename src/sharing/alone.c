@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Of several GPUs the one on which it had most. */
-static const json_t *gpu_of(const json_t *memory)
+static const json_t *find_most_used_gpu(const json_t *memory)
 {
     const json_t *gpus = json_get(memory, "gpus"), *most = NULL;
     double peak = -1;
@@ -72,9 +72,10 @@ static void take_seen(struct pairs_model *model, const json_t *gpu,
                                              json_get_reading(gpu, "load_at_peak_percent")};
 }
 
-static void take_memory(struct pairs_model *model, const json_t *attempt)
+static void add_memory_alone(struct pairs_model *model, const json_t *attempt)
 {
-    const json_t *gpu = gpu_of(json_get(attempt, "memory")), *counted = json_get(gpu, "counted");
+    const json_t *gpu = find_most_used_gpu(json_get(attempt, "memory")),
+                 *counted = json_get(gpu, "counted");
     struct memory_curve curve;
     if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
         return;
@@ -150,7 +151,7 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         take_failure(model, experiment);
         return;
     }
-    take_memory(model, attempt);
+    add_memory_alone(model, attempt);
     if (json_get_number(attempt, "duration_seconds", &value))
         sums->seconds[sums->second_count++] = value;
     if (json_get_number(energy, "joules", &value))
@@ -281,7 +282,7 @@ bool known_is_of(const json_t *json, const struct pairs_model *model)
 }
 
 /* One that failed is tried anew. */
-static void take(struct pairs_model *model, const json_t *runs, int repeats)
+static void keep_successful_runs(struct pairs_model *model, const json_t *runs, int repeats)
 {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         json_t *run = json_array_get(runs, i);
@@ -299,7 +300,7 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
     EACH (model, study->models, study->model_count) {
         for (size_t k = 0; k < json_array_size(measured); k++)
             if (known_is_of(json_array_get(measured, k), model))
-                take(model, json_get(json_array_get(measured, k), "runs"), repeats);
+                keep_successful_runs(model, json_get(json_array_get(measured, k), "runs"), repeats);
         whole += (int)json_array_size(model->known) >= repeats;
     }
     return whole;

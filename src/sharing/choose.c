@@ -82,8 +82,8 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     return study->model_count++;
 }
 
-static void add_pair(struct feasibility *study, size_t foreground, size_t background, json_t *entry,
-                     double expected_s)
+static void add_asked_pair(struct feasibility *study, size_t foreground, size_t background,
+                           json_t *entry, double expected_s)
 {
     EACH (pair, study->pairs, study->pair_count)
         if (pair->foreground == foreground && pair->background == background)
@@ -95,7 +95,7 @@ static void add_pair(struct feasibility *study, size_t foreground, size_t backgr
 }
 
 /* The shortest name that tells it from the others. */
-static char *name_of(const struct feasibility *study, size_t at)
+static char *name_pairs_model(const struct feasibility *study, size_t at)
 {
     const struct pairs_model *model = &study->models[at];
     bool elsewhere = false;
@@ -151,11 +151,11 @@ void feasibility_choose(const struct settings *settings, const struct registry *
             continue;
         size_t foreground = add_model(out, registry, entry, &entry->foreground);
         if (entry->parallel)
-            add_pair(out, foreground, add_model(out, registry, entry, &entry->background),
-                     json_array_get(entries, entry->index), entry->expected_s);
+            add_asked_pair(out, foreground, add_model(out, registry, entry, &entry->background),
+                           json_array_get(entries, entry->index), entry->expected_s);
     }
     for (size_t i = 0; i < out->model_count; i++)
-        out->models[i].name = name_of(out, i);
+        out->models[i].name = name_pairs_model(out, i);
 }
 
 void feasibility_pair_all(struct feasibility *study)
@@ -168,7 +168,7 @@ void feasibility_pair_all(struct feasibility *study)
     for (size_t i = 0; i < count; i++)
         for (size_t j = i + 1; j < count; j++) {
             bool later = study->models[j].seconds.value > study->models[i].seconds.value;
-            add_pair(study, later ? j : i, later ? i : j, NULL, 0);
+            add_asked_pair(study, later ? j : i, later ? i : j, NULL, 0);
         }
     EACH (pair, study->pairs, study->pair_count)
         EACH (item, asked, asked_count)

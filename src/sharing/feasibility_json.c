@@ -102,7 +102,7 @@ static const struct record_field outcome_figures[] = {
     OUTCOME("proposal", proposal),
     {0}};
 
-static json_t *outcome_json(const struct feasibility *study, const struct pairs_pair *pair)
+static json_t *pair_outcome_json(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const struct pairs_outcome *outcome = &pair->outcome;
     if (!outcome->ran)
@@ -134,7 +134,7 @@ static json_t *pair_json(const struct feasibility *study, const struct pairs_pai
     json_set_text(json, "foreground", study->models[pair->foreground].name);
     json_set_text(json, "background", study->models[pair->background].name);
     record_set(json, pair_fields, pair);
-    json_object_set_new(json, "real", outcome_json(study, pair));
+    json_object_set_new(json, "real", pair_outcome_json(study, pair));
     json_object_set_new(json, "recommended", json_boolean(pairs_is_recommended(pair)));
     return json;
 }
@@ -214,7 +214,7 @@ json_t *feasibility_json(const struct feasibility *study)
                      criteria_json(limits, LIMITS_CRITERIA));
 }
 
-static void add_text(struct text *out, const char *text)
+static void add_text_cell(struct text *out, const char *text)
 {
     text_add_char(out, ',');
     csv_add_cell(out, text ? text : "");
@@ -222,31 +222,31 @@ static void add_text(struct text *out, const char *text)
 
 static void add_truth(struct text *out, bool known, bool truth)
 {
-    add_text(out, !known ? "" : truth ? "True" : "False");
+    add_text_cell(out, !known ? "" : truth ? "True" : "False");
 }
 
-static void add_number(struct text *out, struct reading reading)
+static void add_number_cell(struct text *out, struct reading reading)
 {
     char text[32] = "";
     if (reading.valid)
         number_shortest(number_round(reading.value, 9), text);
-    add_text(out, text);
+    add_text_cell(out, text);
 }
 
-static struct reading mib(bool known, double bytes)
+static struct reading bytes_in_mib(bool known, double bytes)
 {
     return (struct reading){bytes / 1048576, known};
 }
 
 /* "background_stalled host_pressure" */
-static void add_kinds(struct text *out, const struct pairs_outcome *outcome)
+static void add_kinds_cell(struct text *out, const struct pairs_outcome *outcome)
 {
     AUTO_TEXT struct text kinds = {0};
     json_t *evidence = pairs_evidence(outcome);
     for (size_t i = 0; i < json_array_size(evidence); i++)
         text_addf(&kinds, "%s%s", i ? " " : "", json_get_text(json_array_get(evidence, i), "kind"));
     json_decref(evidence);
-    add_text(out, text_get(&kinds));
+    add_text_cell(out, text_get(&kinds));
 }
 
 static void add_proof(const struct feasibility *study, const struct pairs_pair *pair,
@@ -254,20 +254,21 @@ static void add_proof(const struct feasibility *study, const struct pairs_pair *
 {
     const struct pairs_outcome *real = &pair->outcome;
     struct reading peaks = pairs_peaks_alone(study, pair);
-    add_text(out, pairs_result_name(real->result));
-    add_text(out, real->why);
-    add_text(out, real->ran && real->verdict != VERDICT_NONE ? verdict_name(real->verdict) : "");
-    add_kinds(out, real);
-    add_number(out, (struct reading){(double)real->experiments, real->ran});
-    add_number(out, (struct reading){(double)real->clean, real->ran});
-    add_number(out, (struct reading){real->overlap_s, real->seen});
-    add_number(out, (struct reading){(double)real->at_peaks, real->seen});
-    add_number(out, mib(real->together_bytes > 0, real->together_bytes));
-    add_number(out, mib(peaks.valid, peaks.value));
+    add_text_cell(out, pairs_result_name(real->result));
+    add_text_cell(out, real->why);
+    add_text_cell(out,
+                  real->ran && real->verdict != VERDICT_NONE ? verdict_name(real->verdict) : "");
+    add_kinds_cell(out, real);
+    add_number_cell(out, (struct reading){(double)real->experiments, real->ran});
+    add_number_cell(out, (struct reading){(double)real->clean, real->ran});
+    add_number_cell(out, (struct reading){real->overlap_s, real->seen});
+    add_number_cell(out, (struct reading){(double)real->at_peaks, real->seen});
+    add_number_cell(out, bytes_in_mib(real->together_bytes > 0, real->together_bytes));
+    add_number_cell(out, bytes_in_mib(peaks.valid, peaks.value));
 }
 
-static void add_row(const struct feasibility *study, const struct pairs_pair *pair,
-                    struct text *out)
+static void add_pair_csv_row(const struct feasibility *study, const struct pairs_pair *pair,
+                             struct text *out)
 {
     const struct pairs_model *fore = &study->models[pair->foreground],
                              *back = &study->models[pair->background];
@@ -275,41 +276,41 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
     const struct pairs_outcome *real = &pair->outcome;
     bool known = told->known;
     csv_add_cell(out, fore->name);
-    add_text(out, back->name);
-    add_number(out, mib(fore->shape.peak.valid, fore->shape.peak.value));
-    add_number(out, mib(back->shape.peak.valid, back->shape.peak.value));
-    add_text(out, fore->curve.any ? pairs_source_name(fore->source) : "");
-    add_text(out, back->curve.any ? pairs_source_name(back->source) : "");
-    add_number(out, mib(known, told->aligned_bytes));
-    add_number(out, mib(known, told->safe_bytes));
-    add_number(out, mib(known, told->margin_bytes));
-    add_number(out, mib(study->room.total_bytes > 0, study->room.available_bytes));
-    add_text(out, known ? pairs_tier_name(told->tier) : "");
-    add_text(out, known ? pairs_risk_name(told->risk) : "");
-    add_text(out, known ? pairs_tier_name(told->size_tier) : "");
-    add_text(out, known ? pairs_risk_name(told->size_risk) : "");
+    add_text_cell(out, back->name);
+    add_number_cell(out, bytes_in_mib(fore->shape.peak.valid, fore->shape.peak.value));
+    add_number_cell(out, bytes_in_mib(back->shape.peak.valid, back->shape.peak.value));
+    add_text_cell(out, fore->curve.any ? pairs_source_name(fore->source) : "");
+    add_text_cell(out, back->curve.any ? pairs_source_name(back->source) : "");
+    add_number_cell(out, bytes_in_mib(known, told->aligned_bytes));
+    add_number_cell(out, bytes_in_mib(known, told->safe_bytes));
+    add_number_cell(out, bytes_in_mib(known, told->margin_bytes));
+    add_number_cell(out, bytes_in_mib(study->room.total_bytes > 0, study->room.available_bytes));
+    add_text_cell(out, known ? pairs_tier_name(told->tier) : "");
+    add_text_cell(out, known ? pairs_risk_name(told->risk) : "");
+    add_text_cell(out, known ? pairs_tier_name(told->size_tier) : "");
+    add_text_cell(out, known ? pairs_risk_name(told->size_risk) : "");
     add_truth(out, known, told->fits);
     add_proof(study, pair, out);
     add_truth(out, real->ran, real->started);
     add_truth(out, real->ran, real->finished);
-    add_number(out, (struct reading){(double)real->loops, real->ran});
-    add_number(out, (struct reading){(double)real->metrics, real->ran});
+    add_number_cell(out, (struct reading){(double)real->loops, real->ran});
+    add_number_cell(out, (struct reading){(double)real->metrics, real->ran});
     add_truth(out, real->ran, real->out_of_memory);
-    add_number(out, mib(real->peak_bytes.valid, real->peak_bytes.value));
-    add_number(out, real->seconds);
-    add_number(out, real->slowdown);
-    add_number(out, real->background_slowdown);
-    add_text(out, !real->attribution.by        ? ""
-                  : real->attribution.possible ? real->attribution.by
-                                               : "cannot be attributed");
-    add_number(out, real->joules);
-    add_number(out, real->background_joules);
-    add_number(out, real->joules_ratio);
-    add_number(out, real->background_joules_ratio);
-    add_number(out, real->pair_joules);
-    add_number(out, real->serial_joules);
-    add_text(out, real->cause);
-    add_text(out, real->proposal);
+    add_number_cell(out, bytes_in_mib(real->peak_bytes.valid, real->peak_bytes.value));
+    add_number_cell(out, real->seconds);
+    add_number_cell(out, real->slowdown);
+    add_number_cell(out, real->background_slowdown);
+    add_text_cell(out, !real->attribution.by        ? ""
+                       : real->attribution.possible ? real->attribution.by
+                                                    : "cannot be attributed");
+    add_number_cell(out, real->joules);
+    add_number_cell(out, real->background_joules);
+    add_number_cell(out, real->joules_ratio);
+    add_number_cell(out, real->background_joules_ratio);
+    add_number_cell(out, real->pair_joules);
+    add_number_cell(out, real->serial_joules);
+    add_text_cell(out, real->cause);
+    add_text_cell(out, real->proposal);
     add_truth(out, true, pairs_is_recommended(pair));
     text_add_char(out, '\n');
 }
@@ -332,5 +333,5 @@ void feasibility_csv(const struct feasibility *study, struct text *out)
         "pair_joules,one_after_the_other_joules,cause,"
         "proposal,recommended\n");
     EACH (pair, study->pairs, study->pair_count)
-        add_row(study, pair, out);
+        add_pair_csv_row(study, pair, out);
 }

@@ -16,7 +16,7 @@ struct sum {
     double known_s;
 };
 
-static void add(struct sum *sum, size_t count, struct reading one)
+static void add_to_sum(struct sum *sum, size_t count, struct reading one)
 {
     sum->count += count;
     sum->known += one.valid ? count : 0;
@@ -30,7 +30,8 @@ static struct reading measured_seconds(const struct pairs_model *model)
     if (model->seconds.valid)
         return model->seconds;
     for (size_t i = 0; i < json_array_size(model->known); i++)
-        add(&runs, 1,
+        add_to_sum(
+            &runs, 1,
             json_get_reading(result_attempt(json_array_get(model->known, i)), "duration_seconds"));
     return (struct reading){runs.known ? runs.known_s / (double)runs.known : 0, runs.known > 0};
 }
@@ -74,7 +75,7 @@ static void add_all_pairs(const struct feasibility *study, const struct expected
         for (size_t j = i + 1; j < study->model_count; j++) {
             const struct reading a = pair_seconds(study, &study->models[i], 0, earlier);
             const struct reading b = pair_seconds(study, &study->models[j], 0, earlier);
-            add(pairs, 1, a.valid && (!b.valid || a.value > b.value) ? a : b);
+            add_to_sum(pairs, 1, a.valid && (!b.valid || a.value > b.value) ? a : b);
         }
 }
 
@@ -94,7 +95,8 @@ void forecast_make(const struct feasibility *study, const struct forecast_option
     struct sum alone = {0}, pairs = {0};
     EACH (model, study->models, study->model_count) {
         size_t known = json_array_size(model->known), repeats = (size_t)options->repeats;
-        add(&alone, repeats > known ? repeats - known : 0, alone_seconds(model, options->earlier));
+        add_to_sum(&alone, repeats > known ? repeats - known : 0,
+                   alone_seconds(model, options->earlier));
     }
     if (options->all_pairs)
         add_all_pairs(study, options->earlier, &pairs);
@@ -103,7 +105,7 @@ void forecast_make(const struct feasibility *study, const struct forecast_option
         const struct pairs_model *fore = &study->models[pair->foreground],
                                  *back = &study->models[pair->background];
         if ((!fore->ran || fore->succeeded) && (!back->ran || back->succeeded))
-            add(&pairs, 1, pair_seconds(study, fore, pair->expected_s, options->earlier));
+            add_to_sum(&pairs, 1, pair_seconds(study, fore, pair->expected_s, options->earlier));
     }
     *out = (struct forecast){
         part_of(&alone, options->pause_s), part_of(&pairs, options->pause_s), {0, false}};

@@ -73,7 +73,7 @@ char *limits_risks_text(void)
                       risks[RISK_USABLE].up_to_mb, risks[RISK_HIGH].name);
 }
 
-static void add(struct limits_success *success, const struct pairs_outcome *outcome)
+static void add_outcome_success(struct limits_success *success, const struct pairs_outcome *outcome)
 {
     success->pairs++;
     success->ran += outcome->ran;
@@ -85,9 +85,11 @@ void limits_count(const struct feasibility *study, struct limits_account *out)
     *out = (struct limits_account){0};
     EACH (pair, study->pairs, study->pair_count) {
         bool known = pair->prediction.known;
-        add(&out->all, &pair->outcome);
-        add(&out->by_size[known ? pair->prediction.size_tier : TIER_COUNT], &pair->outcome);
-        add(&out->by_share[known ? pair->prediction.tier : TIER_COUNT], &pair->outcome);
+        add_outcome_success(&out->all, &pair->outcome);
+        add_outcome_success(&out->by_size[known ? pair->prediction.size_tier : TIER_COUNT],
+                            &pair->outcome);
+        add_outcome_success(&out->by_share[known ? pair->prediction.tier : TIER_COUNT],
+                            &pair->outcome);
     }
 }
 
@@ -97,7 +99,7 @@ struct reading limits_rate(const struct limits_success *success)
     return (struct reading){any ? (double)success->worked / (double)success->ran : 0, any};
 }
 
-static void judge_memory(const struct feasibility *study, struct pairs_criterion out[2])
+static void judge_pairs_memory(const struct feasibility *study, struct pairs_criterion out[2])
 {
     struct reading most = {0};
     EACH (pair, study->pairs, study->pair_count)
@@ -146,6 +148,6 @@ void limits_criteria(const struct feasibility *study, struct pairs_criterion out
                                       account.all.worked >= least, ""};
     snprintf(out[0].detail, sizeof out[0].detail, "%zu of %zu pairs, at least %zu are asked for",
              account.all.worked, account.all.pairs, least);
-    judge_memory(study, &out[1]);
+    judge_pairs_memory(study, &out[1]);
     judge_records(study, &out[3]);
 }

@@ -119,8 +119,8 @@ static void divide(const json_t *parallel, struct pairs_outcome *out)
         out->background_joules = (struct reading){(total.value - mine.value) / loops.value, true};
 }
 
-static void compare(const struct pairs_model *fore, const struct pairs_model *back,
-                    struct pairs_outcome *out)
+static void compare_with_alone(const struct pairs_model *fore, const struct pairs_model *back,
+                               struct pairs_outcome *out)
 {
     struct reading loops = ratio(out->seconds, out->background_seconds);
     out->slowdown = ratio(out->seconds, fore->seconds);
@@ -183,8 +183,9 @@ static void explain_memory(const struct feasibility *study, const struct pairs_p
     out->proposal = memory_proposal(study, pair, oom);
 }
 
-static void explain(const struct feasibility *study, const struct pairs_pair *pair,
-                    const json_t *experiment, const char *loop_error, struct pairs_outcome *out)
+static void explain_failure(const struct feasibility *study, const struct pairs_pair *pair,
+                            const json_t *experiment, const char *loop_error,
+                            struct pairs_outcome *out)
 {
     const json_t *failure = json_get(json_get(experiment, "tare"), "failure");
     AUTO_FREE char *error = result_error(experiment);
@@ -228,8 +229,8 @@ static struct reading in_use_before(const json_t *experiment)
 }
 
 /* One experiment of the pair. */
-static void take(const struct feasibility *study, const struct pairs_pair *pair,
-                 const json_t *experiment, struct pairs_outcome *out)
+static void read_pair_experiment(const struct feasibility *study, const struct pairs_pair *pair,
+                                 const json_t *experiment, struct pairs_outcome *out)
 {
     const json_t *attempt = result_attempt(experiment), *parallel = result_parallel(experiment);
     *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
@@ -238,7 +239,7 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
     out->metrics =
         json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
     const char *loop_error = take_loops(json_get(parallel, "background"), out);
-    explain(study, pair, experiment, loop_error, out);
+    explain_failure(study, pair, experiment, loop_error, out);
     /* What lay on the GPU before is none of theirs. */
     struct reading before = in_use_before(experiment);
     out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
@@ -250,7 +251,7 @@ static void take(const struct feasibility *study, const struct pairs_pair *pair,
         return;
     out->pair_joules = json_get_reading(result_gpu_energy(experiment), "joules");
     divide(parallel, out);
-    compare(&study->models[pair->foreground], &study->models[pair->background], out);
+    compare_with_alone(&study->models[pair->foreground], &study->models[pair->background], out);
 }
 
 void feasibility_take_pairs(struct feasibility *study, const json_t *results,
@@ -275,7 +276,7 @@ void feasibility_take_pairs(struct feasibility *study, const json_t *results,
                 const json_t *experiment = json_array_get(experiments, at);
                 if (!own || !result_ended(experiment))
                     continue;
-                take(study, pair, experiment, &one);
+                read_pair_experiment(study, pair, experiment, &one);
                 proof_add(out, &one);
             }
         }

@@ -44,7 +44,7 @@ double pairs_aligned_peak(const struct memory_curve *foreground,
 }
 
 /* Of its memory, what is not at risk. */
-static double usable(const struct pairs_room *room)
+static double usable_room_bytes(const struct pairs_room *room)
 {
     return fmin(limits_usable_share * room->total_bytes, room->available_bytes);
 }
@@ -63,7 +63,8 @@ void pairs_bound(const struct memory_curve *foreground, double foreground_margin
     out->size_tier = limits_tier_of(out->safe_bytes);
     out->size_risk = limits_risk_of(out->safe_bytes);
     out->fits = out->safe_bytes + out->margin_bytes <= room->available_bytes;
-    out->risk = out->safe_bytes + out->margin_bytes <= usable(room) ? RISK_STABLE : RISK_HIGH;
+    out->risk =
+        out->safe_bytes + out->margin_bytes <= usable_room_bytes(room) ? RISK_STABLE : RISK_HIGH;
 }
 
 void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
@@ -76,7 +77,7 @@ void pairs_predict(const struct memory_curve *foreground, double foreground_marg
         return;
     out->aligned_bytes = pairs_aligned_peak(foreground, background, timing);
     out->fits = out->aligned_bytes + out->margin_bytes <= room->available_bytes;
-    if (out->risk == RISK_HIGH && out->aligned_bytes + out->margin_bytes <= usable(room))
+    if (out->risk == RISK_HIGH && out->aligned_bytes + out->margin_bytes <= usable_room_bytes(room))
         out->risk = RISK_USABLE;
 }
 
@@ -113,7 +114,7 @@ bool curve_from_json(const json_t *json, struct memory_curve *out)
 }
 
 /* What was read, in its order; times: the places. */
-static size_t read_points(const struct memory_curve *curve, double *bytes, double *times)
+static size_t read_curve_points(const struct memory_curve *curve, double *bytes, double *times)
 {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
@@ -137,7 +138,7 @@ void curve_shape(const struct memory_curve *curve, struct curve_shape *out)
 {
     double bytes[MEMORY_CURVE_POINTS], times[MEMORY_CURVE_POINTS];
     *out = (struct curve_shape){0};
-    size_t count = curve->any ? read_points(curve, bytes, times) : 0;
+    size_t count = curve->any ? read_curve_points(curve, bytes, times) : 0;
     if (count == 0)
         return;
     out->peak = (struct reading){curve->peak_bytes, true};

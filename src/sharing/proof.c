@@ -49,7 +49,7 @@ static void take_overlap(const struct feasibility *study, const struct pairs_pai
     out->startup_s[BACKGROUND] = (struct reading){first_s.value - start_s.value, start_s.valid};
 }
 
-static json_t *evidence_json(const json_t *experiment)
+static json_t *pair_evidence_json(const json_t *experiment)
 {
     const json_t *all = json_get(json_get(experiment, "tare"), "evidence");
     json_t *list = json_array();
@@ -88,7 +88,7 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
         "[{s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I}]", "experiment",
         json_get_text(experiment, "experiment_id"), "verdict",
         out->verdict == VERDICT_NONE ? NULL : verdict_name(out->verdict), "evidence",
-        evidence_json(experiment), "seconds", json_reading_or_null(out->seconds),
+        pair_evidence_json(experiment), "seconds", json_reading_or_null(out->seconds),
         "background_alone_s", json_finite(alone_s), "overlap_s",
         out->seen ? json_finite(overlap.seconds) : json_null(), "looks_at_peaks",
         (json_int_t)overlap.at_peaks, "together_bytes", (json_int_t)overlap.together_bytes);
@@ -107,7 +107,7 @@ static void add_failure(struct pairs_outcome *total, struct pairs_outcome *one)
     total->proposal = steal_ptr(one->proposal);
 }
 
-static void add_figures(struct pairs_outcome *total, const struct pairs_outcome *one)
+static void keep_better_figures(struct pairs_outcome *total, const struct pairs_outcome *one)
 {
     bool better = one->best_clean != total->best_clean
                       ? one->best_clean
@@ -136,7 +136,7 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
         return;
     }
     add_failure(total, one);
-    add_figures(total, one);
+    keep_better_figures(total, one);
     total->experiments += one->experiments;
     total->clean += one->clean;
     total->loops += one->loops;
@@ -165,7 +165,7 @@ static json_t *find_kind(json_t *list, const char *kind)
 }
 
 /* Of one experiment; an experiment counts once for each kind. */
-static void add_evidence(json_t *list, const json_t *run)
+static void count_run_evidence(json_t *list, const json_t *run)
 {
     const json_t *evidence = json_get(run, "evidence");
     json_t *counted = json_object();
@@ -192,7 +192,7 @@ json_t *pairs_evidence(const struct pairs_outcome *outcome)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < json_array_size(outcome->runs); i++)
-        add_evidence(list, json_array_get(outcome->runs, i));
+        count_run_evidence(list, json_array_get(outcome->runs, i));
     return list;
 }
 
@@ -214,13 +214,13 @@ struct reading pairs_peaks_alone(const struct feasibility *study, const struct p
     return (struct reading){known ? fore->peak_bytes + back->peak_bytes : 0, known};
 }
 
-static const char *plural(size_t count)
+static const char *plural_suffix(size_t count)
 {
     return count == 1 ? "" : "s";
 }
 
 /* Of a pair that ran without a failure. */
-static char *why_not(const struct feasibility *study, const struct pairs_pair *pair)
+static char *explain_not_proven(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const double mib = 1048576;
     const struct pairs_model *fore = &study->models[pair->foreground],
@@ -246,7 +246,7 @@ static char *why_not(const struct feasibility *study, const struct pairs_pair *p
     if (out->overlap_s <= 0)
         return mem_printf(
             "they were never seen training at the same time, in %zu experiment%s of %s in all",
-            out->clean, plural(out->clean), took);
+            out->clean, plural_suffix(out->clean), took);
     if (out->at_peaks == 0)
         return mem_printf(
             "they trained at the same time for %.1f s, but were never both at their peaks: at most "
@@ -255,7 +255,7 @@ static char *why_not(const struct feasibility *study, const struct pairs_pair *p
     return mem_printf(
         "they trained at the same time for %.1f s, less than the %g s that are asked for, in %zu "
         "experiment%s of %s in all",
-        out->overlap_s, study->overlap_s, out->clean, plural(out->clean), took);
+        out->overlap_s, study->overlap_s, out->clean, plural_suffix(out->clean), took);
 }
 
 void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
@@ -271,7 +271,7 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
     if (out->result == PAIRS_PROVEN)
         out->verdict = VERDICT_CLEAN;
     if (out->result == PAIRS_NOT_PROVEN)
-        out->why = why_not(study, pair);
+        out->why = explain_not_proven(study, pair);
 }
 
 struct pairs_counts feasibility_counts(const struct feasibility *study)
@@ -345,8 +345,8 @@ int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
 
 /* What a study must show for its predictions to be believed. */
 
-static void set(struct pairs_criterion *out, const char *what, size_t met, size_t of,
-                const char *things)
+static void set_criterion(struct pairs_criterion *out, const char *what, size_t met, size_t of,
+                          const char *things)
 {
     *out = (struct pairs_criterion){.what = what, .known = of > 0, .met = met == of};
     snprintf(out->detail, sizeof out->detail, "%zu of %zu %s", met, of, things);
@@ -359,7 +359,7 @@ static void count_models(const struct feasibility *study, struct pairs_criterion
         ran += model->ran;
         met += model->succeeded;
     }
-    set(out, "every model runs alone to its end", met, ran, "models");
+    set_criterion(out, "every model runs alone to its end", met, ran, "models");
 }
 
 struct counts {
@@ -397,13 +397,18 @@ void feasibility_criteria(const struct feasibility *study,
         count_pair(pair, &counts);
     const char *pairs = "pairs predicted to fit";
     count_models(study, &out[0]);
-    set(&out[1], "every pair predicted to fit starts", counts.started, counts.predicted, pairs);
-    set(&out[2], "its foreground finishes its epoch", counts.finished, counts.predicted, pairs);
-    set(&out[3], "its background goes on beside it", counts.kept, counts.predicted, pairs);
-    set(&out[4], "none of them runs out of memory", counts.predicted - counts.wrong_fit,
-        counts.predicted, pairs);
-    set(&out[5], "at most one pair predicted not to fit does", counts.missed - counts.wrong_miss,
-        counts.missed, "pairs predicted not to fit did not");
+    set_criterion(&out[1], "every pair predicted to fit starts", counts.started, counts.predicted,
+                  pairs);
+    set_criterion(&out[2], "its foreground finishes its epoch", counts.finished, counts.predicted,
+                  pairs);
+    set_criterion(&out[3], "its background goes on beside it", counts.kept, counts.predicted,
+                  pairs);
+    set_criterion(&out[4], "none of them runs out of memory", counts.predicted - counts.wrong_fit,
+                  counts.predicted, pairs);
+    set_criterion(&out[5], "at most one pair predicted not to fit does",
+                  counts.missed - counts.wrong_miss, counts.missed,
+                  "pairs predicted not to fit did not");
     out[5].met = counts.wrong_miss <= 1;
-    set(&out[6], "every pair predicted to fit is proven", counts.proven, counts.predicted, pairs);
+    set_criterion(&out[6], "every pair predicted to fit is proven", counts.proven, counts.predicted,
+                  pairs);
 }

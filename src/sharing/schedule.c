@@ -25,7 +25,7 @@ struct tried {
     const struct pairs_outcome **outcomes;
 };
 
-static void look_up(struct tried *tried)
+static void index_outcomes(struct tried *tried)
 {
     const struct feasibility *study = tried->study;
     tried->outcomes =
@@ -74,8 +74,8 @@ static bool slowdowns(const struct tried *tried, size_t a, size_t b, double assu
     return measured;
 }
 
-static bool is_safe(const struct tried *tried, size_t a, size_t b,
-                    const struct pairs_prediction *prediction)
+static bool is_safe_pair(const struct tried *tried, size_t a, size_t b,
+                         const struct pairs_prediction *prediction)
 {
     const struct pairs_outcome *forward = outcome_of(tried, a, b),
                                *backward = outcome_of(tried, b, a);
@@ -103,7 +103,7 @@ static bool pair_step(const struct tried *tried, size_t a, size_t b, double assu
     *out = (struct schedule_step){.foreground = a, .background = b};
     pairs_bound(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->room,
                 &out->prediction);
-    if (!is_safe(tried, a, b, &out->prediction))
+    if (!is_safe_pair(tried, a, b, &out->prediction))
         return false;
     out->measured = slowdowns(tried, a, b, assumed, slow);
     double first_s = schedule_seconds(x) * slow[0], second_s = schedule_seconds(y) * slow[1];
@@ -131,7 +131,7 @@ static int by_length(const void *a, const void *b)
     return ORDER(left->foreground, right->foreground);
 }
 
-static void add_step(struct schedule *schedule, struct schedule_step step)
+static void add_schedule_step(struct schedule *schedule, struct schedule_step step)
 {
     schedule->steps[schedule->count++] = step;
     schedule->seconds += step.seconds;
@@ -201,13 +201,13 @@ static void pair_models(const struct tried *tried, const size_t *chosen, size_t 
         if (used[i])
             continue;
         if (partner < count && pair_step(tried, chosen[i], chosen[partner], assumed, &step)) {
-            add_step(out, step);
+            add_schedule_step(out, step);
             used[partner] = true;
             clear_pairs(saved_s, count, partner);
         } else {
-            add_step(out, (struct schedule_step){.foreground = chosen[i],
-                                                 .background = chosen[i],
-                                                 .seconds = seconds});
+            add_schedule_step(out, (struct schedule_step){.foreground = chosen[i],
+                                                          .background = chosen[i],
+                                                          .seconds = seconds});
         }
         clear_pairs(saved_s, count, i);
     }
@@ -225,7 +225,7 @@ void schedule_make(const struct feasibility *study, const bool *use, double gpu_
             chosen[count++] = i;
     *out = (struct schedule){.steps = mem_array(count + 1, sizeof *out->steps)};
     struct tried tried = {.study = &on_gpu};
-    look_up(&tried);
+    index_outcomes(&tried);
     qsort_r(chosen, count, sizeof *chosen, compare_seconds, study->models);
     pair_models(&tried, chosen, count, assumed, out);
     free(tried.outcomes);
@@ -261,7 +261,7 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
 
 enum { PAIRS_MAX = SCHEDULE_MODELS_MAX * SCHEDULE_MODELS_MAX };
 
-static struct reading number_of(const json_t *block, const char *key)
+static struct reading nonnegative_number(const json_t *block, const char *key)
 {
     struct reading number = json_get_reading(block, key);
     return (struct reading){number.value, number.valid && number.value >= 0};
@@ -284,7 +284,8 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
     const char *written = json_get_text(json, "gpu_memory_limit");
     if (written && !gpu_limit_parse(written, &limit, err))
         return err_wrap(err, "%s", name);
-    struct reading epochs = number_of(json, "epochs"), margin = number_of(json, "margin_bytes");
+    struct reading epochs = nonnegative_number(json, "epochs"),
+                   margin = nonnegative_number(json, "margin_bytes");
     *out = (struct pairs_model){
         .name = mem_strdup(name),
         .repo = mem_strdup(repo),
@@ -297,9 +298,9 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
         .ran = truth_of(json, "ran"),
         .succeeded = truth_of(json, "succeeded"),
         .margin_bytes = margin.valid ? margin.value : 0,
-        .seconds = number_of(json, "seconds"),
-        .joules = number_of(json, "joules"),
-        .utilisation_percent = number_of(json, "utilisation_percent"),
+        .seconds = nonnegative_number(json, "seconds"),
+        .joules = nonnegative_number(json, "joules"),
+        .utilisation_percent = nonnegative_number(json, "utilisation_percent"),
     };
     if (curve_from_json(json_get(json, "curve"), &out->curve))
         curve_shape(&out->curve, &out->shape);
@@ -320,8 +321,8 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
 }
 
 /* hint: where the last one was found; the next is there or close behind, as pairs are written. */
-static bool find(const struct feasibility *study, const size_t *places, size_t count,
-                 const char *name, size_t *hint, size_t *out)
+static bool find_measured_model(const struct feasibility *study, const size_t *places, size_t count,
+                                const char *name, size_t *hint, size_t *out)
 {
     for (size_t i = 0; name && i < count; i++) {
         size_t at = (*hint + i) % count;
@@ -346,10 +347,10 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
     const char *fore = json_get_text(json, "foreground"), *back = json_get_text(json, "background");
     struct pairs_pair pair = {0};
     const json_t *real = json_get(json, "real");
-    if (!find(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND],
-              &pair.foreground) ||
-        !find(study, reader->places, reader->count, back, &reader->hints[BACKGROUND],
-              &pair.background))
+    if (!find_measured_model(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND],
+                             &pair.foreground) ||
+        !find_measured_model(study, reader->places, reader->count, back, &reader->hints[BACKGROUND],
+                             &pair.background))
         return err_set(err, "a pair of models that are not in the list");
     if (!real)
         return true;
@@ -361,8 +362,8 @@ static bool read_pair(struct feasibility *study, struct reader *reader, const js
         .finished = truth_of(real, "finished"),
         .out_of_memory = truth_of(real, "out_of_memory"),
         .background_failed = truth_of(real, "background_failed"),
-        .slowdown = number_of(real, "foreground_slowdown"),
-        .background_slowdown = number_of(real, "background_slowdown"),
+        .slowdown = nonnegative_number(real, "foreground_slowdown"),
+        .background_slowdown = nonnegative_number(real, "background_slowdown"),
     };
     /* Models of each file have places of their own, so no pair of an earlier one is this. */
     MEM_ADD(study->pairs, study->pair_count) = pair;

@@ -20,8 +20,8 @@ static json_t *head(const json_t *root, const char *what)
                      json_get(root, "seed"), "experiments", "tare", own);
 }
 
-static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs,
-                      enum setting_switch track)
+static void add_model_entry(json_t *settings, json_t *entry, const struct pairs_model *model,
+                            int runs, enum setting_switch track)
 {
     if (track != SWITCH_UNSAID)
         json_object_set_new(entry, "track_gpu_memory", json_boolean(track == SWITCH_ON));
@@ -74,14 +74,14 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
     EACH (model, study->models, study->model_count) {
         int left = repeats - (int)json_array_size(model->known);
         if (left > 0)
-            add_entry(json, pairs_entry(model, NULL, false), model, left,
-                      track ? SWITCH_ON : model->track_gpu_memory);
+            add_model_entry(json, pairs_entry(model, NULL, false), model, left,
+                            track ? SWITCH_ON : model->track_gpu_memory);
     }
     return json;
 }
 
-static void add_pair(const struct feasibility *study, const struct pairs_pair *of, int runs,
-                     json_t *settings)
+static void add_pair_entry(const struct feasibility *study, const struct pairs_pair *of, int runs,
+                           json_t *settings)
 {
     const struct pairs_model *fore = &study->models[of->foreground],
                              *back = &study->models[of->background];
@@ -92,7 +92,7 @@ static void add_pair(const struct feasibility *study, const struct pairs_pair *o
     enum setting_switch track = fore->track_gpu_memory > back->track_gpu_memory
                                     ? fore->track_gpu_memory
                                     : back->track_gpu_memory;
-    add_entry(settings, entry, fore, runs, track);
+    add_model_entry(settings, entry, fore, runs, track);
 }
 
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
@@ -100,7 +100,7 @@ json_t *feasibility_pair_settings(const struct feasibility *study, const json_t 
     json_t *json = head(root, "pairs");
     EACH (pair, study->pairs, study->pair_count)
         if (pairs_will_run(study, pair))
-            add_pair(study, pair, 1, json);
+            add_pair_entry(study, pair, 1, json);
     return json;
 }
 
@@ -110,7 +110,7 @@ json_t *feasibility_again_settings(const struct feasibility *study, const json_t
     EACH (pair, study->pairs, study->pair_count) {
         int runs = proof_again(study, pair);
         if (runs > 0)
-            add_pair(study, pair, runs, json);
+            add_pair_entry(study, pair, runs, json);
     }
     if (json_array_size(json_object_get(json, "experiments")) > 0)
         return json;
