@@ -59,7 +59,7 @@ static void add_word(struct text *out, const char *word)
 }
 
 /* "NVIDIA H200, driver 580.1, AMD EPYC" */
-static char *kind_of(const json_t *machine)
+static char *describe_machine(const json_t *machine)
 {
     struct text text = {0};
     const json_t *gpus = json_get(machine, "gpus");
@@ -74,7 +74,7 @@ static char *kind_of(const json_t *machine)
 
 static void count_node(struct collected *out, const char *host, const json_t *machine)
 {
-    AUTO_FREE char *kind = kind_of(machine);
+    AUTO_FREE char *kind = describe_machine(machine);
     EACH (node, out->nodes, out->node_count)
         if (strcmp(node->host, host) == 0 && strcmp(node->kind, kind) == 0) {
             node->experiments++;
@@ -127,7 +127,7 @@ static bool take_machine(struct collecting *collecting, size_t number, int last,
     return true;
 }
 
-static enum collect_state state_of(const struct store_experiment *experiment)
+static enum collect_state collect_state_of(const struct store_experiment *experiment)
 {
     if (experiment->state == STATE_DONE && experiment->again &&
         experiment->outcome != OUTCOME_INTERRUPTED)
@@ -185,7 +185,8 @@ static void take_records(struct collecting *collecting, size_t number, int start
     AUTO_FREE char *name = mem_printf("tasks/%04zu/%d", number, last->readable);
     const struct import_source source = {.dir = start, .name = name, .experiment = (int64_t)number};
     bool ok = store_import(collecting->store, &source, &loss, &why);
-    item->state = ok ? state_of(store_experiment(collecting->store, number)) : COLLECT_DAMAGED;
+    item->state =
+        ok ? collect_state_of(store_experiment(collecting->store, number)) : COLLECT_DAMAGED;
     if (!ok)
         item->why = mem_printf("%s: %s", name, why.text);
     else if (last->readable < last->start)
@@ -199,7 +200,7 @@ static void take_records(struct collecting *collecting, size_t number, int start
         item->state = COLLECT_DAMAGED;
 }
 
-static bool take_experiment(struct collecting *collecting, size_t number, struct err *err)
+static bool collect_experiment(struct collecting *collecting, size_t number, struct err *err)
 {
     struct tasks_last last;
     struct err why = {0};
@@ -260,7 +261,7 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
 }
 
 /* The journal comes last: where it is, all that it speaks of is there. */
-static bool publish(const struct collecting *collecting, struct err *err)
+static bool publish_collected(const struct collecting *collecting, struct err *err)
 {
     /* All at once, not file by file. */
     if (syncfs(collecting->work) != 0)
@@ -272,7 +273,7 @@ static bool publish(const struct collecting *collecting, struct err *err)
 }
 
 /* At once for all: one summary.csv. */
-static void write_results(struct collecting *collecting)
+static void write_collected_results(struct collecting *collecting)
 {
     for (size_t number = 1; number <= collecting->out->plan.count; number++) {
         const struct store_experiment *experiment = store_experiment(collecting->store, number);
@@ -281,7 +282,7 @@ static void write_results(struct collecting *collecting)
     }
 }
 
-static bool make(struct collecting *collecting, struct err *err)
+static bool make_collected_run(struct collecting *collecting, struct err *err)
 {
     AUTO_TEXT struct text settings = {0}, registry = {0};
     struct store_head head = {.plan = &collecting->out->plan};
@@ -291,9 +292,9 @@ static bool make(struct collecting *collecting, struct err *err)
     collecting->store = store_create(collecting->work, work_name, &head, err);
     bool ok = collecting->store;
     for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
-        ok = take_experiment(collecting, number, err);
+        ok = collect_experiment(collecting, number, err);
     if (ok)
-        write_results(collecting);
+        write_collected_results(collecting);
     if (collecting->store)
         ok = store_close(collecting->store, ok ? err : NULL) && ok;
     return ok;
@@ -306,11 +307,12 @@ static bool collect_locked(int dir, struct collected *out, struct err *err)
         return false;
     AUTO_CLOSE int work = fs_make_dir_at(dir, work_name, 0777, err);
     struct collecting collecting = {.dir = dir, .work = work, .out = out};
-    bool ok = work >= 0 && make(&collecting, err) && publish(&collecting, err);
+    bool ok =
+        work >= 0 && make_collected_run(&collecting, err) && publish_collected(&collecting, err);
     return files_remove_tree(dir, work_name, ok ? err : NULL) && ok;
 }
 
-static bool begin(int dir, const char *dir_path, struct collected *out, struct err *err)
+static bool begin_collecting(int dir, const char *dir_path, struct collected *out, struct err *err)
 {
     *out = (struct collected){0};
     if (!tasks_are_in(dir))
@@ -324,7 +326,7 @@ static bool begin(int dir, const char *dir_path, struct collected *out, struct e
 
 bool collect_run(int dir, const char *dir_path, struct collected *out, struct err *err)
 {
-    if (!begin(dir, dir_path, out, err))
+    if (!begin_collecting(dir, dir_path, out, err))
         return false;
     AUTO_CLOSE int lock = lock_take(dir, dir_path, err);
     return lock >= 0 && (collect_locked(dir, out, err) || err_wrap(err, "%s", dir_path));
@@ -349,7 +351,7 @@ static bool copy_bytes(int from, int to, struct err *err)
     return true;
 }
 
-static bool copy_file(int from, int to, const char *name, struct err *err)
+static bool copy_new_file(int from, int to, const char *name, struct err *err)
 {
     AUTO_CLOSE int in = fs_open_at(from, name, err);
     if (in < 0)
@@ -368,7 +370,7 @@ static bool link_file(int from, int to, const char *name, struct err *err)
         errno == EPERM || errno == EXDEV || errno == EMLINK || errno == ENOTSUP || errno == ENOSYS;
     if (errno == ENOENT)
         return true; /* renamed or removed meanwhile: its writer lives */
-    return unlinkable ? copy_file(from, to, name, err) : err_sys(err, "link %s", name);
+    return unlinkable ? copy_new_file(from, to, name, err) : err_sys(err, "link %s", name);
 }
 
 static bool link_all(int from, int to, int depth, struct err *err);

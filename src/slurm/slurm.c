@@ -28,8 +28,8 @@ static char *last_words(const struct text *answer)
 }
 
 /* argv: the program's name without a folder, and its arguments; NULL-terminated. */
-static bool ask(const char *const *argv, const struct strv *env, double timeout_s, struct text *out,
-                struct err *err)
+static bool run_slurm_program(const char *const *argv, const struct strv *env, double timeout_s,
+                              struct text *out, struct err *err)
 {
     int status;
     const char *name = argv[0];
@@ -72,7 +72,7 @@ static const char *config_value(const char *text, const char *key)
 }
 
 /* Of a line "a,b,c". */
-static bool has_word(const char *line, const char *word)
+static bool has_listed_word(const char *line, const char *word)
 {
     size_t wanted = strlen(word);
     for (size_t length; (length = strcspn(line, ",\n \t")) > 0;
@@ -93,14 +93,15 @@ struct slurm_config slurm_config_parse(const char *text)
     if (array_size > 1)
         out.array_size = (size_t)array_size;
     const char *kinds = config_value(text, "GresTypes");
-    out.has_gpus = kinds && has_word(kinds + strspn(kinds, " \t"), "gpu");
+    out.has_gpus = kinds && has_listed_word(kinds + strspn(kinds, " \t"), "gpu");
     return out;
 }
 
 bool slurm_config_read(const struct strv *env, struct slurm_config *out, struct err *err)
 {
     AUTO_TEXT struct text answer = {0};
-    if (!ask((const char *[]){"scontrol", "show", "config", NULL}, env, ASK_S, &answer, err))
+    if (!run_slurm_program((const char *[]){"scontrol", "show", "config", NULL}, env, ASK_S,
+                           &answer, err))
         return false;
     *out = slurm_config_parse(text_get(&answer));
     return true;
@@ -155,7 +156,8 @@ bool slurm_submit(const struct slurm_submission *submission, char **job_id, stru
     if (submission->dependency)
         strv_add_owned(&argv, mem_printf("--dependency=%s", submission->dependency));
     strv_add(&argv, submission->script);
-    if (!ask((const char *const *)argv.items, submission->env, SUBMIT_S, &answer, err))
+    if (!run_slurm_program((const char *const *)argv.items, submission->env, SUBMIT_S, &answer,
+                           err))
         return false;
     *job_id = job_id_of(text_get(&answer));
     if (*job_id)
@@ -245,9 +247,9 @@ bool slurm_queue_read(const struct strv *env, const struct strv *job_names, stru
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *names = strv_join(job_names, ",");
     AUTO_FREE char *of = mem_printf("--name=%s", names);
-    if (!ask((const char *[]){"squeue", "--noheader", "--array", of, "--format=%j|%K|%T|%N|%r",
-                              NULL},
-             env, ASK_S, &answer, err))
+    if (!run_slurm_program((const char *[]){"squeue", "--noheader", "--array", of,
+                                            "--format=%j|%K|%T|%N|%r", NULL},
+                           env, ASK_S, &answer, err))
         return false;
     slurm_queue_parse(text_get(&answer), out);
     return true;
@@ -259,9 +261,9 @@ bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids,
     AUTO_TEXT struct text answer = {0};
     AUTO_FREE char *ids = strv_join(job_ids, ",");
     AUTO_FREE char *of = mem_printf("--jobs=%s", ids);
-    if (!ask((const char *[]){"sacct", "--noheader", "--parsable2", "--allocations", of,
-                              "--format=JobID,State,NodeList,ExitCode", NULL},
-             env, ASK_S, &answer, err))
+    if (!run_slurm_program((const char *[]){"sacct", "--noheader", "--parsable2", "--allocations",
+                                            of, "--format=JobID,State,NodeList,ExitCode", NULL},
+                           env, ASK_S, &answer, err))
         return false;
     slurm_accounts_parse(text_get(&answer), out);
     return true;

@@ -24,7 +24,7 @@ static void add_plain(const char *text, size_t length, struct text *out)
     utf8_add_words(text, utf8_cut(text, length, QUOTED_MAX), out);
 }
 
-static void add_words(const char *text, struct text *out)
+static void add_plain_words(const char *text, struct text *out)
 {
     add_plain(text, strlen(text), out);
 }
@@ -46,7 +46,7 @@ static const char *words_for(const char *state)
     return NULL;
 }
 
-static void add_job(const struct submitted_task *submitted_task, struct text *out)
+static void add_task_job(const struct submitted_task *submitted_task, struct text *out)
 {
     if (submitted_task->array->job_id)
         text_addf(out, "job %s_%zu", submitted_task->array->job_id, submitted_task->index);
@@ -59,17 +59,17 @@ static void add_queued(const struct submitted_task *submitted_task, struct text 
 {
     const struct slurm_task *task = submitted_task->queued;
     bool waits = strcmp(task->state, "PENDING") == 0;
-    add_job(submitted_task, out);
+    add_task_job(submitted_task, out);
     text_add(out, waits ? " waits" : strcmp(task->state, "RUNNING") == 0 ? " runs" : " is ");
     if (!waits && strcmp(task->state, "RUNNING") != 0)
-        add_words(task->state, out);
+        add_plain_words(task->state, out);
     if (*task->nodes && !waits) {
         text_add(out, " on ");
-        add_words(task->nodes, out);
+        add_plain_words(task->nodes, out);
     }
     if (waits && *task->reason) {
         text_add(out, " (");
-        add_words(task->reason, out);
+        add_plain_words(task->reason, out);
         text_add(out, ")");
     }
 }
@@ -79,19 +79,19 @@ static void add_accounted(const struct submitted_task *submitted_task, struct te
 {
     const struct slurm_task *task = submitted_task->accounted;
     const char *words = words_for(task->state);
-    add_job(submitted_task, out);
+    add_task_job(submitted_task, out);
     text_add(out, ": ");
     if (words)
         text_add(out, words);
     else
-        add_words(task->state, out);
+        add_plain_words(task->state, out);
     if (strcmp(task->state, "FAILED") == 0) {
         text_add(out, " with exit code ");
         add_plain(task->reason, strcspn(task->reason, ":"), out);
     }
     if (*task->nodes && strncmp(task->nodes, "None", 4) != 0) {
         text_add(out, ", on ");
-        add_words(task->nodes, out);
+        add_plain_words(task->nodes, out);
     }
 }
 
@@ -143,7 +143,7 @@ void task_status_of_log(const char *text, size_t length, struct text *out)
 }
 
 /* False: there is no log, or it says nothing. */
-static bool add_log(int dir, const struct submitted_task *submitted_task, struct text *out)
+static bool add_task_log(int dir, const struct submitted_task *submitted_task, struct text *out)
 {
     char bytes[TAIL];
     struct stat status;
@@ -162,7 +162,7 @@ static bool add_log(int dir, const struct submitted_task *submitted_task, struct
         task_status_of_log(bytes, (size_t)count, &found);
     if (found.length == 0)
         return false;
-    add_job(submitted_task, out);
+    add_task_job(submitted_task, out);
     text_addf(out, ": %s", text_get(&found));
     return true;
 }
@@ -177,8 +177,8 @@ static char *task_status_text(int dir, const struct submitted_task *submitted_ta
         add_queued(submitted_task, &text);
     else if (submitted_task->accounted)
         add_accounted(submitted_task, &text);
-    else if (!add_log(dir, submitted_task, &text)) {
-        add_job(submitted_task, &text);
+    else if (!add_task_log(dir, submitted_task, &text)) {
+        add_task_job(submitted_task, &text);
         text_add(&text, !asked             ? ": not known"
                         : item->start == 0 ? " is not in the queue any more, and never began"
                                            : " is not in the queue any more");
@@ -218,8 +218,8 @@ static void match(const struct slurm_tasks *queue, const struct slurm_tasks *acc
 }
 
 /* Whether the queue answered. */
-static bool ask(const struct strv *env, const struct submission *submission,
-                struct slurm_tasks *queue, struct slurm_tasks *accounts, char **note)
+static bool query_slurm_tasks(const struct strv *env, const struct submission *submission,
+                              struct slurm_tasks *queue, struct slurm_tasks *accounts, char **note)
 {
     struct err err = {0};
     AUTO_STRV struct strv names = {0};
@@ -252,7 +252,7 @@ void task_statuses_find(int dir, const struct strv *env, const struct submission
         return;
     AUTO_FREE struct submitted_task *submitted_tasks =
         mem_array(collected->plan.count, sizeof *submitted_tasks);
-    bool asked = ask(env, submission, &queue, &accounts, note);
+    bool asked = query_slurm_tasks(env, submission, &queue, &accounts, note);
     find_submitted_tasks(submission, collected, submitted_tasks);
     match(&queue, &accounts, collected, submitted_tasks);
     for (size_t i = 0; i < collected->plan.count; i++)

@@ -94,7 +94,7 @@ bool tasks_read_head(int dir, struct text *settings, struct text *registry, stru
     return true;
 }
 
-static int open_folder(int dir, const char *name, struct err *err)
+static int open_task_folder(int dir, const char *name, struct err *err)
 {
     int fd = fs_open_folder_beneath(dir, name);
     if (fd < 0 && errno != ENOENT)
@@ -131,10 +131,10 @@ static int open_start(int task, int start, struct err *err)
 {
     char name[20];
     snprintf(name, sizeof name, "%d", start);
-    return open_folder(task, name, err);
+    return open_task_folder(task, name, err);
 }
 
-static bool has_events(int start)
+static bool has_task_events(int start)
 {
     struct stat status;
     return fstatat(start, "events.jsonl", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -149,7 +149,7 @@ static int open_last(int task, struct tasks_last *last, struct err *err)
     *last = (struct tasks_last){.start = last_start(task)};
     for (last->readable = last->start; last->readable > 0; last->readable--) {
         AUTO_CLOSE int start = open_start(task, last->readable, &why);
-        if (start >= 0 && has_events(start))
+        if (start >= 0 && has_task_events(start))
             return steal_fd(&start);
         if (start < 0 && why.text[0] != '\0') {
             err_wrap(&why, "start %d", last->readable);
@@ -165,7 +165,7 @@ int tasks_open_last(int dir, size_t number, struct tasks_last *last, struct err 
 {
     AUTO_FREE char *name = task_name(number);
     *last = (struct tasks_last){0};
-    AUTO_CLOSE int task = open_folder(dir, name, err);
+    AUTO_CLOSE int task = open_task_folder(dir, name, err);
     return task < 0 ? -1 : open_last(task, last, err);
 }
 
@@ -173,7 +173,7 @@ int tasks_open_start(int dir, size_t number, int start)
 {
     struct err ignored;
     AUTO_FREE char *name = task_name(number);
-    AUTO_CLOSE int task = open_folder(dir, name, &ignored);
+    AUTO_CLOSE int task = open_task_folder(dir, name, &ignored);
     return task < 0 ? -1 : open_start(task, start, &ignored);
 }
 
@@ -210,14 +210,15 @@ static bool take_over(struct store *store, const struct beginning *beginning, in
     fs_clear_unfinished(beginning->before, true); /* its writer is dead */
     if (!store_import(store, &source, &loss, err))
         return false;
-    AUTO_CLOSE int from = open_folder(beginning->before, id, err);
+    AUTO_CLOSE int from = open_task_folder(beginning->before, id, err);
     if (from < 0)
         return errno == ENOENT; /* it had not come so far */
     AUTO_CLOSE int to = fs_make_dir_at(made, id, 0777, err);
     return to >= 0 && files_link_tree(from, to, err);
 }
 
-static void add(struct store *store, enum event_type type, int64_t experiment, json_t *data)
+static void add_task_event(struct store *store, enum event_type type, int64_t experiment,
+                           json_t *data)
 {
     AUTO(event_fini)
     struct event event = {.type = type,
@@ -230,7 +231,7 @@ static void add(struct store *store, enum event_type type, int64_t experiment, j
 }
 
 /* A session of its own, on the machine where somebody asked for it. */
-static void plan_again(struct store *store, const char *verdict)
+static void record_task_again(struct store *store, const char *verdict)
 {
     char host[HOST_NAME_MAX + 1] = "", boot_id[40] = "";
     gethostname(host, sizeof host - 1);
@@ -240,9 +241,9 @@ static void plan_again(struct store *store, const char *verdict)
         "{s:i, s:o, s:o*, s:s, s:b, s:o}", "pid", (int)getpid(), "host", json_text_or_null(host),
         "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : NULL, "version",
         TARE_VERSION, "resumed", true, "zone", json_from_zone(&zone));
-    add(store, EVENT_SESSION_STARTED, 0, started);
-    add(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
-    add(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
+    add_task_event(store, EVENT_SESSION_STARTED, 0, started);
+    add_task_event(store, EVENT_EXPERIMENT_AGAIN, 1, json_pack("{s:s}", "verdict", verdict));
+    add_task_event(store, EVENT_SESSION_ENDED, 0, json_pack("{s:s}", "outcome", "finished"));
 }
 
 static bool fill_start(int dir, int made, const struct beginning *beginning,
@@ -258,7 +259,7 @@ static bool fill_start(int dir, int made, const struct beginning *beginning,
     bool ok =
         beginning->before < 0 || take_over(store, beginning, made, plan->experiments[0].id, err);
     if (ok && beginning->again)
-        plan_again(store, beginning->again);
+        record_task_again(store, beginning->again);
     return store_close(store, ok ? err : NULL) && ok;
 }
 
@@ -292,7 +293,7 @@ static bool make_start(int dir, const struct opened_task *task, const struct pla
 
 static int open_task(int dir, const char *name, struct err *err)
 {
-    AUTO_CLOSE int tasks = open_folder(dir, "tasks", err);
+    AUTO_CLOSE int tasks = open_task_folder(dir, "tasks", err);
     if (tasks < 0) {
         err_set(err, "there is no folder tasks");
         return -1;
@@ -307,8 +308,8 @@ struct request {
 };
 
 /* of_all: the run's plan. */
-static bool begin(int dir, const char *dir_path, const struct plan *of_all, struct request request,
-                  struct tasks_start *out, struct err *err)
+static bool begin_task(int dir, const char *dir_path, const struct plan *of_all,
+                       struct request request, struct tasks_start *out, struct err *err)
 {
     int start = 0;
     if (request.number < 1 || request.number > of_all->count)
@@ -337,8 +338,8 @@ bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_
     *out = (struct tasks_start){.lock = -1};
     if (!tasks_read_plan(dir, &plan, err))
         return err_wrap(err, "%s", dir_path);
-    return begin(dir, dir_path, &plan,
-                 (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
+    return begin_task(dir, dir_path, &plan,
+                      (struct request){.number = number, .grace_max_s = grace_max_s}, out, err) ||
            err_wrap(err, "%s", dir_path);
 }
 
@@ -346,8 +347,8 @@ bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, si
                       const char *verdict, struct err *err)
 {
     AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
-    return begin(dir, dir_path, plan, (struct request){.number = number, .again = verdict}, &start,
-                 err) ||
+    return begin_task(dir, dir_path, plan, (struct request){.number = number, .again = verdict},
+                      &start, err) ||
            err_wrap(err, "%s", dir_path);
 }
 
@@ -429,7 +430,7 @@ static bool read_array(const json_t *json, struct submission_array *out, struct 
     return true;
 }
 
-static bool read_all(const json_t *json, struct submission *out, struct err *err)
+static bool read_submission(const json_t *json, struct submission *out, struct err *err)
 {
     json_int_t array_size = 0;
     const char *name = json_get_text(json, "name");
@@ -457,7 +458,7 @@ bool submission_read(int dir, struct submission *out, struct err *err)
     *out = (struct submission){0};
     if (fs_read_at(dir, "submit.json", SUBMISSION_MAX, &text, err) &&
         json_doc_parse("submit.json", text_get(&text), text.length, &doc, err) &&
-        json_doc_refuse_repeats(&doc, err) && read_all(doc.root, out, err))
+        json_doc_refuse_repeats(&doc, err) && read_submission(doc.root, out, err))
         return true;
     submission_fini(out);
     return false;
