@@ -45,7 +45,7 @@ static void chunk_drop(struct chunk *chunk)
         free(chunk);
 }
 
-static void resume(struct stream *stream)
+static void resume_stream(struct stream *stream)
 {
     if (stream->suspended)
         MHD_resume_connection(stream->connection);
@@ -107,7 +107,7 @@ void channel_publish(struct channel *channel, struct text *text)
     channel->bytes += chunk->length;
     channel->kept[channel->next++ % CHANNEL_KEPT] = chunk;
     for (struct stream *at = channel->streams; at; at = at->after)
-        resume(at);
+        resume_stream(at);
 }
 
 static struct chunk *next_chunk(struct stream *stream)
@@ -201,7 +201,7 @@ void channel_end(struct channel *channel)
     while (channel->streams) {
         struct stream *stream = channel->streams;
         detach(stream);
-        resume(stream);
+        resume_stream(stream);
     }
     while (channel->next > channel->first)
         forget_first(channel);

@@ -30,7 +30,8 @@ static void close_oldest(struct connections *connections)
     shutdown(item->fd, SHUT_RDWR);
 }
 
-static struct connection *add(struct connections *connections, struct MHD_Connection *connection)
+static struct connection *add_connection(struct connections *connections,
+                                         struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -51,7 +52,7 @@ void connections_notify(void *context, struct MHD_Connection *connection, void *
 {
     struct connections *connections = context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *own = add(connections, connection);
+        *own = add_connection(connections, connection);
     } else if (*own) {
         unlist(connections, *own);
         connections->count--;

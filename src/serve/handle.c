@@ -157,7 +157,7 @@ static const char *argument(const struct call *call, const char *name)
     return MHD_lookup_connection_value(call->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static enum MHD_Result refuse(const struct call *call, unsigned status, const char *text)
+static enum MHD_Result refuse_call(const struct call *call, unsigned status, const char *text)
 {
     return reply_error(call->connection, status, text);
 }
@@ -199,7 +199,7 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
 {
     size_t number = call->target.experiment;
     if (number > run->live.plan.count)
-        return refuse(call, MHD_HTTP_NOT_FOUND, "the run has no such experiment");
+        return refuse_call(call, MHD_HTTP_NOT_FOUND, "the run has no such experiment");
     const char *id = run->live.plan.experiments[number - 1].id;
     json_t *json = call->target.route == ROUTE_LOG ? page_log_json(run->dir, id)
                                                    : page_experiment_json(run->dir, id);
@@ -223,8 +223,8 @@ static enum MHD_Result give_of_run(const struct call *call)
     struct err err = {0};
     struct serve_run *run = serve_runs_get(&call->serve->runs, call->target.run, &err);
     if (!run)
-        return refuse(call, *err.text ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_NOT_FOUND,
-                      *err.text ? err.text : "no such run");
+        return refuse_call(call, *err.text ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_NOT_FOUND,
+                           *err.text ? err.text : "no such run");
     switch (call->target.route) {
     case ROUTE_RUN:
         return reply_page(call->serve, call->connection, run);
@@ -241,13 +241,13 @@ static enum MHD_Result give_of_run(const struct call *call)
     }
 }
 
-static enum MHD_Result give(const struct call *call)
+static enum MHD_Result reply_route(const struct call *call)
 {
     struct text text = {0};
     struct serve *serve = call->serve;
     switch (call->target.route) {
     case ROUTE_NONE:
-        return refuse(call, MHD_HTTP_NOT_FOUND, "no such page");
+        return refuse_call(call, MHD_HTTP_NOT_FOUND, "no such page");
     case ROUTE_OVERVIEW:
         return reply_page(serve, call->connection, NULL);
     case ROUTE_EVENTS:
@@ -264,23 +264,24 @@ static enum MHD_Result give(const struct call *call)
     }
 }
 
-static enum MHD_Result answer(const struct call *call)
+static enum MHD_Result answer_call(const struct call *call)
 {
     if (!request_host_is_local(header(call, "Host")))
-        return refuse(call, MHD_HTTP_FORBIDDEN,
-                      "the Host header is not localhost, 127.0.0.1 or [::1]");
+        return refuse_call(call, MHD_HTTP_FORBIDDEN,
+                           "the Host header is not localhost, 127.0.0.1 or [::1]");
     if (!has_token(call))
-        return refuse(
+        return refuse_call(
             call, MHD_HTTP_UNAUTHORIZED,
             "the token in the address is missing or wrong: open the address that '" TARE_NAME
             " serve' printed, or follow a link of its pages");
     connections_trust(&call->serve->connections, call->connection);
     if (!is_get(call))
-        return refuse(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+        return refuse_call(call, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     if ((call->target.route == ROUTE_EVENTS || call->target.route == ROUTE_RUN_EVENTS) &&
         channel_streams() >= SERVE_STREAMS)
-        return refuse(call, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are open: close one");
-    return give(call);
+        return refuse_call(call, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "too many pages are open: close one");
+    return reply_route(call);
 }
 
 enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, const char *url,
@@ -300,5 +301,5 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
                               .connection = connection,
                               .method = method,
                               .target = request_target_parse(url)};
-    return answer(&call);
+    return answer_call(&call);
 }

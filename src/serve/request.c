@@ -8,7 +8,7 @@
 #include <strings.h>
 
 /* At most nine digits, no sign, no leading zero; 0: it is no such number. */
-static size_t read_number(const char *text)
+static size_t parse_run_number(const char *text)
 {
     size_t number = 0, digits = 0;
     if (*text == '0')
@@ -19,14 +19,14 @@ static size_t read_number(const char *text)
 }
 
 /* What is behind the step where path begins with it; NULL: it does not. */
-static const char *behind(const char *path, const char *step)
+static const char *skip_step(const char *path, const char *step)
 {
     size_t length = strlen(step);
     return strncmp(path, step, length) == 0 ? path + length : NULL;
 }
 
 /* A run's name, up to a slash or the end; what follows goes to rest. */
-static bool take_name(const char *path, struct request_target *out, const char **rest)
+static bool parse_run_name(const char *path, struct request_target *out, const char **rest)
 {
     size_t length = strcspn(path, "/");
     if (length == 0 || length >= sizeof out->run)
@@ -50,9 +50,9 @@ static enum route route_below_run(const char *rest, struct request_target *out)
     EACH_OF (item, fixed)
         if (strcmp(rest, item->path) == 0)
             return item->route;
-    if ((more = behind(rest, "/experiment/")) && (out->experiment = read_number(more)))
+    if ((more = skip_step(rest, "/experiment/")) && (out->experiment = parse_run_number(more)))
         return ROUTE_EXPERIMENT;
-    if ((more = behind(rest, "/log/")) && (out->experiment = read_number(more)))
+    if ((more = skip_step(rest, "/log/")) && (out->experiment = parse_run_number(more)))
         return ROUTE_LOG;
     return ROUTE_NONE;
 }
@@ -72,9 +72,9 @@ struct request_target request_target_parse(const char *path)
     EACH_OF (item, fixed)
         if (strcmp(path, item->path) == 0)
             out.route = item->route;
-    if ((more = behind(path, "/run/")) && take_name(more, &out, &rest))
+    if ((more = skip_step(path, "/run/")) && parse_run_name(more, &out, &rest))
         out.route = route_below_run(rest, &out);
-    else if ((more = behind(path, "/api/run/")) && take_name(more, &out, &rest))
+    else if ((more = skip_step(path, "/api/run/")) && parse_run_name(more, &out, &rest))
         out.route = *rest == '\0' ? ROUTE_RUN_JSON : ROUTE_NONE;
     return out;
 }
@@ -98,7 +98,7 @@ uint64_t request_since_parse(const char *text, const char *nonce)
     size_t length = strlen(nonce);
     if (!text || strncmp(text, nonce, length) != 0 || text[length] != '-')
         return 0;
-    return read_number(text + length + 1);
+    return parse_run_number(text + length + 1);
 }
 
 bool request_token_equal(const char *given, const char *token)

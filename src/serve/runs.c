@@ -29,7 +29,7 @@ static bool name_taken(const struct serve_runs *runs, const char *name)
     return false;
 }
 
-static void close_run(struct serve_run *run)
+static void close_served_run(struct serve_run *run)
 {
     channel_end(&run->channel);
     if (run->open)
@@ -42,7 +42,7 @@ static void remove_run(struct serve_runs *runs, size_t at)
     struct serve_run *run = runs->items[at];
     json_array_append_new(runs->gone, json_string(run->name));
     runs->version++;
-    close_run(run);
+    close_served_run(run);
     json_decref(run->summary);
     close(run->dir);
     free(run->path);
@@ -60,7 +60,7 @@ static bool is_same_folder(int a, int b)
 }
 
 /* dir: the run's folder, which is duplicated where the run is a new one. */
-static void add_run(struct serve_runs *runs, int dir, const char *path, bool named)
+static void add_served_run(struct serve_runs *runs, int dir, const char *path, bool named)
 {
     for (size_t i = 0; i < runs->count; i++)
         if (strcmp(runs->items[i]->path, path) == 0) {
@@ -91,7 +91,7 @@ static void add_run(struct serve_runs *runs, int dir, const char *path, bool nam
 }
 
 /* A folder with a regular events.jsonl in it is a run's. */
-static bool has_events(int folder)
+static bool has_events_file(int folder)
 {
     struct stat st;
     return folder >= 0 && fstatat(folder, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -110,8 +110,8 @@ static void scan_folder(struct serve_runs *runs, const char *path)
         AUTO_CLOSE int folder =
             openat(dirfd(list), names.items[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         AUTO_FREE char *run = mem_printf("%s/%s", path, names.items[i]);
-        if (has_events(folder))
-            add_run(runs, folder, run, false);
+        if (has_events_file(folder))
+            add_served_run(runs, folder, run, false);
     }
 }
 
@@ -124,8 +124,8 @@ static void scan(struct serve_runs *runs)
     for (size_t i = 0; i < runs->paths.count; i++) {
         const char *path = runs->paths.items[i];
         AUTO_CLOSE int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (has_events(folder))
-            add_run(runs, folder, path, true);
+        if (has_events_file(folder))
+            add_served_run(runs, folder, path, true);
         else
             scan_folder(runs, path);
     }
@@ -135,7 +135,7 @@ static void scan(struct serve_runs *runs)
 }
 
 /* Adds up what is known; absent where nothing is. */
-static json_t *energy_json(const struct live_run *live)
+static json_t *total_energy_json(const struct live_run *live)
 {
     double joules = 0;
     size_t measured = 0, ended = 0;
@@ -185,7 +185,7 @@ static json_t *summary_of(const struct serve_run *run)
     json_object_set_new(out, "run", json_string(run->name));
     EACH_OF (key, keys)
         json_object_set(out, *key, json_object_get(all, *key));
-    json_object_set_new(out, "energy", energy_json(live));
+    json_object_set_new(out, "energy", total_energy_json(live));
     json_object_set_new(out, "power_w", power_json(live));
     json_set_count(out, "slots", live->slot_count);
     json_object_set_new(out, "last_ended_ms", milliseconds(last_ended_ns(live)));
@@ -207,7 +207,7 @@ static void set_summary(struct serve_runs *runs, struct serve_run *run, json_t *
 
 static void fail_run(struct serve_runs *runs, struct serve_run *run, const struct err *err)
 {
-    close_run(run);
+    close_served_run(run);
     run->readable = false;
     AUTO_FREE char *line = utf8_line(err->text);
     set_summary(runs, run,
@@ -222,7 +222,7 @@ static struct timespec events_changed(const struct serve_run *run)
                                                                             : (struct timespec){0};
 }
 
-static bool open_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
+static bool open_served_run(struct serve_runs *runs, struct serve_run *run, struct err *err)
 {
     run->changed = events_changed(run);
     run->updated_ns = clock_monotonic_ns();
@@ -300,7 +300,7 @@ void serve_run_event(const struct serve_run *run, uint64_t since, struct text *o
     print_event(run, event_json(run, since), out);
 }
 
-static void publish(struct serve_run *run, uint64_t since)
+static void publish_run_event(struct serve_run *run, uint64_t since)
 {
     double last_s = run->sent_s;
     struct text text = {0};
@@ -317,7 +317,7 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
     int64_t now_ns = clock_monotonic_ns();
     bool changed = false;
     if (!run->open)
-        return open_run(runs, run, err);
+        return open_served_run(runs, run, err);
     if (now_ns - run->updated_ns < FRESH_NS)
         return true;
     run->updated_ns = now_ns;
@@ -330,7 +330,7 @@ static bool update_run(struct serve_runs *runs, struct serve_run *run, struct er
         return true;
     set_summary(runs, run, summary_of(run));
     if (run->channel.count)
-        publish(run, before);
+        publish_run_event(run, before);
     return true;
 }
 
@@ -355,7 +355,7 @@ static void look_at_closed(struct serve_runs *runs)
             }
         }
         if (run->open && !is_kept_open(run) && (!run->named || ++open > OPEN_MAX))
-            close_run(run);
+            close_served_run(run);
     }
 }
 
@@ -364,7 +364,7 @@ bool serve_runs_read_next(struct serve_runs *runs)
     struct err err = {0};
     for (size_t i = 0; i < runs->count; i++)
         if (!runs->items[i]->summary) {
-            open_run(runs, runs->items[i], &err);
+            open_served_run(runs, runs->items[i], &err);
             return true;
         }
     return false;

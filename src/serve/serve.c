@@ -159,7 +159,7 @@ const char *serve_url(const struct serve *serve)
 }
 
 /* Until libmicrohttpd or the viewers want something; -1: until somebody comes. */
-static int wait_ms(struct serve *serve, int64_t next_tick_ns, int64_t next_late_ns)
+static int serve_wait_ms(struct serve *serve, int64_t next_tick_ns, int64_t next_late_ns)
 {
     MHD_UNSIGNED_LONG_LONG most = 0;
     int64_t wait = MHD_get_timeout(serve->daemon, &most) == MHD_YES
@@ -194,7 +194,7 @@ int serve_until_signal(struct serve *serve)
     int64_t next_late_ns = INT64_MAX;
     for (bool unread = true; read(signals, &info, sizeof info) != sizeof info;) {
         poll(watched, sizeof watched / sizeof *watched,
-             unread ? 0 : wait_ms(serve, next_tick_ns, next_late_ns));
+             unread ? 0 : serve_wait_ms(serve, next_tick_ns, next_late_ns));
         MHD_run(serve->daemon);
         next_late_ns = connections_close_late(&serve->connections, clock_monotonic_ns());
         unread = serve_runs_read_next(&serve->runs);
