@@ -63,7 +63,7 @@ static void figure_text(const struct row *row, const struct learnt *figure, char
         snprintf(out, CELL_SIZE, "unknown");
 }
 
-static void add_table(const struct calibration *found, bool colour, struct text *out)
+static void add_calibration_table(const struct calibration *found, bool colour, struct text *out)
 {
     struct table *table = table_new(colour);
     char cell[CELL_SIZE];
@@ -88,7 +88,7 @@ static void add_table(const struct calibration *found, bool colour, struct text 
 }
 
 /* Each reason once for each sensor: one cause makes several figures unknown. */
-static void add_reasons(const struct calibration *found, struct text *out)
+static void add_unknown_reasons(const struct calibration *found, struct text *out)
 {
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
         const char *said = NULL;
@@ -169,8 +169,8 @@ static void add_return_line(const struct calibration *found, struct text *out)
 }
 
 /* Six lines; verbose: and all figures. took_s: of the whole calibration; 0: unknown. */
-static void add_text(const struct calibration *found, const char *stale, double took_s,
-                     bool verbose, bool colour, struct text *out)
+static void add_calibration_text(const struct calibration *found, const char *stale, double took_s,
+                                 bool verbose, bool colour, struct text *out)
 {
     char when[40], cell[CELL_SIZE];
     clock_format_iso(found->made_s * NS_PER_S, when);
@@ -185,7 +185,7 @@ static void add_text(const struct calibration *found, const char *stale, double 
     add_return_line(found, out);
     if (!verbose)
         return;
-    add_table(found, colour, out);
+    add_calibration_table(found, colour, out);
     EACH_OF (item, whole) {
         const struct learnt *figure = (const struct learnt *)((const char *)found + item->offset);
         figure_text(item, figure, cell);
@@ -194,7 +194,7 @@ static void add_text(const struct calibration *found, const char *stale, double 
                   figure->known || !figure->why ? "" : ": ",
                   figure->known || !figure->why ? "" : figure->why);
     }
-    add_reasons(found, out);
+    add_unknown_reasons(found, out);
     text_add(out, "± is 95 %. All figures are of sensor and GPU together.\n");
 }
 
@@ -206,7 +206,7 @@ static json_t *result_json(const struct calibration *found, const char *stale)
 }
 
 /* Takes json. */
-static int print_json(json_t *json)
+static int print_calibration_json(json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     json_print_taken(json, &text);
@@ -233,10 +233,11 @@ static void show_one(void *data, const char *name, const struct calibration *fou
     AUTO_FREE char *driver = vendor ? vendor->driver_version(gpus_root()) : NULL;
     AUTO_FREE char *stale = calibration_stale(found, driver, clock_realtime_ns() / NS_PER_S);
     json_array_append_new(shown->all, result_json(found, stale));
-    add_text(found, stale, 0, shown->verbose, message_colour(STDOUT_FILENO), &shown->text);
+    add_calibration_text(found, stale, 0, shown->verbose, message_colour(STDOUT_FILENO),
+                         &shown->text);
 }
 
-static int show(const struct calibrate_options *options, const char *uuid)
+static int show_calibrations(const struct calibrate_options *options, const char *uuid)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
@@ -251,7 +252,7 @@ static int show(const struct calibrate_options *options, const char *uuid)
     state_close(state);
     int code = CLI_OK;
     if (options->json) {
-        code = print_json(json_incref(shown.all));
+        code = print_calibration_json(json_incref(shown.all));
     } else if (json_array_size(shown.all) == 0) {
         cli_error("nothing is calibrated yet: " TARE_NAME " calibrate");
         code = CLI_SOME_FAILED;
@@ -291,7 +292,7 @@ static bool is_agreed(const struct calibrate_options *options, const char *label
 }
 
 /* By the checks of doctor: idle, empty, whole, not slowed down. */
-static bool is_free(const struct calibration_look *look, const char *label)
+static bool is_gpu_free(const struct calibration_look *look, const char *label)
 {
     AUTO(findings_fini) struct findings findings = {0};
     bool good = true;
@@ -311,7 +312,7 @@ static bool is_free(const struct calibration_look *look, const char *label)
     return good;
 }
 
-static void say_progress(void *data, double share)
+static void print_calibration_progress(void *data, double share)
 {
     (void)data;
     AUTO_TEXT struct text text = {0};
@@ -348,8 +349,8 @@ bool calibrate_keep(struct calibration *found, struct err *err)
     return true;
 }
 
-static int measure(const struct calibrate_options *options, struct calibration_options *how,
-                   const char *label)
+static int calibrate_gpu(const struct calibrate_options *options, struct calibration_options *how,
+                         const char *label)
 {
     struct err err = {0};
     struct calibration_look look;
@@ -357,10 +358,10 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     struct calibration found = {.seconds = how->seconds};
     if (!how->alone && !calibration_look(how, &look, &err))
         return cli_failed(CLI_BROKEN, &err);
-    if (!how->alone && !is_free(&look, label))
+    if (!how->alone && !is_gpu_free(&look, label))
         return CLI_SOME_FAILED;
     if (isatty(STDERR_FILENO))
-        how->progress = say_progress;
+        how->progress = print_calibration_progress;
     bool good = calibration_measure(how, &data, &err);
     if (how->progress)
         message_print_aside(&(struct text){.data = (char[]){"\n"}, .length = 1});
@@ -378,9 +379,10 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     if (!good)
         return cli_failed(CLI_BROKEN, &err);
     if (options->json)
-        return print_json(result_json(&found, NULL));
+        return print_calibration_json(result_json(&found, NULL));
     AUTO_TEXT struct text text = {0};
-    add_text(&found, NULL, data.seconds, options->verbose, message_colour(STDOUT_FILENO), &text);
+    add_calibration_text(&found, NULL, data.seconds, options->verbose,
+                         message_colour(STDOUT_FILENO), &text);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -421,7 +423,7 @@ static int measure_locked(const struct calibrate_options *options,
         code = cli_failed(CLI_BROKEN, &err);
     }
     if (code == 0)
-        code = measure(options, &how, gpu->label);
+        code = calibrate_gpu(options, &how, gpu->label);
     gpu_hold_end(hold);
     return code;
 }
@@ -432,7 +434,7 @@ int calibrate(const struct calibrate_options *options)
     bool unasked;
     AUTO(meters_fini) struct meters meters = {0};
     if (options->show && !options->gpu)
-        return show(options, NULL);
+        return show_calibrations(options, NULL);
     if (!meters_choose(options->gpu ? options->gpu : "all", NULL, &meters, &err))
         return cli_failed(CLI_USAGE, &err);
     if (meters.options.gpu_count == 0) {
@@ -444,7 +446,7 @@ int calibrate(const struct calibrate_options *options)
         return CLI_USAGE;
     }
     if (options->show)
-        return show(options, meters.gpus[0].device);
+        return show_calibrations(options, meters.gpus[0].device);
     if (!meters.gpus[0].vendor->cuda) {
         cli_error("%s is of %s: the load of " TARE_NAME " calibrate needs CUDA",
                   meters.gpus[0].label, meters.gpus[0].vendor->name);

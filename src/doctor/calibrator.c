@@ -34,8 +34,9 @@ struct calibration_options calibrator_how(const struct calibrator_options *optio
     };
 }
 
-static bool measure(const struct calibrator_options *options, struct calibration_data *data,
-                    struct calibration *found, struct err *err)
+static bool measure_calibration(const struct calibrator_options *options,
+                                struct calibration_data *data, struct calibration *found,
+                                struct err *err)
 {
     struct calibration_options how = calibrator_how(options, LOAD_S);
     data->outcome = CALIBRATION_REFUSED;
@@ -56,7 +57,7 @@ static bool measure(const struct calibrator_options *options, struct calibration
 }
 
 /* As the meter: it ends with the run, and has its signals to itself. */
-static void settle(void)
+static void set_up_calibrator(void)
 {
     static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGPIPE};
     struct pollfd reader = {.fd = STDOUT_FILENO};
@@ -73,8 +74,8 @@ int calibrator_main(const struct calibrator_options *options)
     struct err err = {0};
     AUTO(calibration_data_fini) struct calibration_data data = {0};
     struct calibration found = {0};
-    settle();
-    bool made = measure(options, &data, &found, &err);
+    set_up_calibrator();
+    bool made = measure_calibration(options, &data, &found, &err);
     json_t *json = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o}", "outcome", calibration_outcome_names[data.outcome],
         "reason", json_text_or_null(made ? NULL : err.text), "seconds", json_finite(data.seconds),

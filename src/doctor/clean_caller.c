@@ -49,7 +49,7 @@ bool clean_caller_known(uid_t *uid)
 }
 
 /* A line of the answer; takes json. */
-static bool write_line(json_t *json, int out)
+static bool write_answer_line(json_t *json, int out)
 {
     AUTO_TEXT struct text line = {0};
     json_print(json, &line);
@@ -69,20 +69,20 @@ static void write_claims(const struct census_roots *roots, int out)
     }
     EACH (leftover, leftovers.items, leftovers.count) {
         if (leftover->kind == LEFTOVER_OF_DEAD_RUN &&
-            !write_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid",
-                                  (int)leftover->process->stat.pid, "start_time",
-                                  (json_int_t)leftover->process->stat.start_time, "exec",
-                                  leftover->run == STATE_EXEC, "run_dir",
-                                  json_text_or_null(leftover->run_dir), "age_s",
-                                  json_finite(leftover->run_age_s)),
-                        out))
+            !write_answer_line(json_pack("{s:i, s:I, s:b, s:o, s:o}", "pid",
+                                         (int)leftover->process->stat.pid, "start_time",
+                                         (json_int_t)leftover->process->stat.start_time, "exec",
+                                         leftover->run == STATE_EXEC, "run_dir",
+                                         json_text_or_null(leftover->run_dir), "age_s",
+                                         json_finite(leftover->run_age_s)),
+                               out))
             break;
     }
     leftovers_fini(&leftovers);
     state_close(state);
 }
 
-static void recover(void)
+static void recover_callers_runs(void)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
@@ -93,7 +93,7 @@ static void recover(void)
 
 /* Nothing of root's stays open, not even where root's messages go: what is said here is a part of
  * the answer. */
-static bool keep_only(int socket)
+static bool keep_only_socket(int socket)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = fcntl(socket, F_DUPFD_CLOEXEC, 10);
     return null >= 0 && high >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
@@ -104,12 +104,12 @@ static bool keep_only(int socket)
 
 /* The caller's other processes can do with this one what they like, as far as the kernel lets them:
  * so it begins before root has read or opened anything. */
-static _Noreturn void serve(const struct census_roots *roots, int socket)
+static _Noreturn void serve_requests(const struct census_roots *roots, int socket)
 {
     struct err err = {0};
     struct caller caller;
     char asked;
-    if (!keep_only(socket))
+    if (!keep_only_socket(socket))
         _exit(1);
     socket = STDERR_FILENO + 1;
     if (!caller_become_shut(&caller, &err) || !caller.became) {
@@ -120,7 +120,7 @@ static _Noreturn void serve(const struct census_roots *roots, int socket)
         if (asked == ASK_CLAIMS)
             write_claims(roots, socket);
         else
-            recover();
+            recover_callers_runs();
         if (write(socket, &(char){ANSWER_END}, 1) != 1)
             break;
     }
@@ -139,7 +139,7 @@ struct clean_caller *clean_caller_start(const struct census_roots *roots)
         return caller;
     pid_t pid = fork();
     if (pid == 0)
-        serve(roots, ends[1]);
+        serve_requests(roots, ends[1]);
     close(ends[1]);
     caller->socket = ends[0];
     caller->pid = pid > 0 ? pid : 0;
@@ -147,7 +147,7 @@ struct clean_caller *clean_caller_start(const struct census_roots *roots)
 }
 
 /* By force: the user may have stopped it. */
-static void end(struct clean_caller *caller)
+static void end_clean_caller(struct clean_caller *caller)
 {
     if (caller->pid) {
         kill(caller->pid, SIGKILL); /* not reaped */
@@ -161,12 +161,12 @@ static void end(struct clean_caller *caller)
 void clean_caller_end(struct clean_caller *caller)
 {
     if (caller)
-        end(caller);
+        end_clean_caller(caller);
     free(caller);
 }
 
 /* False: it is gone, or does not answer in time. */
-static bool hear(const struct clean_caller *caller, struct text *answer)
+static bool receive_answer(const struct clean_caller *caller, struct text *answer)
 {
     int64_t deadline = clock_monotonic_ns() + ANSWER_NS;
     char buffer[4096];
@@ -191,13 +191,14 @@ static bool hear(const struct clean_caller *caller, struct text *answer)
 }
 
 /* What it found, a line each, goes into found; what it says is said. */
-static void ask(struct clean_caller *caller, char what, struct text *found)
+static void request_from_caller(struct clean_caller *caller, char what, struct text *found)
 {
     AUTO_TEXT struct text answer = {0};
     AUTO_TEXT struct text said = {0};
     if (!caller || !caller->pid)
         return;
-    bool heard = send(caller->socket, &what, 1, MSG_NOSIGNAL) == 1 && hear(caller, &answer);
+    bool heard =
+        send(caller->socket, &what, 1, MSG_NOSIGNAL) == 1 && receive_answer(caller, &answer);
     const char *at = text_get(&answer), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1)
         text_add_bytes(*at == '{' ? found : &said, at, (size_t)(newline + 1 - at));
@@ -209,7 +210,7 @@ static void ask(struct clean_caller *caller, char what, struct text *found)
                     "looks as user %u was "
                     "ended, or does not answer",
                     (unsigned)caller->uid);
-    end(caller);
+    end_clean_caller(caller);
 }
 
 static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
@@ -231,7 +232,7 @@ static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
 void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
 {
     AUTO_TEXT struct text found = {0};
-    ask(caller, ASK_CLAIMS, &found);
+    request_from_caller(caller, ASK_CLAIMS, &found);
     const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
         json_auto_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
@@ -243,5 +244,5 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
 void clean_caller_recover(struct clean_caller *caller)
 {
     AUTO_TEXT struct text found = {0};
-    ask(caller, ASK_RECOVER, &found);
+    request_from_caller(caller, ASK_RECOVER, &found);
 }

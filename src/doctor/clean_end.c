@@ -57,7 +57,7 @@ void clean_view_fini(struct clean_view *view)
     free(view->governor);
 }
 
-static json_t *seconds_json(double seconds)
+static json_t *age_json(double seconds)
 {
     return seconds < 0 ? json_null() : json_finite(number_round(seconds, 6));
 }
@@ -71,7 +71,7 @@ static json_t *list_json(const struct strv *list)
 }
 
 /* One entry for each GPU on which the driver names the process. */
-static json_t *gpus_json(const struct clean_view *view, const struct leftover *leftover)
+static json_t *leftover_gpus_json(const struct clean_view *view, const struct leftover *leftover)
 {
     json_t *gpus = json_array();
     const struct census_process *process = leftover->process;
@@ -100,20 +100,20 @@ static json_t *who_json(const struct census_process *process)
 }
 
 /* Of ours by whom it was left, of others whether a live run has it. */
-static json_t *process_json(const struct clean_view *view, const struct leftover *leftover)
+static json_t *leftover_json(const struct clean_view *view, const struct leftover *leftover)
 {
     const struct census_process *process = leftover->process;
     const struct census_process *parent = census_find(&view->leftovers.census, process->stat.ppid);
     bool known = leftover->kind == LEFTOVER_OF_DEAD_RUN;
     json_t *json = who_json(process);
     json_object_update_new(
-        json, json_pack("{s:o, s:i, s:o*, s:b, s:o, s:o, s:o}", "age_s",
-                        seconds_json(process->age_s), "parent", (int)process->stat.ppid,
-                        "parent_command", json_string(parent ? parent->stat.comm : ""), "orphan",
-                        process->orphan, "devices", list_json(&process->devices), "memory_bytes",
+        json, json_pack("{s:o, s:i, s:o*, s:b, s:o, s:o, s:o}", "age_s", age_json(process->age_s),
+                        "parent", (int)process->stat.ppid, "parent_command",
+                        json_string(parent ? parent->stat.comm : ""), "orphan", process->orphan,
+                        "devices", list_json(&process->devices), "memory_bytes",
                         leftover->has_memory ? json_integer((json_int_t)leftover->memory_bytes)
                                              : json_null(),
-                        "gpus", gpus_json(view, leftover)));
+                        "gpus", leftover_gpus_json(view, leftover)));
     json_object_update_new(
         json,
         !leftover_is_ours(leftover)
@@ -122,7 +122,7 @@ static json_t *process_json(const struct clean_view *view, const struct leftover
                         known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run")
                               : json_null(),
                         "run_dir", json_filled_or_null(leftover->run_dir), "run_age_s",
-                        known ? seconds_json(leftover->run_age_s) : json_null()));
+                        known ? age_json(leftover->run_age_s) : json_null()));
     return json;
 }
 
@@ -147,7 +147,7 @@ void clean_json(const struct clean_view *view, struct text *out)
     const struct leftovers *leftovers = &view->leftovers;
     json_t *ours = json_array(), *others = json_array(), *tagged = json_array();
     EACH (item, leftovers->items, leftovers->count)
-        json_array_append_new(leftover_is_ours(item) ? ours : others, process_json(view, item));
+        json_array_append_new(leftover_is_ours(item) ? ours : others, leftover_json(view, item));
     EACH (entry, leftovers->foreign, leftovers->foreign_count)
         json_array_append_new(tagged, tagged_json(entry));
     json_print_taken(
@@ -252,14 +252,6 @@ bool clean_end_own(const struct clean *clean, struct err *err)
            end_tagged(clean, err);
 }
 
-static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
-{
-    EACH (item, leftovers->items, leftovers->count)
-        if (item->process->stat.pid == pid)
-            return item;
-    return NULL;
-}
-
 static bool confirmed(void)
 {
     char answer[16];
@@ -326,7 +318,7 @@ int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, boo
     }
     if (!clean_look(clean, &view, &err))
         return cli_failed(CLI_BROKEN, &err);
-    const struct leftover *leftover = find(&view.leftovers, pid);
+    const struct leftover *leftover = leftovers_by_pid(&view.leftovers, pid);
     if (!leftover)
         cli_error(
             "process %d is none that is listed here: no leftover, and no GPU open that can be seen",

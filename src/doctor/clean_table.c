@@ -60,7 +60,7 @@ static char *parent_text(const struct leftovers *leftovers, const struct census_
 
 /* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses
  * one of them has open. */
-static void add_device(const char *name, const struct gpu_vendor **numbered, struct text *out)
+static void add_device_name(const char *name, const struct gpu_vendor **numbered, struct text *out)
 {
     const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
     if (out->length)
@@ -77,20 +77,20 @@ static char *devices_text(const struct leftover *leftover, const struct gpu_memo
     EACH (item, devices->items, devices->count) {
         const char *name = strrchr(*item, '/') + 1;
         if (devices->count == 1 || !gpu_vendor_of_control(name))
-            add_device(name, &numbered, &text);
+            add_device_name(name, &numbered, &text);
     }
     /* What another user's process has open is not seen; the driver tells where it holds memory. */
     for (size_t i = 0; devices->count == 0 && i < memory->count; i++) {
         const struct gpu_memory_use *use = &memory->items[i];
         AUTO_FREE char *path = gpu_vendor_device_path(use->vendor, "", use->minor);
         if (use->pid == leftover->process->stat.pid && use->minor >= 0)
-            add_device(path + 1, &numbered, &text);
+            add_device_name(path + 1, &numbered, &text);
     }
     return text_take(&text);
 }
 
-static void add_row(struct table *table, const struct clean_view *view,
-                    const struct leftover *leftover, size_t columns)
+static void add_leftover_row(struct table *table, const struct clean_view *view,
+                             const struct leftover *leftover, size_t columns)
 {
     const struct census_process *process = leftover->process;
     AUTO_FREE char *devices = devices_text(leftover, &view->memory);
@@ -102,14 +102,14 @@ static void add_row(struct table *table, const struct clean_view *view,
 }
 
 /* columns: of the command, 0: without it. */
-static void add_table(const struct clean_view *view, choose_fn *choose, const struct leftover *like,
-                      size_t columns, struct text *out)
+static void add_leftover_table(const struct clean_view *view, choose_fn *choose,
+                               const struct leftover *like, size_t columns, struct text *out)
 {
     struct table *table = table_of(false, ">PID", "USER", ">AGE", "PARENT", "GPU", ">MEMORY",
                                    columns ? "COMMAND" : NULL);
     EACH (item, view->leftovers.items, view->leftovers.count)
         if (choose(item, like))
-            add_row(table, view, item, columns);
+            add_leftover_row(table, view, item, columns);
     table_end(table, out);
 }
 
@@ -120,7 +120,7 @@ static size_t command_columns(const struct clean_view *view, choose_fn *choose,
     AUTO_TEXT struct text others = {0};
     if (width == 0)
         return SIZE_MAX;
-    add_table(view, choose, like, 0, &others);
+    add_leftover_table(view, choose, like, 0, &others);
     /* The last of them is flush right: every line is as long as the table is wide. */
     size_t taken = strcspn(text_get(&others), "\n") + 2;
     return taken + COMMAND_LEAST < width ? width - taken : COMMAND_LEAST;
@@ -129,7 +129,7 @@ static size_t command_columns(const struct clean_view *view, choose_fn *choose,
 static void add_section(const struct clean_view *view, choose_fn *choose,
                         const struct leftover *like, size_t width, struct text *out)
 {
-    add_table(view, choose, like, command_columns(view, choose, like, width), out);
+    add_leftover_table(view, choose, like, command_columns(view, choose, like, width), out);
 }
 
 static bool is_of_the_same_run(const struct leftover *leftover, const struct leftover *like)
@@ -151,13 +151,13 @@ static bool is_of_a_live_run(const struct leftover *leftover, const struct lefto
     return leftover->kind == LEFTOVER_LIVE_GPU;
 }
 
-static bool is_foreign(const struct leftover *leftover, const struct leftover *like)
+static bool is_foreign_gpu_user(const struct leftover *leftover, const struct leftover *like)
 {
     (void)like;
     return leftover->kind == LEFTOVER_NONE_GPU;
 }
 
-static void add_title(const struct leftover *leftover, struct text *out)
+static void add_run_title(const struct leftover *leftover, struct text *out)
 {
     AUTO_FREE char *age = age_text(leftover->run_age_s);
     if (leftover->kind == LEFTOVER_TAGGED) {
@@ -178,7 +178,7 @@ static bool was_shown(const struct leftovers *leftovers, size_t i)
     return false;
 }
 
-static size_t count(const struct leftovers *leftovers, choose_fn *choose)
+static size_t count_chosen(const struct leftovers *leftovers, choose_fn *choose)
 {
     size_t found = 0;
     EACH (item, leftovers->items, leftovers->count)
@@ -189,14 +189,15 @@ static size_t count(const struct leftovers *leftovers, choose_fn *choose)
 static void add_others(const struct clean_view *view, size_t width, struct text *out)
 {
     const struct leftovers *leftovers = &view->leftovers;
-    size_t live = count(leftovers, is_of_a_live_run), foreign = count(leftovers, is_foreign);
+    size_t live = count_chosen(leftovers, is_of_a_live_run),
+           foreign = count_chosen(leftovers, is_foreign_gpu_user);
     if (live > 0) {
         text_add(out, "\nOf live runs of " TARE_NAME ", with a GPU open:\n");
         add_section(view, is_of_a_live_run, NULL, width, out);
     }
     if (foreign > 0) {
         text_add(out, "\nOther processes that have a GPU open:\n");
-        add_section(view, is_foreign, NULL, width, out);
+        add_section(view, is_foreign_gpu_user, NULL, width, out);
     }
     if (live + foreign + leftovers->unseen == 0)
         text_add(out, "No other process that can be seen has a GPU open.\n");
@@ -214,7 +215,8 @@ static void add_others(const struct clean_view *view, size_t width, struct text 
 
 static void add_hints(const struct leftovers *leftovers, struct text *out)
 {
-    bool ours = leftovers_count_ours(leftovers) > 0, foreign = count(leftovers, is_foreign) > 0;
+    bool ours = leftovers_count_ours(leftovers) > 0,
+         foreign = count_chosen(leftovers, is_foreign_gpu_user) > 0;
     text_add(out, ours || foreign ? "\n" : "");
     if (ours)
         text_addf(out, "%s clean --kill      ends what is left behind\n", TARE_NAME);
@@ -230,7 +232,7 @@ void clean_table(const struct clean_view *view, size_t width, struct text *out)
         if (!leftover_is_ours(&leftovers->items[i]) || was_shown(leftovers, i))
             continue;
         text_add(out, first ? "" : "\n");
-        add_title(&leftovers->items[i], out);
+        add_run_title(&leftovers->items[i], out);
         add_section(view, is_of_the_same_run, &leftovers->items[i], width, out);
         first = false;
     }

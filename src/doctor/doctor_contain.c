@@ -16,20 +16,20 @@ enum { FILE_MAX = 4 << 20 };
 
 static const char section[] = "Containment";
 
-static char *path_of(const struct doctor_machine *machine, const char *path)
+static char *machine_path(const struct doctor_machine *machine, const char *path)
 {
     return mem_printf("%s%s", machine->root, path);
 }
 
-static bool exists(const struct doctor_machine *machine, const char *path)
+static bool machine_has_path(const struct doctor_machine *machine, const char *path)
 {
-    AUTO_FREE char *whole = path_of(machine, path);
+    AUTO_FREE char *whole = machine_path(machine, path);
     return access(whole, F_OK) == 0;
 }
 
 char *doctor_read_line(const struct doctor_machine *machine, const char *path)
 {
-    AUTO_FREE char *whole = path_of(machine, path);
+    AUTO_FREE char *whole = machine_path(machine, path);
     AUTO_TEXT struct text text = {0};
     if (!fs_read_kernel(AT_FDCWD, whole, FILE_MAX, &text, NULL))
         return NULL;
@@ -53,15 +53,16 @@ static const struct knob {
 
 static bool is_container(const struct doctor_machine *machine)
 {
-    return exists(machine, "/.dockerenv") || exists(machine, "/run/.containerenv") ||
-           exists(machine, "/run/systemd/container");
+    return machine_has_path(machine, "/.dockerenv") ||
+           machine_has_path(machine, "/run/.containerenv") ||
+           machine_has_path(machine, "/run/systemd/container");
 }
 
 /* What concerns ordinary users concerns root without CAP_SYS_ADMIN, too: bit 21 of CapEff,
  * capabilities(7). */
 static bool has_all_rights(const struct doctor_machine *machine)
 {
-    AUTO_FREE char *path = path_of(machine, "/proc/self/status");
+    AUTO_FREE char *path = machine_path(machine, "/proc/self/status");
     AUTO_TEXT struct text text = {0};
     unsigned long long effective = ULLONG_MAX;
     fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
@@ -109,7 +110,7 @@ static void add_pidns(const struct doctor_machine *machine, const struct contain
 bool doctor_find_mount(const struct doctor_machine *machine, const char *type, const char *point,
                        struct mount *out)
 {
-    AUTO_FREE char *path = path_of(machine, "/proc/self/mountinfo");
+    AUTO_FREE char *path = machine_path(machine, "/proc/self/mountinfo");
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     AUTO_TEXT struct text text = {0};
     bool found = false;
@@ -127,9 +128,9 @@ bool doctor_find_mount(const struct doctor_machine *machine, const char *type, c
 static char *users_cgroup_mend(const struct doctor_machine *machine, const char *point)
 {
     AUTO_FREE char *manager = mem_printf("/run/user/%u/systemd", (unsigned)machine->uid);
-    if (exists(machine, manager))
+    if (machine_has_path(machine, manager))
         return mem_strdup("systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
-    if (exists(machine, "/run/systemd/system"))
+    if (machine_has_path(machine, "/run/systemd/system"))
         return mem_printf("sudo loginctl enable-linger %s   # then log in anew, and: systemd-run "
                           "--user --scope -p "
                           "Delegate=yes " TARE_NAME " run ...",
@@ -179,7 +180,7 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
  * enabled. */
 static void explain_no_controller(const struct doctor_machine *machine, struct finding *finding)
 {
-    AUTO_FREE char *path = path_of(machine, "/proc/cgroups");
+    AUTO_FREE char *path = machine_path(machine, "/proc/cgroups");
     AUTO_TEXT struct text text = {0};
     unsigned hierarchy = 0, number, enabled = 1;
     fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);

@@ -12,8 +12,8 @@
 
 static const char gpu_section[] = "GPUs";
 
-static json_t *gpu_json(const struct gpu_device *device, enum gpu_lock_answer answer,
-                        const struct gpu_holder *holder)
+static json_t *gpu_lock_json(const struct gpu_device *device, enum gpu_lock_answer answer,
+                             const struct gpu_holder *holder)
 {
     json_t *by = json_null();
     if (holder)
@@ -30,8 +30,8 @@ static json_t *gpu_json(const struct gpu_device *device, enum gpu_lock_answer an
         "holder", by);
 }
 
-static void add_gpu(const struct gpu_devices *devices, size_t place,
-                    const struct gpu_lock_folder *folder, struct findings *out)
+static void add_gpu_lock_finding(const struct gpu_devices *devices, size_t place,
+                                 const struct gpu_lock_folder *folder, struct findings *out)
 {
     const struct gpu_device *device = &devices->items[place];
     struct finding finding = {.section = gpu_section, .name = "gpu", .mark = FINDING_FACT};
@@ -53,7 +53,7 @@ static void add_gpu(const struct gpu_devices *devices, size_t place,
         finding.reason = *err.text ? mem_strdup(err.text) : NULL;
     }
     finding.text = mem_printf("%s: %s", name, holder);
-    finding.data = gpu_json(
+    finding.data = gpu_lock_json(
         device, answer, answer == GPU_LOCKS_HELD && conflict.holder.pid ? &conflict.holder : NULL);
     findings_add(out, finding);
 }
@@ -88,14 +88,14 @@ static void add_lock_folder(const struct gpu_lock_folder *folder, const struct e
     findings_add(out, finding);
 }
 
-static void add_gpus(const struct gpu_devices *devices, struct findings *out)
+static void add_gpu_lock_findings(const struct gpu_devices *devices, struct findings *out)
 {
     struct err err = {0};
     AUTO(gpu_lock_folder_fini) struct gpu_lock_folder folder = {0};
     if (!gpus_lock_folder(&folder, &err))
         folder = (struct gpu_lock_folder){.fd = -1};
     for (size_t i = 0; i < devices->count; i++)
-        add_gpu(devices, i, &folder, out);
+        add_gpu_lock_finding(devices, i, &folder, out);
     add_lock_folder(&folder, &err, out);
 }
 
@@ -116,7 +116,7 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
         loaded = loaded || driver;
     }
     if (devices.count > 0)
-        add_gpus(&devices, out);
+        add_gpu_lock_findings(&devices, out);
     else if (!*err.text && loaded)
         findings_say(out, gpu_section, "devices", FINDING_FACT, NULL, NULL,
                      "the driver shows no GPU");

@@ -62,7 +62,7 @@ static struct state *fall_back(struct findings *out, const struct strv *paths, c
 }
 
 /* NULL: there is none yet, or it cannot be used, which is in the findings then. */
-static struct state *open_state(struct findings *out)
+static struct state *open_state_or_report(struct findings *out)
 {
     struct err err = {0};
     AUTO_STRV struct strv paths = {0};
@@ -105,7 +105,7 @@ size_t doctor_state(struct findings *out)
     struct err err = {0};
     struct leftovers leftovers;
     size_t others = 0;
-    struct state *state = open_state(out);
+    struct state *state = open_state_or_report(out);
     if (leftovers_find(state, &clean_roots, &leftovers, &err)) {
         add_leftovers(&leftovers, out);
         others = leftovers.count - leftovers_count_ours(&leftovers);
@@ -346,7 +346,7 @@ static void judge_disk(const struct statvfs *disk, const char *path, struct find
         finding->mend = mem_strdup("make room, or name another folder: --output DIR");
 }
 
-static void add_disk(const char *results, struct findings *out)
+static void add_disk_finding(const char *results, struct findings *out)
 {
     struct statvfs disk;
     AUTO_FREE char *path = fs_nearest(results);
@@ -378,5 +378,5 @@ void doctor_host(const struct doctor_machine *machine, const char *results, stru
     add_turbo(machine, out);
     add_pressure(machine, out);
     add_clock_sync(out);
-    add_disk(results, out);
+    add_disk_finding(results, out);
 }

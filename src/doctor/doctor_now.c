@@ -19,7 +19,7 @@ static const double BUSY_PERCENT = 5, EMPTY_BYTES = 64.0 * 1048576;
  * in use. */
 static const double EMPTY_WITH_DRIVER_BYTES = 1024.0 * 1048576;
 
-static struct finding begin(const struct doctor_gpu *gpu, const char *name)
+static struct finding make_gpu_finding(const struct doctor_gpu *gpu, const char *name)
 {
     return (struct finding){.section = section,
                             .name = name,
@@ -27,7 +27,7 @@ static struct finding begin(const struct doctor_gpu *gpu, const char *name)
                             .advice = true};
 }
 
-static const char *fix_of(const struct doctor_gpu *gpu, enum gpu_fix what)
+static const char *find_gpu_fix(const struct doctor_gpu *gpu, enum gpu_fix what)
 {
     return gpu->vendor ? gpu->vendor->fixes[what] : NULL;
 }
@@ -38,7 +38,7 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
                    heat = gpu->readings->of[GPU_TEMPERATURE_C],
                    clock = gpu->readings->of[GPU_SM_CLOCK_MHZ],
                    power = gpu_readings_power_w(gpu->readings);
-    struct finding finding = begin(gpu, "gpu idle");
+    struct finding finding = make_gpu_finding(gpu, "gpu idle");
     struct text text = {0};
     json_set_reading(finding.data, "utilisation_percent", busy);
     json_set_reading(finding.data, "power_w", power);
@@ -59,7 +59,7 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
     if (busy.valid && busy.value > BUSY_PERCENT) {
         finding.mark = FINDING_WRONG;
         finding.reason = mem_strdup("something works on it: what is measured now is that as well");
-        finding.mend = mem_strdup(fix_of(gpu, GPU_FIX_BUSY));
+        finding.mend = mem_strdup(find_gpu_fix(gpu, GPU_FIX_BUSY));
     } else if (!busy.valid) {
         finding.mark = FINDING_UNCHECKED;
     }
@@ -94,7 +94,7 @@ struct occupied {
     json_t *list;
 };
 
-static void look_at_users(const struct doctor_gpu *gpu, struct occupied *out)
+static void list_gpu_users(const struct doctor_gpu *gpu, struct occupied *out)
 {
     *out = (struct occupied){.list = json_array()};
     for (uint32_t i = 0; gpu->users && i < gpu->users->count; i++) {
@@ -107,8 +107,8 @@ static void look_at_users(const struct doctor_gpu *gpu, struct occupied *out)
     }
 }
 
-static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *occupied,
-                         struct finding *finding)
+static void judge_used_memory(const struct doctor_gpu *gpu, const struct occupied *occupied,
+                              struct finding *finding)
 {
     struct reading used = gpu->readings->of[GPU_MEMORY_USED_BYTES];
     double own =
@@ -123,7 +123,7 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
     else if (excess > own)
         finding_set(finding, FINDING_WRONG,
                     "a program of another container or user, or memory that was never given back",
-                    fix_of(gpu, GPU_FIX_HELD),
+                    find_gpu_fix(gpu, GPU_FIX_HELD),
                     "%s: %.0f MiB are in use, and no process is seen that has them", gpu->label,
                     excess / MIB);
     else if (!gpu->users)
@@ -135,12 +135,12 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
                     occupied->graphics ? " (a display has it, which counts as empty)" : "");
 }
 
-static void add_empty(const struct doctor_gpu *gpu, struct findings *out)
+static void add_empty_finding(const struct doctor_gpu *gpu, struct findings *out)
 {
-    struct finding finding = begin(gpu, "gpu empty");
+    struct finding finding = make_gpu_finding(gpu, "gpu empty");
     struct occupied occupied;
-    look_at_users(gpu, &occupied);
-    judge_memory(gpu, &occupied, &finding);
+    list_gpu_users(gpu, &occupied);
+    judge_used_memory(gpu, &occupied, &finding);
     json_object_set_new(finding.data, "processes", occupied.list);
     text_fini(&occupied.compute);
     findings_add(out, finding);
@@ -151,13 +151,13 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
     static const unsigned hardware =
         GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE;
     struct reading reasons = gpu->readings->of[GPU_CLOCK_REASONS];
-    struct finding finding = begin(gpu, "gpu throttling");
+    struct finding finding = make_gpu_finding(gpu, "gpu throttling");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
     if (!reasons.valid)
         finding_set(&finding, FINDING_UNCHECKED, NULL, NULL,
                     "%s: whether heat or power slow it down is not told", gpu->label);
     else if (bits & hardware)
-        finding_set(&finding, FINDING_WRONG, NULL, fix_of(gpu, GPU_FIX_SLOWED),
+        finding_set(&finding, FINDING_WRONG, NULL, find_gpu_fix(gpu, GPU_FIX_SLOWED),
                     "%s: its hardware slows it down, for heat or for its power supply", gpu->label);
     else if (bits & GPU_CLOCK_SW_THERMAL)
         finding_set(&finding, FINDING_NO, NULL, "let it cool down, and look after its cooling",
@@ -173,9 +173,9 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
     struct reading errors = gpu->readings->of[GPU_ECC_UNCORRECTED];
     if (!errors.valid || errors.value <= 0)
         return;
-    struct finding finding = begin(gpu, "gpu memory");
+    struct finding finding = make_gpu_finding(gpu, "gpu memory");
     finding.advice = false;
-    finding_set(&finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_ERRORS),
+    finding_set(&finding, FINDING_NO, NULL, find_gpu_fix(gpu, GPU_FIX_ERRORS),
                 "%s: %.0f memory error%s could not be corrected since the driver was loaded",
                 gpu->label, errors.value, errors.value > 1 ? "s" : "");
     json_set_reading(finding.data, "errors", errors);
@@ -184,7 +184,7 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
 
 static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
 {
-    struct finding finding = begin(gpu, "persistence");
+    struct finding finding = make_gpu_finding(gpu, "persistence");
     switch (gpu->identity->persistence) {
     case GPU_PERSISTENCE_ON:
         finding_set(&finding, FINDING_YES, NULL, NULL, "%s: stays set up between trainings",
@@ -192,7 +192,7 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
         break;
     case GPU_PERSISTENCE_OFF:
         finding.advice = false;
-        finding_set(&finding, FINDING_NO, NULL, fix_of(gpu, GPU_FIX_PERSISTENCE),
+        finding_set(&finding, FINDING_NO, NULL, find_gpu_fix(gpu, GPU_FIX_PERSISTENCE),
                     "%s: is set up anew for each training, which takes time and energy, and "
                     "forgets its clocks and limits",
                     gpu->label);
@@ -208,21 +208,21 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
 void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
 {
     if (!gpu->readings) {
-        struct finding finding = begin(gpu, "gpu answers");
-        finding_set(&finding, FINDING_WRONG, gpu->why, fix_of(gpu, GPU_FIX_UNTOLD),
+        struct finding finding = make_gpu_finding(gpu, "gpu answers");
+        finding_set(&finding, FINDING_WRONG, gpu->why, find_gpu_fix(gpu, GPU_FIX_UNTOLD),
                     "%s: what it does now is not told", gpu->label);
         findings_add(out, finding);
         return;
     }
     if (gpu->identity->mig == GPU_MIG_ON || gpu->identity->mig == GPU_MIG_PART) {
-        struct finding finding = begin(gpu, "gpu whole");
+        struct finding finding = make_gpu_finding(gpu, "gpu whole");
         finding.advice = false;
-        finding_set(&finding, FINDING_WRONG, NULL, fix_of(gpu, GPU_FIX_PARTS),
+        finding_set(&finding, FINDING_WRONG, NULL, find_gpu_fix(gpu, GPU_FIX_PARTS),
                     "%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
         findings_add(out, finding);
     }
     add_idle(gpu, out);
-    add_empty(gpu, out);
+    add_empty_finding(gpu, out);
     add_brakes(gpu, out);
     add_errors(gpu, out);
     add_persistence(gpu, out);
@@ -238,7 +238,7 @@ struct asked {
 };
 
 /* False: it is done. */
-static bool step(void *one, int *fd)
+static bool ask_gpu_step(void *one, int *fd)
 {
     struct asked *asked = one;
     struct meter_response response;
@@ -258,8 +258,8 @@ static bool step(void *one, int *fd)
            !asked->refused;
 }
 
-static void judge(const struct asked *asked, const struct energy_meters_gpu *one,
-                  struct findings *out)
+static void judge_asked_gpu(const struct asked *asked, const struct energy_meters_gpu *one,
+                            struct findings *out)
 {
     size_t samples = 0;
     const struct gpu_sample *sample = asked->meter ? meter_samples(asked->meter, &samples) : NULL;
@@ -290,9 +290,9 @@ void doctor_now(struct findings *out)
         struct asked *asked = mem_array(count + 1, sizeof *asked);
         for (size_t i = 0; i < count; i++)
             asked[i].meter = doctor_meter(&found.gpus[i], &asked[i].err);
-        doctor_await(asked, count, sizeof *asked, step);
+        doctor_await(asked, count, sizeof *asked, ask_gpu_step);
         for (size_t i = 0; i < count; i++)
-            judge(&asked[i], &found.gpus[i], out);
+            judge_asked_gpu(&asked[i], &found.gpus[i], out);
         EACH (item, asked, count)
             meter_free(item->meter);
         free(asked);

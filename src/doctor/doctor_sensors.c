@@ -17,12 +17,12 @@ static const int64_t LOOK_NS = 4 * NS_PER_S;
 /* Edges in a row: so many updates of the counter. */
 enum { EDGES = 4, TAKES_MAX = 16 };
 
-static json_t *number(bool valid, double value)
+static json_t *number_or_null(bool valid, double value)
 {
     return valid ? json_finite(value) : json_null();
 }
 
-static void take(struct doctor_look *look)
+static void take_meter_responses(struct doctor_look *look)
 {
     struct meter_response response;
     for (int takes = 0; look->meter && takes < TAKES_MAX && meter_take(look->meter, &response);
@@ -39,7 +39,7 @@ static void take(struct doctor_look *look)
 static bool is_starting(void *one, int *fd)
 {
     struct doctor_look *look = one;
-    take(look);
+    take_meter_responses(look);
     *fd = look->meter ? meter_fd(look->meter) : -1;
     return look->meter && meter_state(look->meter) == METER_STARTING;
 }
@@ -94,8 +94,8 @@ static char *doctor_look_counter(const struct doctor_look *look, const char *sou
     bool read = about->has_counter && series->counter_count > 0;
     json_object_set_new(data, "counter", json_boolean(about->has_counter));
     json_object_set_new(data, "counter_update_ms",
-                        number(read && period_s.valid, period_s.value * 1000));
-    json_object_set_new(data, "counter_cost_ms", number(read, cost_ms));
+                        number_or_null(read && period_s.valid, period_s.value * 1000));
+    json_object_set_new(data, "counter_cost_ms", number_or_null(read, cost_ms));
     if (!about->has_counter)
         return mem_printf("no energy counter (%s)", about->counter_why);
     if (!read)
@@ -115,8 +115,8 @@ static char *doctor_look_trace(const struct doctor_look *look, json_t *data)
     bool costs = about->has_trace && look->trace_us > 0;
     json_object_set_new(data, "trace", json_boolean(about->has_trace));
     json_object_set_new(data, "trace_per_second",
-                        number(about->has_trace && rate_hz.valid, rate_hz.value));
-    json_object_set_new(data, "trace_cost_ms", number(costs, look->trace_us / 1000));
+                        number_or_null(about->has_trace && rate_hz.valid, rate_hz.value));
+    json_object_set_new(data, "trace_cost_ms", number_or_null(costs, look->trace_us / 1000));
     if (!about->has_trace)
         return mem_printf("no power trace (%s): power is sampled instead", about->trace_why);
     if (!rate_hz.valid)
@@ -169,8 +169,8 @@ struct meter *doctor_meter(const struct energy_meters_gpu *gpu, struct err *err)
                        err);
 }
 
-static void describe(const struct doctor_look *look, struct finding *finding,
-                     const struct energy_meters_gpu *gpu)
+static void describe_sensor(const struct doctor_look *look, struct finding *finding,
+                            const struct energy_meters_gpu *gpu)
 {
     const struct meter_description *about = meter_describe(look->meter);
     finding->data = json_object();
@@ -195,8 +195,10 @@ static char *library_mend(const struct doctor_machine *machine, const struct ene
     return gpu->vendor->library_fix(driver);
 }
 
-static void add_gpu(const struct doctor_machine *machine, const struct meters *meters, size_t place,
-                    const struct doctor_look *look, const struct err *why, struct findings *out)
+static void add_gpu_sensor_finding(const struct doctor_machine *machine,
+                                   const struct meters *meters, size_t place,
+                                   const struct doctor_look *look, const struct err *why,
+                                   struct findings *out)
 {
     struct finding finding = {.section = sensor_section, .name = "gpu energy", .mark = FINDING_NO};
     const struct energy_meters_gpu *gpu = &meters->gpus[place];
@@ -204,7 +206,7 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
     const char *label = gpu->label;
     const struct meter *meter = look->meter;
     if (meter && meter_describe(meter)) {
-        describe(look, &finding, gpu);
+        describe_sensor(look, &finding, gpu);
         findings_add(out, finding);
         doctor_look_readings(look, label, sensor_section, out);
         return;
@@ -223,8 +225,8 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
     findings_add(out, finding);
 }
 
-static void add_gpus(const struct doctor_machine *machine, const struct meters *found,
-                     struct findings *out)
+static void add_gpu_sensor_findings(const struct doctor_machine *machine,
+                                    const struct meters *found, struct findings *out)
 {
     size_t count = found->options.gpu_count;
     struct doctor_look *looks = mem_array(count + 1, sizeof *looks);
@@ -233,7 +235,7 @@ static void add_gpus(const struct doctor_machine *machine, const struct meters *
         looks[i].meter = doctor_meter(&found->gpus[i], &errs[i]);
     doctor_look(looks, count);
     for (size_t i = 0; i < count; i++)
-        add_gpu(machine, found, i, &looks[i], &errs[i], out);
+        add_gpu_sensor_finding(machine, found, i, &looks[i], &errs[i], out);
     EACH (look, looks, count)
         meter_free(look->meter);
     free(looks);
@@ -271,7 +273,7 @@ static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain
     findings_add(out, finding);
 }
 
-static void add_host(struct host_meter *host, struct findings *out)
+static void add_host_findings(struct host_meter *host, struct findings *out)
 {
     const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
     if (rapl && rapl->count > 0)
@@ -297,6 +299,6 @@ void doctor_sensors(const struct doctor_machine *machine, struct host_meter *hos
         findings_say(out, sensor_section, "gpu energy", FINDING_FACT, NULL, NULL,
                      "no %s GPU is seen here", vendors);
     else
-        add_gpus(machine, &meters, out);
-    add_host(host, out);
+        add_gpu_sensor_findings(machine, &meters, out);
+    add_host_findings(host, out);
 }

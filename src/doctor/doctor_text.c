@@ -42,10 +42,11 @@ void findings_add(struct findings *findings, struct finding finding)
     findings->items[findings->count++] = finding;
 }
 
-__attribute__((format(printf, 5, 0))) static void set(struct finding *finding,
-                                                      enum finding_mark mark, const char *reason,
-                                                      const char *mend, const char *format,
-                                                      va_list args)
+__attribute__((format(printf, 5, 0))) static void set_finding_text(struct finding *finding,
+                                                                   enum finding_mark mark,
+                                                                   const char *reason,
+                                                                   const char *mend,
+                                                                   const char *format, va_list args)
 {
     AUTO_FREE char *text = NULL;
     if (vasprintf(&text, format, args) < 0)
@@ -61,7 +62,7 @@ void finding_set(struct finding *finding, enum finding_mark mark, const char *re
 {
     va_list args;
     va_start(args, format);
-    set(finding, mark, reason, mend, format, args);
+    set_finding_text(finding, mark, reason, mend, format, args);
     va_end(args);
 }
 
@@ -72,7 +73,7 @@ void findings_say(struct findings *findings, const char *section, const char *na
     struct finding finding = {.section = section, .name = name};
     va_list args;
     va_start(args, format);
-    set(&finding, mark, reason, mend, format, args);
+    set_finding_text(&finding, mark, reason, mend, format, args);
     va_end(args);
     findings_add(findings, finding);
 }
@@ -89,8 +90,8 @@ void findings_fini(struct findings *findings)
     *findings = (struct findings){0};
 }
 
-static void add_finding(const struct doctor_page *page, const struct finding *finding,
-                        struct text *out)
+static void add_finding_line(const struct doctor_page *page, const struct finding *finding,
+                             struct text *out)
 {
     const char *colour = page->colour ? marks[finding->mark].colour : "";
     text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "",
@@ -131,7 +132,8 @@ bool doctor_fit(const struct doctor_page *page)
 
 /* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is
  * of. */
-static size_t names_of(const struct doctor_page *page, enum finding_mark mark, struct strv *names)
+static size_t list_marked_names(const struct doctor_page *page, enum finding_mark mark,
+                                struct strv *names)
 {
     size_t count = 0;
     if (mark == FINDING_WRONG && !page->kernel_backed)
@@ -148,7 +150,7 @@ static void add_marked(const struct doctor_page *page, enum finding_mark mark, c
                        struct text *out)
 {
     AUTO_STRV struct strv names = {0};
-    size_t count = names_of(page, mark, &names);
+    size_t count = list_marked_names(page, mark, &names);
     AUTO_FREE char *list = strv_join(&names, ", ");
     if (names.count == 0)
         return;
@@ -164,7 +166,7 @@ static void add_headline(const struct doctor_page *page, struct text *out)
     AUTO_TEXT struct text line = {0};
     AUTO_STRV struct strv unchecked = {0};
     bool fit = doctor_fit(page);
-    names_of(page, FINDING_UNCHECKED, &unchecked);
+    list_marked_names(page, FINDING_UNCHECKED, &unchecked);
     text_addf(&line, "This machine is %s to measure%s", fit ? "fit" : "not fit",
               fit && unchecked.count > 0 ? " as far as it was checked" : "");
     add_marked(page, FINDING_WRONG, ", ", &line);
@@ -191,7 +193,7 @@ void doctor_text(const struct doctor_page *page, struct text *out)
             text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", finding->section,
                       page->colour ? PLAIN : "");
         section = finding->section;
-        add_finding(page, finding, out);
+        add_finding_line(page, finding, out);
     }
 }
 

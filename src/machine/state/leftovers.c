@@ -24,7 +24,7 @@ struct finder {
     struct stat program; /* this one's file; st_ino 0: unknown */
 };
 
-static const struct leftover *find_leftover(const struct leftovers *leftovers, pid_t pid)
+const struct leftover *leftovers_by_pid(const struct leftovers *leftovers, pid_t pid)
 {
     EACH (item, leftovers->items, leftovers->count)
         if (item->process->stat.pid == pid)
@@ -41,7 +41,7 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
                             uint64_t start_time)
 {
     const struct census_process *process = census_find(&out->census, pid);
-    if (!process || process->stat.start_time != start_time || find_leftover(out, pid))
+    if (!process || process->stat.start_time != start_time || leftovers_by_pid(out, pid))
         return;
     add_leftover(out, (struct leftover){.process = process,
                                         .kind = LEFTOVER_OF_DEAD_RUN,
@@ -156,7 +156,7 @@ static void judge_process(struct finder *finder, const struct census_process *pr
     struct leftovers *out = finder->out;
     bool mine = process->uid == geteuid() || geteuid() == 0;
     bool has_gpu = process->devices.count > 0 || holds_memory(finder, process);
-    if (find_leftover(out, process->stat.pid) || process->stat.pid == getpid())
+    if (leftovers_by_pid(out, process->stat.pid) || process->stat.pid == getpid())
         return;
     if (!(process->tag && mine) && !has_gpu)
         return;

@@ -72,6 +72,9 @@ struct leftover_claim {
 void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim,
                      const struct gpu_memory_users *memory);
 
+/* NULL: the process is not among them. */
+const struct leftover *leftovers_by_pid(const struct leftovers *leftovers, pid_t pid);
+
 bool leftover_is_ours(const struct leftover *leftover); /* one of the first two kinds */
 size_t leftovers_count_ours(const struct leftovers *leftovers);
 
