@@ -166,8 +166,8 @@ static bool make_tables(const struct dataset *dataset, const struct account *acc
 
 /* audit.json of several folders goes beside the first. Where one file may not be replaced none is
  * written. */
-static bool write_all(const struct dataset *dataset, const struct account *account,
-                      const json_t *json, const char *output, bool force, struct err *err)
+static bool write_audit_files(const struct dataset *dataset, const struct account *account,
+                              const json_t *json, const char *output, bool force, struct err *err)
 {
     AUTO(outputs_fini)
     struct outputs outputs = {.items =
@@ -198,8 +198,8 @@ static bool write_all(const struct dataset *dataset, const struct account *accou
     return true;
 }
 
-static bool print(const struct cli_value *values, const struct dataset *dataset,
-                  const struct account *account, const json_t *json)
+static bool print_audit(const struct cli_value *values, const struct dataset *dataset,
+                        const struct account *account, const json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct audit_text_options how = {
@@ -269,10 +269,10 @@ static int audit(const struct cli_value *values, const struct dataset *dataset,
         json = audit_json(dataset, &account);
         json_object_set(json, "expectations", held);
     }
-    if (!print(values, dataset, &account, json))
+    if (!print_audit(values, dataset, &account, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given &&
-        !write_all(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
+        !write_audit_files(dataset, &account, json, values[OPTION_OUTPUT].text, force, &err))
         code = cli_failed(CLI_BROKEN, &err);
     if (values[OPTION_REPEAT].given &&
         !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err))
@@ -282,7 +282,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset,
     return code;
 }
 
-static int run(const struct cli_call *call)
+static int run_audit(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
@@ -338,4 +338,5 @@ const struct cli_command cmd_audit = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     COMMAND_TABLES,
+    .run = run_audit,
 };

@@ -170,7 +170,7 @@ static bool parse_until(const struct cli_value *values, size_t commands,
     return true;
 }
 
-static struct bench_input_options make_options(const struct cli_call *call)
+static struct bench_input_options make_bench_options(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     return (struct bench_input_options){
@@ -193,7 +193,8 @@ static struct bench_input_options make_options(const struct cli_call *call)
 }
 
 /* Everything that would be a pity to hear of at the end. */
-static bool check(const struct cli_value *values, const struct bench_input *input, struct err *err)
+static bool check_bench_input(const struct cli_value *values, const struct bench_input *input,
+                              struct err *err)
 {
     const char *reference = values[OPTION_REFERENCE].text;
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 &&
@@ -206,7 +207,7 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     return true;
 }
 
-static void say_start(const struct cli_call *call, const struct bench_input_options *how)
+static void print_bench_start(const struct cli_call *call, const struct bench_input_options *how)
 {
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
@@ -221,9 +222,9 @@ static void say_start(const struct cli_call *call, const struct bench_input_opti
     message_print(&text);
 }
 
-static int run_session_of(const struct cli_call *call, struct run_resources *means,
-                          const struct bench_input_options *how, const struct bench_input *input,
-                          const struct run_listener *watch, char **run_dir)
+static int run_bench_session(const struct cli_call *call, struct run_resources *means,
+                             const struct bench_input_options *how, const struct bench_input *input,
+                             const struct run_listener *watch, char **run_dir)
 {
     const struct cli_value *values = call->values;
     struct session_options session = {
@@ -250,12 +251,12 @@ static int run_and_show(const struct cli_call *call, struct run_resources *means
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
-    say_start(call, how);
+    print_bench_start(call, how);
     AUTO(bench_watch_fini) struct bench_watch watch = {0};
     if (until)
         bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text,
                          until);
-    int code = run_session_of(call, means, how, input, until ? &watch.listener : NULL, &dir);
+    int code = run_bench_session(call, means, how, input, until ? &watch.listener : NULL, &dir);
     struct bench_end end = {
         .options = how,
         .input = input,
@@ -281,7 +282,7 @@ static int run_and_show(const struct cli_call *call, struct run_resources *means
     return code == CLI_OK ? shown : code;
 }
 
-static int run(const struct cli_call *call)
+static int run_bench(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(run_resources_fini) struct run_resources means = {0};
@@ -291,10 +292,10 @@ static int run(const struct cli_call *call)
                                    call->values[OPTION_QUIET].given, &means);
     if (code != 0)
         return code;
-    struct bench_input_options how = make_options(call);
+    struct bench_input_options how = make_bench_options(call);
     struct bench_until_options until;
     if (!parse_until(call->values, call->operands.count, &until, &err) ||
-        !bench_input_make(&how, &input, &err) || !check(call->values, &input, &err))
+        !bench_input_make(&how, &input, &err) || !check_bench_input(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
     return run_and_show(call, &means, &how, &input, is_until(call->values) ? &until : NULL);
 }
@@ -359,4 +360,5 @@ const struct cli_command cmd_bench = {
                            "'python3 train.py --lr 0.1'",
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_bench,
 };

@@ -30,7 +30,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
-static int run(const struct cli_call *call)
+static int run_calibrate(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     return calibrate(&(struct calibrate_options){.gpu = values[OPTION_GPU].text,
@@ -86,4 +86,5 @@ const struct cli_command cmd_calibrate = {
     .group = CLI_GROUP_MACHINE,
     .summary = "learn how this GPU's power sensors behave",
     COMMAND_TABLES,
+    .run = run_calibrate,
 };

@@ -18,7 +18,7 @@ static const struct cli_option options[OPTION_COUNT] = {
         VALUE_ROW(NULL, "--vendor", "NAME", CLI_TEXT, "of the GPU: nvidia, unless it is said"),
 };
 
-static int run(const struct cli_call *call)
+static int run_calibrator(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     const struct gpu_vendor *vendor = gpu_vendor_by_id(values[OPTION_VENDOR].text);
@@ -44,5 +44,5 @@ const struct cli_command cmd_calibrator = {
     .options = options,
     .option_count = OPTION_COUNT,
     .keeps_root = true,
-    .run = run,
+    .run = run_calibrator,
 };

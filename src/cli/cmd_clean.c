@@ -39,7 +39,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* Without it, dead runs are not known, but tags and GPUs are. */
-static struct state *open_state(void)
+static struct state *open_state_or_warn(void)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
@@ -126,7 +126,7 @@ static int clean_and_list(const struct cli_value *values, const struct clean *cl
     return left == CLI_OK ? ended : left;
 }
 
-static int run(const struct cli_call *call)
+static int run_clean(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     if (!values[OPTION_PID].given && (values[OPTION_YES].given || values[OPTION_START_TIME].given))
@@ -138,7 +138,7 @@ static int run(const struct cli_call *call)
     if (values[OPTION_DEV].given)
         clean.roots.dev = values[OPTION_DEV].text;
     clean.caller = clean_caller_start(&clean.roots); /* before root reads or opens anything */
-    clean.state = open_state();
+    clean.state = open_state_or_warn();
     int code = clean_and_list(values, &clean);
     state_close(clean.state);
     clean_caller_end(clean.caller);
@@ -184,4 +184,5 @@ const struct cli_command cmd_clean = {
     .summary = "list, and end, what dead runs left behind",
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_clean,
 };

@@ -33,7 +33,7 @@ static bool is_complete(const struct collected *collected)
 }
 
 /* How the lanes of its nodes spent the time; NULL or null: there is but one. A new reference. */
-static json_t *write_page(int dir, const char *run_dir)
+static json_t *write_collected_page(int dir, const char *run_dir)
 {
     struct err err = {0};
     const struct report_options how = {.dir = &dir, .language = report_page_language()};
@@ -54,7 +54,8 @@ static void add_legible_lines(const struct text *lines, struct text *out)
     }
 }
 
-static int show(const struct collected *collected, const char *run_dir, json_t *lanes, bool as_json)
+static int show_collected(const struct collected *collected, const char *run_dir, json_t *lanes,
+                          bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_TEXT struct text of_lanes = {0};
@@ -94,7 +95,7 @@ static void find_task_statuses(int dir, const struct strv *env, struct collected
         cli_note("what became of the missing ones Slurm does not say: %s", note);
 }
 
-static int collect(const struct cli_call *call, const struct strv *env)
+static int collect_and_show(const struct cli_call *call, const struct strv *env)
 {
     struct err err = {0};
     AUTO_FREE char *path = NULL;
@@ -102,14 +103,14 @@ static int collect(const struct cli_call *call, const struct strv *env)
     AUTO_CLOSE int dir = run_folder_open_named(call->operands.items[0], &path, &err);
     if (dir < 0 || !collect_run(dir, path, &collected, &err))
         return cli_failed(CLI_BROKEN, &err);
-    json_auto_t *lanes = write_page(dir, path);
+    json_auto_t *lanes = write_collected_page(dir, path);
     find_task_statuses(dir, env, &collected);
-    return show(&collected, path, lanes, call->values[OPTION_JSON].given);
+    return show_collected(&collected, path, lanes, call->values[OPTION_JSON].given);
 }
 
-static int run(const struct cli_call *call)
+static int run_collect(const struct cli_call *call)
 {
-    return collect(call, &call->caller->environment);
+    return collect_and_show(call, &call->caller->environment);
 }
 
 static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
@@ -147,4 +148,5 @@ const struct cli_command cmd_collect = {
     .operand_max = 1,
     .operand_name = "RUN_DIR",
     COMMAND_TABLES,
+    .run = run_collect,
 };

@@ -116,8 +116,8 @@ static int outcome_code(const struct comparison *comparison, const struct compar
     return code;
 }
 
-static int compare(const struct cli_value *values, struct comparison *comparison,
-                   const struct questions *questions)
+static int compare_sides(const struct cli_value *values, struct comparison *comparison,
+                         const struct questions *questions)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -166,7 +166,7 @@ static bool name_folder(struct comparison_side *side, struct err *err)
     return side->path != NULL;
 }
 
-static int run(const struct cli_call *call)
+static int run_compare(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(comparison_fini) struct comparison comparison = {0};
@@ -189,7 +189,7 @@ static int run(const struct cli_call *call)
             return cli_usage_error(call->command, "%s", err.text);
     if (!name_folder(&comparison.sides[0], &err) || !name_folder(&comparison.sides[1], &err))
         return cli_failed(CLI_BROKEN, &err);
-    return compare(call->values, &comparison, &questions);
+    return compare_sides(call->values, &comparison, &questions);
 }
 
 static const char *const usage[] = {"compare A B [options]", NULL};
@@ -234,4 +234,5 @@ const struct cli_command cmd_compare = {
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
     COMMAND_TABLES,
+    .run = run_compare,
 };

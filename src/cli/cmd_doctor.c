@@ -101,7 +101,7 @@ static void set_up_locks(void)
         cli_warning("the folder of the GPUs' locks cannot be set up: %s", err.text);
 }
 
-static int run_with(const struct cli_call *call, struct host_meter *host)
+static int run_doctor_with_host(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     set_up_locks();
@@ -114,12 +114,12 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 }
 
 /* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
-static int run(const struct cli_call *call)
+static int run_doctor(const struct cli_call *call)
 {
     if (call->operands.count > 0 && !call->values[OPTION_TEST_EVENT].given)
         return cli_usage_error(call->command, "settings go with --test-event only");
     struct host_meter *host = meters_open_host();
-    int code = run_with(call, host);
+    int code = run_doctor_with_host(call, host);
     host_meter_free(host);
     return code;
 }
@@ -179,4 +179,5 @@ const struct cli_command cmd_doctor = {
     .operand_name = "SETTINGS.json",
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_doctor,
 };

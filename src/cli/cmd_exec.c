@@ -31,7 +31,7 @@ enum {
 };
 
 /* 0: argv[0] is now the file to execute. */
-static int find_program(struct strv *argv)
+static int find_exec_program(struct strv *argv)
 {
     const char *name = argv->items[0];
     char *path = fs_find_executable(name, NULL, getenv("PATH"));
@@ -49,7 +49,7 @@ static int find_program(struct strv *argv)
 }
 
 /* 0, or the exit code. Before anything else is begun: while it waits, a signal simply ends it. */
-static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_hold **out)
+static int hold_exec_gpus(const struct cli_call *call, struct strv *env, struct gpu_hold **out)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t ends;
@@ -171,7 +171,7 @@ static int run_measured(const struct cli_call *call, enum containment_mode how,
     return run_program(call, how, argv, env, energy ? &meters.options : NULL);
 }
 
-static int run_with(const struct cli_call *call, struct host_meter *host)
+static int run_exec_with_host(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     struct gpu_hold *gpus = NULL;
@@ -190,9 +190,9 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     if (study_call)
         cli_note("mutation.py is the study's script; to run its experiments with checks: %s",
                  study_call);
-    int code = find_program(&argv);
+    int code = find_exec_program(&argv);
     if (code == 0)
-        code = take_gpus(call, &caller.environment, &gpus);
+        code = hold_exec_gpus(call, &caller.environment, &gpus);
     if (code == 0)
         code = run_measured(call, how, &argv, &caller.environment, host);
     gpu_hold_end(gpus);
@@ -200,10 +200,10 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 }
 
 /* The host's counters may need root's rights, which are given up under sudo. */
-static int run(const struct cli_call *call)
+static int run_exec(const struct cli_call *call)
 {
     struct host_meter *host = wants_energy(call) ? meters_open_host() : NULL;
-    int code = run_with(call, host);
+    int code = run_exec_with_host(call, host);
     host_meter_free(host);
     return code;
 }
@@ -311,4 +311,5 @@ const struct cli_command cmd_exec = {
     .usage_code = EXEC_OURS,
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_exec,
 };

@@ -61,8 +61,8 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
 }
 
 /* A link of that name is replaced, not followed: only the folder is the user's own choice. */
-static bool write_one(const struct dataset *dataset, enum export_table table, int dir,
-                      const char *name, enum export_format format, struct err *err)
+static bool write_table(const struct dataset *dataset, enum export_table table, int dir,
+                        const char *name, enum export_format format, struct err *err)
 {
     struct fs_unfinished file;
     bool ok = fs_unfinished_begin(dir, &file, err) &&
@@ -79,8 +79,8 @@ static char *file_name(int table, enum export_format format)
 }
 
 /* All or nothing, as far as files that are not ours go. */
-static bool write_all(const struct dataset *dataset, const char *output, enum export_format format,
-                      bool force, struct err *err)
+static bool export_tables(const struct dataset *dataset, const char *output,
+                          enum export_format format, bool force, struct err *err)
 {
     AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
     if (dir < 0)
@@ -92,7 +92,7 @@ static bool write_all(const struct dataset *dataset, const char *output, enum ex
     }
     for (int i = 0; i < EXPORT_TABLES; i++) {
         AUTO_FREE char *name = file_name(i, format);
-        if (!write_one(dataset, (enum export_table)i, dir, name, format, err) ||
+        if (!write_table(dataset, (enum export_table)i, dir, name, format, err) ||
             !written_record(output, name, err))
             return err_wrap(err, "%s", output);
         cli_note("%s/%s", output, name);
@@ -132,7 +132,7 @@ static const char *contradiction(const struct cli_call *call)
     return NULL;
 }
 
-static int run(const struct cli_call *call)
+static int run_export(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
@@ -149,8 +149,8 @@ static int run(const struct cli_call *call)
     if (values[OPTION_MLFLOW].given)
         ok = write_store(&dataset, values, &err);
     else
-        ok = values[OPTION_OUTPUT].given ? write_all(&dataset, values[OPTION_OUTPUT].text, format,
-                                                     values[OPTION_FORCE].given, &err)
+        ok = values[OPTION_OUTPUT].given ? export_tables(&dataset, values[OPTION_OUTPUT].text,
+                                                         format, values[OPTION_FORCE].given, &err)
                                          : print_one(&dataset, table, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
@@ -199,4 +199,5 @@ const struct cli_command cmd_export = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     COMMAND_TABLES,
+    .run = run_export,
 };

@@ -124,7 +124,7 @@ static const int studying[] = {OPTION_CONFIG,      OPTION_PREDICT_ONLY, OPTION_A
                                OPTION_STRICT,      OPTION_QUIET,        OPTION_JSON,
                                OPTION_CONTAINMENT, OPTION_GPU_LOCK,     OPTION_NO_CALIBRATE};
 
-static bool is_quiet(const struct cli_call *call)
+static bool is_feasibility_quiet(const struct cli_call *call)
 {
     return call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given;
 }
@@ -135,7 +135,7 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_resou
         .session = {.caller = &means->caller,
                     .host = means->host,
                     .governing = &means->governing,
-                    .quiet = is_quiet(call),
+                    .quiet = is_feasibility_quiet(call),
                     .no_calibrate = call->values[OPTION_NO_CALIBRATE].given,
                     .part = true,
                     .leaves_closing = true},
@@ -159,7 +159,8 @@ static bool read_gpu_memory(const struct cli_call *call, double *out, struct err
     return !size || bytes > 0 || err_set(err, "--gpu-memory: a GPU without memory");
 }
 
-static bool make_options(const struct cli_call *call, struct study_options *out, struct err *err)
+static bool make_study_options(const struct cli_call *call, struct study_options *out,
+                               struct err *err)
 {
     struct err missing = {0};
     double bytes;
@@ -167,7 +168,7 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
         return false;
     AUTO_FREE char *library =
         call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
-    if (missing.text[0] && !is_quiet(call))
+    if (missing.text[0] && !is_feasibility_quiet(call))
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_options){.track = library != NULL,
                                   .gpu_bytes = bytes,
@@ -178,7 +179,7 @@ static bool make_options(const struct cli_call *call, struct study_options *out,
     return true;
 }
 
-static int run_new(const struct cli_call *call, struct run_resources *means)
+static int run_new_study(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
     struct study_options how;
@@ -186,12 +187,12 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
                                .registry_path = call->values[OPTION_CONFIG].text,
                                .changes = {.strict = call->values[OPTION_STRICT].given},
                                .for_running = true};
-    if (!make_options(call, &how, &err))
+    if (!make_study_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     struct run_input input;
     run_input_read(&read, &input);
     feasibility_check(&input.settings, &input.problems);
-    run_input_say(&input, is_quiet(call));
+    run_input_say(&input, is_feasibility_quiet(call));
     if (input.problems.errors > 0 || input.plan.count == 0) {
         if (input.problems.errors > 0)
             message_problem_count(&input.problems);
@@ -210,7 +211,7 @@ static int run_new(const struct cli_call *call, struct run_resources *means)
     return study_carry_out(&study, &steps);
 }
 
-static int resume(const struct cli_call *call, struct run_resources *means)
+static int resume_study(const struct cli_call *call, struct run_resources *means)
 {
     struct err err = {0};
     AUTO(study_fini) struct study study = {0};
@@ -220,7 +221,7 @@ static int resume(const struct cli_call *call, struct run_resources *means)
 }
 
 /* --plan: of all models that were measured, which to run in pairs. */
-static bool read_study(struct feasibility *study, const char *folder, struct err *err)
+static bool read_pairs_study(struct feasibility *study, const char *folder, struct err *err)
 {
     AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
     AUTO(json_doc_fini) struct json_doc doc = {0};
@@ -237,17 +238,18 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
                                 "'feasibility SETTINGS.json' makes "
                                 "one, --curves names one elsewhere");
         cli_note("curves of %s", newest);
-        return read_study(study, newest, err);
+        return read_pairs_study(study, newest, err);
     }
     EACH (item, folders->items, folders->count)
-        if (!read_study(study, *item, err))
+        if (!read_pairs_study(study, *item, err))
             return false;
     return true;
 }
 
 /* What is in the registry and was measured; what of the registry was not is said. Gives how
  * many. */
-static size_t choose(const struct feasibility *study, const struct registry *registry, bool *use)
+static size_t choose_measured_models(const struct feasibility *study,
+                                     const struct registry *registry, bool *use)
 {
     size_t count = 0;
     for (size_t i = 0; i < study->model_count; i++) {
@@ -313,7 +315,7 @@ static int plan_registry(const struct cli_call *call, const struct registry *reg
     if (!read_studies(&values[OPTION_CURVES].all, &study, &err))
         return cli_failed(CLI_USAGE, &err);
     AUTO_FREE bool *use = mem_array(study.model_count + 1, sizeof *use);
-    if (choose(&study, registry, use) == 0) {
+    if (choose_measured_models(&study, registry, use) == 0) {
         cli_error("none of the registry's models was measured");
         return CLI_USAGE;
     }
@@ -349,7 +351,7 @@ static int plan(const struct cli_call *call)
     return plan_registry(call, &registry, how.located.path, gpu_bytes);
 }
 
-static int run(const struct cli_call *call)
+static int run_feasibility(const struct cli_call *call)
 {
     if (call->values[OPTION_PLAN].given)
         return plan(call);
@@ -365,9 +367,10 @@ static int run(const struct cli_call *call)
                                resumes ? "--resume takes no settings: that study has its own"
                                        : "of which settings? Give a file, or --resume");
     AUTO(run_resources_fini) struct run_resources means;
-    int code = run_resources_begin(true, call->values[OPTION_CONTAINMENT].text,
-                                   call->values[OPTION_AS_ROOT].given, is_quiet(call), &means);
-    return code ? code : resumes ? resume(call, &means) : run_new(call, &means);
+    int code =
+        run_resources_begin(true, call->values[OPTION_CONTAINMENT].text,
+                            call->values[OPTION_AS_ROOT].given, is_feasibility_quiet(call), &means);
+    return code ? code : resumes ? resume_study(call, &means) : run_new_study(call, &means);
 }
 
 static const char *const usage[] = {
@@ -463,4 +466,5 @@ const struct cli_command cmd_feasibility = {
     .operand_name = "SETTINGS.json",
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_feasibility,
 };

@@ -43,7 +43,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 /* ---- Questions, on a terminal. */
 
 /* The answer without its line end; false: there is none (Ctrl-D). */
-static bool ask(const char *question, char answer[ANSWER_BYTES])
+static bool ask_question(const char *question, char answer[ANSWER_BYTES])
 {
     AUTO_FREE char *shown = mem_printf("%s ", question);
     return message_ask(shown, answer, ANSWER_BYTES);
@@ -68,9 +68,9 @@ static char *ask_script(void)
     for (size_t i = 0; i < scripts.count && i < SCRIPTS_SHOWN; i++)
         text_addf(&list, "  %zu  %s\n", i + 1, scripts.items[i]);
     message_print_aside(&list);
-    if (!ask(scripts.count ? "Which script trains? Its number or its path:"
-                           : "Which script trains? Its path:",
-             answer) ||
+    if (!ask_question(scripts.count ? "Which script trains? Its number or its path:"
+                                    : "Which script trains? Its path:",
+                      answer) ||
         !*answer)
         return NULL;
     unsigned long number = strtoul(answer, &end, 10);
@@ -97,7 +97,8 @@ static bool ask_values(const struct script_help *help, struct strv *args, int64_
 {
     char answer[ANSWER_BYTES];
     show_options(help);
-    if (!ask("Which of them to vary? Names with blanks between; nothing for a proposal:", answer))
+    if (!ask_question("Which of them to vary? Names with blanks between; nothing for a proposal:",
+                      answer))
         return false;
     for (char *save, *name = strtok_r(answer, " ,\t", &save); name;
          name = strtok_r(NULL, " ,\t", &save)) {
@@ -112,14 +113,14 @@ static bool ask_values(const struct script_help *help, struct strv *args, int64_
         }
         char values[ANSWER_BYTES];
         AUTO_FREE char *question = mem_printf("Values of %s, as 0.1,0.01 or 1..3:", option->name);
-        if (!ask(question, values))
+        if (!ask_question(question, values))
             return false;
         if (!*values)
             continue;
         strv_add(args, option->flag);
         strv_add(args, values);
     }
-    if (!ask("How often each of them? Nothing for once:", answer))
+    if (!ask_question("How often each of them? Nothing for once:", answer))
         return false;
     char *end;
     long number = strtol(answer, &end, 10);
@@ -175,8 +176,8 @@ static void say_next(const char *folder, size_t experiments)
                    typed);
 }
 
-static int make_files(const struct cli_call *call, const struct script *script,
-                      const struct strv *given, struct starter *starter)
+static int make_starter_files(const struct cli_call *call, const struct script *script,
+                              const struct strv *given, struct starter *starter)
 {
     struct err err = {0};
     const char *folder = call->values[OPTION_OUTPUT].text;
@@ -205,7 +206,7 @@ static int make_files(const struct cli_call *call, const struct script *script,
     return CLI_OK;
 }
 
-static int run(const struct cli_call *call)
+static int run_init(const struct cli_call *call)
 {
     struct err err = {0};
     const struct strv *operands = &call->operands;
@@ -239,7 +240,7 @@ static int run(const struct cli_call *call)
         cli_error("nobody answers; nothing was written");
         return CLI_USAGE;
     }
-    return make_files(call, &script, &args, &starter);
+    return make_starter_files(call, &script, &args, &starter);
 }
 
 static const char *const usage[] = {
@@ -301,4 +302,5 @@ const struct cli_command cmd_init = {
     .operand_name = "SCRIPT",
     .stops_at_operand = true,
     COMMAND_TABLES,
+    .run = run_init,
 };

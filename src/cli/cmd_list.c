@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 /* The models of one repository that a job of the settings trains. */
-static void add_job(const struct job_settings *job, const struct repo *repo, struct strv *models)
+static void add_job_model(const struct job_settings *job, const struct repo *repo,
+                          struct strv *models)
 {
     if (job->repo && job->model && strcmp(job->repo, repo->name) == 0)
         strv_add_once(models, job->model);
@@ -30,14 +31,14 @@ static void find_models(const struct list_options *how, const struct repo *repo,
         return;
     }
     EACH (entry, how->settings.entries, how->settings.entry_count) {
-        add_job(&entry->foreground, repo, models);
+        add_job_model(&entry->foreground, repo, models);
         if (entry->parallel)
-            add_job(&entry->background, repo, models);
+            add_job_model(&entry->background, repo, models);
     }
 }
 
-static bool check_job(const struct registry *registry, const char *path,
-                      const struct job_settings *job)
+static bool check_job_model(const struct registry *registry, const char *path,
+                            const struct job_settings *job)
 {
     const struct repo *repo = list_find_repo(registry, path, job->repo);
     bool has = repo && strv_has(&repo->models, job->model);
@@ -47,14 +48,14 @@ static bool check_job(const struct registry *registry, const char *path,
 }
 
 /* All that the settings name is in the registry? Each that is not is told. */
-static bool check_names(const struct registry *registry, const struct list_options *how)
+static bool check_settings_models(const struct registry *registry, const struct list_options *how)
 {
     bool good = !how->only || list_find_repo(registry, how->located.path, how->only);
     for (size_t i = 0; how->has_settings && i < how->settings.entry_count; i++) {
         const struct entry_settings *entry = &how->settings.entries[i];
-        good = check_job(registry, how->located.path, &entry->foreground) && good;
+        good = check_job_model(registry, how->located.path, &entry->foreground) && good;
         if (entry->parallel)
-            good = check_job(registry, how->located.path, &entry->background) && good;
+            good = check_job_model(registry, how->located.path, &entry->background) && good;
     }
     return good;
 }
@@ -72,8 +73,8 @@ static struct plan_options plan_options(const char *cwd)
     };
 }
 
-static void look(const struct registry *registry, const struct list_options *how,
-                 struct needs *needs)
+static void find_listed_needs(const struct registry *registry, const struct list_options *how,
+                              struct needs *needs)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const struct plan_options options = plan_options(cwd);
@@ -104,10 +105,10 @@ static int list_check(const char *asked, const char *config, bool json)
 {
     AUTO(list_options_fini) struct list_options how = {0};
     AUTO(registry_fini) struct registry registry = {0};
-    if (!list_read(asked, config, &how, &registry) || !check_names(&registry, &how))
+    if (!list_read(asked, config, &how, &registry) || !check_settings_models(&registry, &how))
         return CLI_USAGE;
     AUTO(needs_fini) struct needs needs = {0};
-    look(&registry, &how, &needs);
+    find_listed_needs(&registry, &how, &needs);
     return print_needs(&needs, how.located.path, json);
 }
 
@@ -121,7 +122,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
-static int run(const struct cli_call *call)
+static int run_list(const struct cli_call *call)
 {
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
     const char *config = call->values[OPTION_CONFIG].text;
@@ -168,4 +169,5 @@ const struct cli_command cmd_list = {
     .operand_max = 1,
     .operand_name = "REPO",
     COMMAND_TABLES,
+    .run = run_list,
 };

@@ -24,7 +24,7 @@ static int nobody(const char *path, const char *why)
     return CLI_USAGE;
 }
 
-static int write_line(int fd, const char *path, const char *line)
+static int write_mark_line(int fd, const char *path, const char *line)
 {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))
@@ -50,12 +50,12 @@ static int send_line(const char *path, const char *line)
         cli_error("open %s (TARE_MARKS): %s", path, strerror(errno));
         return CLI_BROKEN;
     }
-    int code = write_line(fd, path, line);
+    int code = write_mark_line(fd, path, line);
     close(fd);
     return code;
 }
 
-static int run(const struct cli_call *call)
+static int run_mark(const struct cli_call *call)
 {
     int64_t now_ns = clock_monotonic_ns();
     const char *name = call->operands.items[0];
@@ -111,4 +111,5 @@ const struct cli_command cmd_mark = {
     .operand_max = 2,
     .operand_name = "NAME",
     COMMAND_TABLES,
+    .run = run_mark,
 };

@@ -122,8 +122,8 @@ static json_t *page_json(const struct watch *watch, enum ending by, const struct
     return json;
 }
 
-static int show(const struct watch *watch, enum ending by, const struct energy_page *page,
-                bool as_json)
+static int show_measured(const struct watch *watch, enum ending by, const struct energy_page *page,
+                         bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     if (as_json)
@@ -155,7 +155,7 @@ static bool sees_process(const struct watch *watch)
     return watch->process.start_time != 0;
 }
 
-static int measure(struct watch *watch, const struct meters *meters, bool as_json)
+static int measure_until_end(struct watch *watch, const struct meters *meters, bool as_json)
 {
     enum ending by = GOES_ON;
     AUTO(measured_fini) struct measured measured = {0};
@@ -179,7 +179,7 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
     measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
-    return show(
+    return show_measured(
         watch, by,
         &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until},
         as_json);
@@ -199,13 +199,13 @@ static int measure_here(const struct cli_call *call, struct watch *watch, struct
         return cli_failed(CLI_BROKEN, &err);
     watch->signals = open_signals();
     watch->for_ns = (int64_t)(call->values[OPTION_FOR].seconds * 1e9);
-    int code = measure(watch, meters, call->values[OPTION_JSON].given);
+    int code = measure_until_end(watch, meters, call->values[OPTION_JSON].given);
     measuring_free(watch->measuring);
     close(watch->signals);
     return code;
 }
 
-static int run_with(const struct cli_call *call, struct host_meter *host)
+static int run_measure_with_host(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
@@ -230,10 +230,10 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 }
 
 /* The host's counters may need root's rights, which are given up under sudo. */
-static int run(const struct cli_call *call)
+static int run_measure(const struct cli_call *call)
 {
     struct host_meter *host = meters_open_host();
-    int code = run_with(call, host);
+    int code = run_measure_with_host(call, host);
     host_meter_free(host);
     return code;
 }
@@ -290,4 +290,5 @@ const struct cli_command cmd_measure = {
     .summary = "the energy of what runs here already",
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_measure,
 };

@@ -21,7 +21,8 @@ enum {
     OPTION_COUNT
 };
 
-static bool read_size(const struct cli_call *call, int option, uint64_t *out, struct err *err)
+static bool read_size_option(const struct cli_call *call, int option, uint64_t *out,
+                             struct err *err)
 {
     const struct cli_value *value = &call->values[option];
     *out = MODEL_NO_CAP;
@@ -39,8 +40,8 @@ static bool read_question(const struct cli_call *call, struct memory_question *o
     EACH (item, out->confs->items, out->confs->count)
         if (!conf_parse(*item, &unused, err))
             return err_wrap(err, "--what-if");
-    return read_size(call, OPTION_CAP, &out->cap_bytes, err) &&
-           read_size(call, OPTION_RECORDED_CAP, &out->recorded_cap_bytes, err);
+    return read_size_option(call, OPTION_CAP, &out->cap_bytes, err) &&
+           read_size_option(call, OPTION_RECORDED_CAP, &out->recorded_cap_bytes, err);
 }
 
 static uint64_t weight_of(const struct snapshot *snapshot, size_t device)
@@ -70,8 +71,8 @@ static bool choose_device(const struct cli_call *call, const struct snapshot *sn
     return true;
 }
 
-static bool write_page(const char *path, const char *snapshot, const struct memory_report *report,
-                       struct err *err)
+static bool write_memory_page(const char *path, const char *snapshot,
+                              const struct memory_report *report, struct err *err)
 {
     AUTO_TEXT struct text page = {0};
     if (fs_is_same_file(path, snapshot))
@@ -81,7 +82,7 @@ static bool write_page(const char *path, const char *snapshot, const struct memo
 }
 
 /* A setting that was asked about and runs out of memory is an answer that a script can test. */
-static int code_of(const struct memory_report *report)
+static int memory_exit_code(const struct memory_report *report)
 {
     EACH (try, report->tries, report->try_count)
         if (try->replay.outcome == REPLAY_FAILS && (try->conf || report->try_count == 1))
@@ -89,8 +90,8 @@ static int code_of(const struct memory_report *report)
     return CLI_OK;
 }
 
-static int look(const struct cli_call *call, const struct memory_question *question,
-                const struct snapshot *snapshot)
+static int explain_snapshot(const struct cli_call *call, const struct memory_question *question,
+                            const struct snapshot *snapshot)
 {
     struct err err = {0};
     AUTO(memory_report_fini) struct memory_report report = {0};
@@ -99,7 +100,7 @@ static int look(const struct cli_call *call, const struct memory_question *quest
         return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
         (call->values[OPTION_HTML].given &&
-         !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
+         !write_memory_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
         return cli_failed(CLI_BROKEN, &err);
     AUTO_TEXT struct text text = {0};
     if (call->values[OPTION_JSON].given)
@@ -107,10 +108,10 @@ static int look(const struct cli_call *call, const struct memory_question *quest
     else
         memory_text(&report, &text);
     int code = message_print(&text) ? CLI_OK : CLI_BROKEN;
-    return code == CLI_OK ? code_of(&report) : code;
+    return code == CLI_OK ? memory_exit_code(&report) : code;
 }
 
-static int run(const struct cli_call *call)
+static int run_memory(const struct cli_call *call)
 {
     struct err err = {0};
     struct memory_question question;
@@ -119,7 +120,7 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "%s", err.text);
     if (!snapshot_load(question.path, &snapshot, &err))
         return cli_failed(CLI_USAGE, &err);
-    return look(call, &question, &snapshot);
+    return explain_snapshot(call, &question, &snapshot);
 }
 
 static const struct cli_option options[OPTION_COUNT] = {
@@ -185,4 +186,5 @@ const struct cli_command cmd_memory = {
     .operand_max = 1,
     .operand_name = "SNAPSHOT.pickle",
     COMMAND_TABLES,
+    .run = run_memory,
 };

@@ -24,8 +24,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                                  .low = 0.001, .high = 60, .default_text = "60"),
 };
 
-static void explain(enum job_answer how, const struct job_exit *exit, double seconds,
-                    struct text *out)
+static void explain_program_end(enum job_answer how, const struct job_exit *exit, double seconds,
+                                struct text *out)
 {
     if (how == JOB_ANSWER_LATE)
         text_addf(out, "still running after %.3g s, so it was ended", seconds);
@@ -42,7 +42,7 @@ static void explain(enum job_answer how, const struct job_exit *exit, double sec
 
 /* Without a pid namespace: a user who is not root gets one only with a user namespace, in which the
  * setuid and setgid bits of programs, as of sendmail(8), have no effect. */
-static int run(const struct cli_call *call)
+static int run_on_event(const struct cli_call *call)
 {
     AUTO_TEXT struct text errors = {0};
     AUTO_TEXT struct text out = {0};
@@ -69,7 +69,7 @@ static int run(const struct cli_call *call)
     if (how == JOB_ANSWER_GOOD)
         return CLI_OK;
     AUTO_FREE char *line = utf8_last_line(text_get(&errors), errors.length, LINE_BYTES);
-    explain(how, &exit, (double)(clock_monotonic_ns() - start_ns) / NS_PER_S, &out);
+    explain_program_end(how, &exit, (double)(clock_monotonic_ns() - start_ns) / NS_PER_S, &out);
     text_addf(&out, "%s%s", *line ? ": " : "", line);
     message_print(&out);
     return CLI_SOME_FAILED;
@@ -88,5 +88,5 @@ const struct cli_command cmd_on_event = {
     .operand_max = SIZE_MAX,
     .operand_name = "PROGRAM",
     .stops_at_operand = true,
-    .run = run,
+    .run = run_on_event,
 };

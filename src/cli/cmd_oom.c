@@ -25,7 +25,7 @@ static size_t width_here(void)
     return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;
 }
 
-static int show(const struct oom_logs *logs, bool as_json)
+static int show_oom(const struct oom_logs *logs, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     uint64_t found = oom_logs_found(logs);
@@ -41,7 +41,7 @@ static int show(const struct oom_logs *logs, bool as_json)
     return found > 0 ? CLI_OK : CLI_SOME_FAILED;
 }
 
-static int run(const struct cli_call *call)
+static int run_oom(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(oom_logs_fini) struct oom_logs logs = {0};
@@ -55,7 +55,7 @@ static int run(const struct cli_call *call)
         EACH (item, logs.items, logs.count)
             item->expandable = oom_expandable(call->values[OPTION_CONF].text);
     }
-    return show(&logs, call->values[OPTION_JSON].given);
+    return show_oom(&logs, call->values[OPTION_JSON].given);
 }
 
 static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--json]", NULL};
@@ -93,4 +93,5 @@ const struct cli_command cmd_oom = {
     .operand_max = 1,
     .operand_name = "FILE",
     COMMAND_TABLES,
+    .run = run_oom,
 };

@@ -48,7 +48,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
-static json_t *read_study(const char *dir, struct dataset *dataset, struct err *err)
+static json_t *read_study_folder(const char *dir, struct dataset *dataset, struct err *err)
 {
     if (!dataset_read(dataset, dir, err))
         return NULL;
@@ -63,7 +63,7 @@ static json_t *read_study(const char *dir, struct dataset *dataset, struct err *
 }
 
 /* The same of a run of this program, whose page is made from run.db. */
-static void leave_out(json_t *run, const char *dir)
+static void leave_out_experiments(json_t *run, const char *dir)
 {
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO_STRV struct strv ids = {0};
@@ -83,25 +83,26 @@ static void leave_out(json_t *run, const char *dir)
 }
 
 /* What has no run.db is the study's, or nothing. */
-static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign, struct err *err)
+static json_t *read_report_folder(const char *dir, struct dataset *study, bool *foreign,
+                                  struct err *err)
 {
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     *foreign = fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0;
     if (*foreign)
-        return read_study(dir, study, err);
+        return read_study_folder(dir, study, err);
     json_t *run = results_read_json(dir, err);
-    leave_out(run, dir);
+    leave_out_experiments(run, dir);
     return run;
 }
 
 /* Reads the run and writes its page. */
-static bool write_page(const struct cli_call *call, const char *dir, struct report_options *how,
-                       struct err *err)
+static bool write_run_page(const struct cli_call *call, const char *dir, struct report_options *how,
+                           struct err *err)
 {
     AUTO(dataset_fini) struct dataset study = {0};
     enum lock_seen seen = lock_look(dir);
-    json_auto_t *json = read_folder(dir, &study, &how->foreign, err);
+    json_auto_t *json = read_report_folder(dir, &study, &how->foreign, err);
     how->dataset = how->foreign ? &study : NULL;
     how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
@@ -162,7 +163,7 @@ static const char *page_option(const struct cli_value *values)
     return NULL;
 }
 
-static int run(const struct cli_call *call)
+static int run_report(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
@@ -177,7 +178,7 @@ static int run(const struct cli_call *call)
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
     if (dir && values[OPTION_METHODS].given)
         return print_methods(dir);
-    if (!dir || !write_page(call, dir, &how, &err))
+    if (!dir || !write_run_page(call, dir, &how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
     return CLI_OK;
@@ -228,4 +229,5 @@ const struct cli_command cmd_report = {
     .operand_max = 1,
     .operand_name = "DIR",
     COMMAND_TABLES,
+    .run = run_report,
 };

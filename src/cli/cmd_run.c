@@ -169,7 +169,7 @@ static struct settings_changes changes_of(const struct cli_call *call)
     };
 }
 
-static bool make_options(const struct cli_call *call, struct run_options *out, struct err *err)
+static bool make_run_options(const struct cli_call *call, struct run_options *out, struct err *err)
 {
     const struct cli_value *values = call->values;
     const char *operand = call->operands.count ? call->operands.items[0] : NULL;
@@ -207,7 +207,7 @@ static bool make_options(const struct cli_call *call, struct run_options *out, s
                              : "what to run? Give a settings file, or --repo and --model");
 }
 
-static bool is_quiet(const struct cli_call *call)
+static bool is_run_quiet(const struct cli_call *call)
 {
     return call->values[OPTION_QUIET].given;
 }
@@ -250,7 +250,8 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0;
 }
 
-static bool take_budget(const struct cli_call *call, struct run_budget *out, struct err *err)
+static bool parse_budget_options(const struct cli_call *call, struct run_budget *out,
+                                 struct err *err)
 {
     const char *energy = call->values[OPTION_ENERGY_BUDGET].text;
     out->time_s = call->values[OPTION_TIME_BUDGET].seconds;
@@ -276,13 +277,13 @@ static int make_session(const struct cli_call *call, struct run_resources *means
         .governing = &means->governing,
         .gpus = call->values[OPTION_GPUS].text,
         .metrics_textfile = call->values[OPTION_METRICS_TEXTFILE].text,
-        .quiet = is_quiet(call),
+        .quiet = is_run_quiet(call),
         .verbose = call->values[OPTION_VERBOSE].given,
         .json = call->values[OPTION_JSON].given,
         .no_calibrate = call->values[OPTION_NO_CALIBRATE].given,
     };
     struct err err = {0};
-    if (!take_budget(call, &out->budget, &err))
+    if (!parse_budget_options(call, &out->budget, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (out->metrics_textfile && !metrics_file_check_name(out->metrics_textfile, &err))
         return cli_usage_error(call->command, "--metrics-textfile: %s", err.text);
@@ -300,7 +301,7 @@ static void say_again(const struct cli_call *call, const char *run_dir)
 {
     AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
     AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
-    if (typed && !is_quiet(call) && !call->values[OPTION_JSON].given)
+    if (typed && !is_run_quiet(call) && !call->values[OPTION_JSON].given)
         message_printf("again: %s run %s (registry.json beside it says how the script is started "
                        "and which metrics are "
                        "looked for)\n",
@@ -322,8 +323,8 @@ static int run_session_in(const struct cli_call *call, struct run_resources *mea
     return code;
 }
 
-static int run_session_of(const struct cli_call *call, struct run_resources *means,
-                          struct run_input *input)
+static int run_or_resume_session(const struct cli_call *call, struct run_resources *means,
+                                 struct run_input *input)
 {
     const struct cli_value *values = call->values;
     const char *unclean = values[OPTION_RERUN_UNCLEAN].text,
@@ -353,14 +354,14 @@ static int dry_run(const struct cli_call *call, struct run_resources *means,
 static int act_on_input(const struct cli_call *call, struct run_resources *means,
                         const struct run_options *how, struct run_input *input)
 {
-    run_input_say(input, is_quiet(call));
+    run_input_say(input, is_run_quiet(call));
     if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
         return dry_run(call, means, how, input);
     if (input->problems.errors > 0) {
         message_problem_count(&input->problems);
         return CLI_USAGE;
     }
-    return may_run(&input->plan) ? run_session_of(call, means, input) : CLI_USAGE;
+    return may_run(&input->plan) ? run_or_resume_session(call, means, input) : CLI_USAGE;
 }
 
 /* One experiment of a submitted run, in the folder of a new start. */
@@ -382,7 +383,8 @@ static int run_task(const struct cli_call *call, struct run_resources *means)
 }
 
 /* An earlier run, and nothing that says what to plan. earlier: the first option that names it. */
-static int go_on(const struct cli_call *call, struct run_resources *means, const char *earlier)
+static int continue_run(const struct cli_call *call, struct run_resources *means,
+                        const char *earlier)
 {
     const struct cli_value *values = call->values;
     bool operand_is_run = values[OPTION_RERUN].given;
@@ -402,7 +404,7 @@ static int go_on(const struct cli_call *call, struct run_resources *means, const
         return cli_usage_error(call->command,
                                "--rerun %s of which run? Give its folder behind it, or latest",
                                values[OPTION_RERUN].text);
-    return run_session_of(call, means, NULL);
+    return run_or_resume_session(call, means, NULL);
 }
 
 /* A script that has no files yet: its registry and settings are made of its command line, and kept
@@ -444,7 +446,7 @@ static void add_own_option_warning(const struct cli_call *call, struct made *mad
 }
 
 /* Two calls with the same words give the same plan. */
-static uint64_t seed_of(const struct made *made)
+static uint64_t derive_seed(const struct made *made)
 {
     uint64_t seed = 0;
     struct digest digest = digest_of(text_get(&made->settings), made->settings.length);
@@ -453,8 +455,8 @@ static uint64_t seed_of(const struct made *made)
     return seed;
 }
 
-static int make_files(const struct cli_call *call, const struct caller *caller, struct made *made,
-                      struct run_options *how)
+static int make_script_files(const struct cli_call *call, const struct caller *caller,
+                             struct made *made, struct run_options *how)
 {
     static const int beside[] = {OPTION_SETTINGS, OPTION_REPO,   OPTION_MODEL,
                                  OPTION_MUTATE,   OPTION_CONFIG, OPTION_LIST};
@@ -468,7 +470,7 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
     struct script_probing probing = {
         .never = values[OPTION_NO_PROBE].given,
         .certain = values[OPTION_DRY_RUN].given,
-        .quiet = is_quiet(call),
+        .quiet = is_run_quiet(call),
         .timeout_s = values[OPTION_HELP_TIMEOUT].seconds,
     };
     if (!script_read(&call->operands, &caller->environment, &probing, script, &err))
@@ -485,7 +487,8 @@ static int make_files(const struct cli_call *call, const struct caller *caller, 
         .made_settings = text_get(&made->settings),
         .made_registry = text_get(&made->registry),
         .has_seed = true,
-        .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : seed_of(made),
+        .seed =
+            values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : derive_seed(made),
         .changes = changes_of(call),
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,
@@ -504,11 +507,11 @@ static int run_script(const struct cli_call *call, struct run_resources *means)
     if (study_call)
         return cli_usage_error(call->command, "mutation.py is the study's script; use: %s",
                                study_call);
-    int code = make_files(call, &means->caller, &made, &how);
+    int code = make_script_files(call, &means->caller, &made, &how);
     if (code != CLI_OK)
         return code;
     run_input_read(&how, &input);
-    if (!is_quiet(call) && input.problems.errors == input.problems.missing)
+    if (!is_run_quiet(call) && input.problems.errors == input.problems.missing)
         script_say(&made.script, &made.args, input.plan.count);
     return act_on_input(call, means, &how, &input);
 }
@@ -521,10 +524,10 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
         return run_task(call, means);
     const char *earlier = OPTION_GIVEN(call, going_on);
     if (earlier)
-        return go_on(call, means, earlier);
+        return continue_run(call, means, earlier);
     if (call->operands.count && script_is_one(call->operands.items[0]))
         return run_script(call, means);
-    if (!make_options(call, &how, &err))
+    if (!make_run_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
         return list_registry(how.settings_path ? how.settings_path : how.repo, how.registry_path,
@@ -534,12 +537,12 @@ static int run_as_caller(const struct cli_call *call, struct run_resources *mean
     return act_on_input(call, means, &how, &input);
 }
 
-static int run(const struct cli_call *call)
+static int run_run(const struct cli_call *call)
 {
     AUTO(run_resources_fini) struct run_resources means = {0};
     bool will_run = !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
     int code = run_resources_begin(will_run, call->values[OPTION_CONTAINMENT].text,
-                                   call->values[OPTION_AS_ROOT].given, is_quiet(call), &means);
+                                   call->values[OPTION_AS_ROOT].given, is_run_quiet(call), &means);
     return code ? code : run_as_caller(call, &means);
 }
 
@@ -681,4 +684,5 @@ const struct cli_command cmd_run = {
     .ends_options = script_is_one,
     .keeps_root = true,
     COMMAND_TABLES,
+    .run = run_run,
 };

@@ -51,7 +51,7 @@ static bool name_folders(const struct cli_call *call, struct strv *out, struct e
     return true;
 }
 
-static int run(const struct cli_call *call)
+static int run_serve(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
@@ -120,4 +120,5 @@ const struct cli_command cmd_serve = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     COMMAND_TABLES,
+    .run = run_serve,
 };

@@ -50,7 +50,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
-static bool has_quantity(const struct summary_stats *figures, const char *name)
+static bool has_stats_quantity(const struct summary_stats *figures, const char *name)
 {
     EACH (group, figures->groups, figures->count)
         EACH (figure, group->figures, group->figure_count)
@@ -59,7 +59,7 @@ static bool has_quantity(const struct summary_stats *figures, const char *name)
     return false;
 }
 
-static int run(const struct cli_call *call)
+static int run_stats(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     AUTO(dataset_fini) struct dataset dataset = {0};
@@ -100,7 +100,7 @@ static int run(const struct cli_call *call)
     audit_join_names(&dataset);
     summary_stats_make(&dataset, &how, &figures);
     EACH (name, only.items, only.count)
-        if (!has_quantity(&figures, *name))
+        if (!has_stats_quantity(&figures, *name))
             return cli_usage_error(call->command, "--of: no experiment that counts has a '%s'",
                                    *name);
     json_t *held = json_array();
@@ -159,4 +159,5 @@ const struct cli_command cmd_stats = {
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
     COMMAND_TABLES,
+    .run = run_stats,
 };

@@ -155,7 +155,8 @@ static void warn_of_gpus(const struct plan *plan)
 }
 
 /* The plan is lent, and still the caller's. */
-static int show(const struct cli_call *call, const struct plan *plan, struct submitted *submitted)
+static int show_submit_plan(const struct cli_call *call, const struct plan *plan,
+                            struct submitted *submitted)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *where = mem_printf("%s/run_YYYYMMDD_HHMMSS", call->values[OPTION_OUTPUT].text);
@@ -189,7 +190,7 @@ static int submit_new(const struct cli_call *call, const struct strv *env,
     if (dry && !answers)
         cli_note("%s; the script is for a cluster as Slurm comes", err.text);
     if (dry) {
-        int code = show(call, &input->plan, &submitted);
+        int code = show_submit_plan(call, &input->plan, &submitted);
         bool refused = !answers && err.code == ENOENT;
         return fs_can_make_path(call->values[OPTION_OUTPUT].text, &err)
                    ? (refused ? CLI_BROKEN : code)
@@ -262,7 +263,7 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     return submit(call, env, &submitted, only);
 }
 
-static int run(const struct cli_call *call)
+static int run_submit(const struct cli_call *call)
 {
     const struct strv *env = &call->caller->environment;
     if (call->values[OPTION_RERUN].given && !call->values[OPTION_RESUME].given)
@@ -317,4 +318,5 @@ const struct cli_command cmd_submit = {
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",
     COMMAND_TABLES,
+    .run = run_submit,
 };

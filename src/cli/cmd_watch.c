@@ -15,7 +15,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
-static int run(const struct cli_call *call)
+static int run_watch(const struct cli_call *call)
 {
     const struct cli_value *values = call->values;
     const struct watch_options how = {
@@ -77,4 +77,5 @@ const struct cli_command cmd_watch = {
     .operand_max = SIZE_MAX,
     .operand_name = "RUN",
     COMMAND_TABLES,
+    .run = run_watch,
 };

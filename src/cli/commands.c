@@ -44,8 +44,8 @@ const struct cli_command *const cli_commands[] = {
 static const struct cli_command *const own_commands[] = {&cmd_meter, &cmd_calibrator, &cmd_on_event,
                                                          NULL};
 
-static const struct cli_command *find_in(const struct cli_command *const *commands,
-                                         const char *name)
+static const struct cli_command *find_command_in(const struct cli_command *const *commands,
+                                                 const char *name)
 {
     for (; *commands; commands++)
         if (strcmp((*commands)->name, name) == 0)
@@ -55,6 +55,6 @@ static const struct cli_command *find_in(const struct cli_command *const *comman
 
 const struct cli_command *cli_command_find(const char *name)
 {
-    const struct cli_command *command = find_in(cli_commands, name);
-    return command ? command : find_in(own_commands, name);
+    const struct cli_command *command = find_command_in(cli_commands, name);
+    return command ? command : find_command_in(own_commands, name);
 }

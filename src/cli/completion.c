@@ -38,8 +38,8 @@ static void add_zsh_value(struct text *out, const struct cli_option *option)
 }
 
 /* One spelling: the other one excludes it, unless it may be given again. */
-static void add_spelling(struct text *out, const struct cli_option *option, const char *name,
-                         bool is_long)
+static void add_zsh_spelling(struct text *out, const struct cli_option *option, const char *name,
+                             bool is_long)
 {
     text_add(out, " \\\n                '");
     if (option->repeats)
@@ -59,8 +59,8 @@ static void add_command(struct text *out, const struct cli_command *command)
     size_t at = 0;
     for (const struct cli_option *option; (option = option_next(command, &at));) {
         if (option->short_name)
-            add_spelling(out, option, option->short_name, false);
-        add_spelling(out, option, option->long_name, true);
+            add_zsh_spelling(out, option, option->short_name, false);
+        add_zsh_spelling(out, option, option->long_name, true);
     }
     if (command->stops_at_operand)
         text_add(out,
@@ -97,7 +97,7 @@ void completion_zsh(struct text *out)
 }
 
 /* For a text within '...'. */
-static void add_quoted(struct text *out, const char *s)
+static void add_fish_quoted(struct text *out, const char *s)
 {
     for (; *s; s++) {
         if (*s == '\'' || *s == '\\')
@@ -119,7 +119,7 @@ static void add_condition(struct text *out, const struct cli_command *command)
 }
 
 /* -x: a value, and no file; -r: a value, which may be a file. */
-static void add_value(struct text *out, const struct cli_option *option)
+static void add_fish_value(struct text *out, const struct cli_option *option)
 {
     if (option->type == CLI_CHOICE) {
         text_add(out, " -x -a '");
@@ -132,8 +132,8 @@ static void add_value(struct text *out, const struct cli_option *option)
     }
 }
 
-static void add_option(struct text *out, const struct cli_command *command,
-                       const struct cli_option *option)
+static void add_fish_option(struct text *out, const struct cli_command *command,
+                            const struct cli_option *option)
 {
     add_condition(out, command);
     /* The study's short names of two letters are what fish calls old-style. */
@@ -141,9 +141,9 @@ static void add_option(struct text *out, const struct cli_command *command,
         text_addf(out, " -%c %s", strlen(option->short_name) == 2 ? 's' : 'o',
                   option->short_name + 1);
     text_addf(out, " -l %s", option->long_name + 2);
-    add_value(out, option);
+    add_fish_value(out, option);
     text_add(out, " -d '");
-    add_quoted(out, option->help);
+    add_fish_quoted(out, option->help);
     text_add(out, "'\n");
 }
 
@@ -153,7 +153,7 @@ void completion_fish(struct text *out)
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "complete -c %s -n __fish_use_subcommand -f -a %s -d '", TARE_NAME,
                   cli_commands[i]->name);
-        add_quoted(out, cli_commands[i]->summary);
+        add_fish_quoted(out, cli_commands[i]->summary);
         text_add(out, "'\n");
     }
     text_addf(out, "complete -c %s -n __fish_use_subcommand -l version -d 'show the version'\n",
@@ -162,7 +162,7 @@ void completion_fish(struct text *out)
         const struct cli_command *command = cli_commands[i];
         size_t at = 0;
         for (const struct cli_option *option; (option = option_next(command, &at));)
-            add_option(out, command, option);
+            add_fish_option(out, command, option);
         if (!command->stops_at_operand)
             continue;
         add_condition(out, command);
@@ -170,7 +170,7 @@ void completion_fish(struct text *out)
     }
 }
 
-static void add_words(struct text *out, const struct cli_command *command)
+static void add_option_words(struct text *out, const struct cli_command *command)
 {
     size_t at = 0;
     for (const struct cli_option *option; (option = option_next(command, &at));) {
@@ -235,7 +235,7 @@ void completion_bash(struct text *out)
                   "    case $command in\n");
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "    %s) COMPREPLY=($(compgen -W \"", cli_commands[i]->name);
-        add_words(out, cli_commands[i]);
+        add_option_words(out, cli_commands[i]);
         text_add(out, "\" -- \"$cur\")) ;;\n");
     }
     text_addf(out, "    esac\n}\ncomplete -F %s %s\n", text_get(&function), TARE_NAME);

@@ -31,7 +31,7 @@ void option_head(const struct cli_option *option, struct text *out)
     }
 }
 
-static void add_fact(struct text *out, size_t *facts, const char *fact)
+static void add_option_fact(struct text *out, size_t *facts, const char *fact)
 {
     text_addf(out, "%s%s", (*facts)++ ? "; " : " (", fact);
 }
@@ -44,26 +44,26 @@ void option_body(const struct cli_option *option, struct text *out)
     if (option->type == CLI_CHOICE) {
         text_add(&fact, "one of ");
         option_choices(option, ", ", &fact);
-        add_fact(out, &facts, text_get(&fact));
+        add_option_fact(out, &facts, text_get(&fact));
     }
     if (option->low < option->high) {
         text_clear(&fact);
         text_addf(&fact, "%.16g to %.16g", option->low, option->high);
-        add_fact(out, &facts, text_get(&fact));
+        add_option_fact(out, &facts, text_get(&fact));
     }
     if (option->unit)
-        add_fact(out, &facts, option->unit);
+        add_option_fact(out, &facts, option->unit);
     if (option->default_text) {
         text_clear(&fact);
         text_addf(&fact, "default %s", option->default_text);
-        add_fact(out, &facts, text_get(&fact));
+        add_option_fact(out, &facts, text_get(&fact));
     }
     if (facts)
         text_add_char(out, ')');
 }
 
 /* The body stands in its column, beside the head or, when that is too long, below it. */
-static void add_row(struct text *out, const char *head, const char *body, size_t column)
+static void add_help_row(struct text *out, const char *head, const char *body, size_t column)
 {
     AUTO_TEXT struct text wrapped = {0};
     text_wrap(&wrapped, body, column, WIDTH);
@@ -89,9 +89,9 @@ void option_each(const struct cli_command *command, option_add_fn *add, struct t
     }
 }
 
-static void add_option(struct text *out, const char *head, const char *body)
+static void add_help_option(struct text *out, const char *head, const char *body)
 {
-    add_row(out, head, body, OPTION_COLUMN);
+    add_help_row(out, head, body, OPTION_COLUMN);
 }
 
 void help_command(const struct cli_command *command, struct text *out)
@@ -104,11 +104,11 @@ void help_command(const struct cli_command *command, struct text *out)
         text_wrap(out, command->description[i], 0, WIDTH);
     }
     text_add(out, "\nOptions:\n");
-    option_each(command, add_option, out);
+    option_each(command, add_help_option, out);
     if (command->exits)
         text_add(out, "\nExit codes:\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)
-        add_row(out, command->exits[i], command->exits[i + 1], EXIT_COLUMN);
+        add_help_row(out, command->exits[i], command->exits[i + 1], EXIT_COLUMN);
     if (command->examples)
         text_add(out, "\nExamples:\n");
     for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1];
@@ -148,7 +148,7 @@ void help_program(struct text *out)
 const char reference_names[] = "options, settings-keys, registry-keys or evidence-kinds";
 
 /* A cell of a table: a bar would end it, and '<' begin a tag. */
-static void add_cell(struct text *out, const char *s)
+static void add_option_cell(struct text *out, const char *s)
 {
     for (; *s; s++) {
         if (*s == '|' || *s == '<')
@@ -164,7 +164,7 @@ static void add_reference_option(struct text *out, const char *head, const char 
     for (const char *c = head; *c; c++)
         text_addf(out, "%s%c", *c == '|' ? "\\" : "", *c);
     text_add(out, "` | ");
-    add_cell(out, body);
+    add_option_cell(out, body);
     text_add_char(out, '\n');
 }
 
@@ -174,7 +174,7 @@ static void add_pairs(const char *head, const char *const *pairs, struct text *o
         text_addf(out, "\n| %s | meaning |\n| --- | --- |\n", head);
     for (; pairs && pairs[0] && pairs[1]; pairs += 2) {
         text_addf(out, "| %s | ", pairs[0]);
-        add_cell(out, pairs[1]);
+        add_option_cell(out, pairs[1]);
         text_add_char(out, '\n');
     }
 }
@@ -218,9 +218,9 @@ static void evidence_page(struct text *out)
         const struct check_kind *check = check_kind((enum check)i);
         text_addf(out, "| `%s` | ", check->name);
         add_quantities(check->needed_by, out);
-        add_cell(out, check->meaning);
+        add_option_cell(out, check->meaning);
         text_add_char(out, ' ');
-        add_cell(out, check->remedy);
+        add_option_cell(out, check->remedy);
         text_add_char(out, '\n');
     }
     text_add(out, "\n## Evidence\n\nThe names are those in `evidence` of `experiment.json` and in "
@@ -234,9 +234,9 @@ static void evidence_page(struct text *out)
             text_addf(out, "`%s` | ", check_kind(kind->check)->name);
         else
             text_add(out, "none | ");
-        add_cell(out, kind->meaning);
+        add_option_cell(out, kind->meaning);
         text_add_char(out, ' ');
-        add_cell(out, kind->remedy);
+        add_option_cell(out, kind->remedy);
         text_add_char(out, '\n');
     }
     text_add(out,

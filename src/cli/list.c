@@ -36,7 +36,7 @@ static bool is_registry(const char *path)
 }
 
 /* False: a mistake, which was told. */
-static bool read_options(const char *asked, const char *config, struct list_options *how)
+static bool locate_list_registry(const char *asked, const char *config, struct list_options *how)
 {
     bool is_file = asked && is_file_name(asked);
     if (is_file && !config && is_registry(asked)) {
@@ -61,7 +61,7 @@ static bool read_options(const char *asked, const char *config, struct list_opti
 bool list_read(const char *asked, const char *config, struct list_options *how,
                struct registry *registry)
 {
-    if (!how->located.path && !read_options(asked, config, how))
+    if (!how->located.path && !locate_list_registry(asked, config, how))
         return false;
     cli_note("registry %s (%s)", how->located.path, how->located.why);
     AUTO(problems_fini) struct problems problems = {0};

@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int print(const struct text *text)
+static int print_output(const struct text *text)
 {
     return message_print(text) ? CLI_OK : CLI_BROKEN;
 }
@@ -103,7 +103,7 @@ static int run_for_caller(struct cli_call *call)
     return call->command->run(call);
 }
 
-static int run_command(const struct cli_command *command, char **args, size_t count)
+static int parse_and_run(const struct cli_command *command, char **args, size_t count)
 {
     struct err err = {0};
     AUTO(options_fini) struct cli_call call = {0};
@@ -114,7 +114,7 @@ static int run_command(const struct cli_command *command, char **args, size_t co
         return run_for_caller(&call);
     AUTO_TEXT struct text text = {0};
     help_command(command, &text);
-    return print(&text);
+    return print_output(&text);
 }
 
 /* The study's own command line had no commands: options at once mean run. */
@@ -122,7 +122,7 @@ static int run_by_options(char **args, size_t count)
 {
     static const char *const own[] = {"--version"};
     if (!problem_nearest_name(args[0], own, 1))
-        return run_command(&cmd_run, args, count);
+        return parse_and_run(&cmd_run, args, count);
     cli_error("unknown option %s; did you mean '%s'?", args[0], own[0]);
     message_see_help(NULL);
     return CLI_USAGE;
@@ -183,13 +183,13 @@ static int print_generated(const struct generated *what, const char *which)
     AUTO_TEXT struct text text = {0};
     if ((which || what->write == manual_of) && what->write(which, &text))
         return what->write == schema_of ? (message_print_exact(&text) ? CLI_OK : CLI_BROKEN)
-                                        : print(&text);
+                                        : print_output(&text);
     cli_error("%s takes %s%s%s", what->option, what->takes, which ? ", not " : "",
               which ? which : "");
     return CLI_USAGE;
 }
 
-static int dispatch(size_t count, char **args)
+static int dispatch_command(size_t count, char **args)
 {
     AUTO_TEXT struct text text = {0};
     if (count == 0) {
@@ -201,7 +201,7 @@ static int dispatch(size_t count, char **args)
     if (strcmp(args[0], "--version") == 0 || strcmp(args[0], "-V") == 0 ||
         strcmp(args[0], "version") == 0) {
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
-        return print(&text);
+        return print_output(&text);
     }
     const struct generated *what = find_generated(args[0]);
     if (what)
@@ -210,17 +210,17 @@ static int dispatch(size_t count, char **args)
         if (!cli_command_find(args[1]))
             return unknown_command(args + 1, count - 1);
         help_command(cli_command_find(args[1]), &text);
-        return print(&text);
+        return print_output(&text);
     }
     if (strcmp(args[0], "-h") == 0 || strcmp(args[0], "--help") == 0 ||
         strcmp(args[0], "help") == 0) {
         help_program(&text);
-        return print(&text);
+        return print_output(&text);
     }
     if (args[0][0] == '-')
         return run_by_options(args, count);
     const struct cli_command *command = cli_command_find(args[0]);
-    return command ? run_command(command, args + 1, count - 1) : unknown_command(args, count);
+    return command ? parse_and_run(command, args + 1, count - 1) : unknown_command(args, count);
 }
 
 /* With less the program would end by SIGSEGV, without a message: nested JSON is read and written by
@@ -270,5 +270,6 @@ int main(int argc, char **argv)
     /* Ignored by whoever started us, the kernel would reap our children, and their numbers could be
      * others' before we know. */
     signal(SIGCHLD, SIG_DFL);
-    return message_exit_code(dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));
+    return message_exit_code(
+        dispatch_command(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));
 }

@@ -21,7 +21,7 @@ static void add_roff(struct text *out, const char *s)
     }
 }
 
-static void add_title(struct text *out, const char *name, const char *summary)
+static void add_manual_title(struct text *out, const char *name, const char *summary)
 {
     AUTO_TEXT struct text upper = {0};
     for (const char *at = name; *at; at++)
@@ -42,7 +42,7 @@ static void add_usage(struct text *out, const char *line, bool first)
     text_add_char(out, '\n');
 }
 
-static void add_option(struct text *out, const char *head, const char *body)
+static void add_manual_option(struct text *out, const char *head, const char *body)
 {
     text_add(out, ".TP\n\\fB");
     add_roff(out, head);
@@ -54,14 +54,14 @@ static void add_option(struct text *out, const char *head, const char *body)
 static void add_sentence(struct text *out, const char *head, const char *body)
 {
     AUTO_FREE char *sentence = mem_printf("%s.", body);
-    add_option(out, head, sentence);
+    add_manual_option(out, head, sentence);
 }
 
 static void command_page(const struct cli_command *command, struct text *out)
 {
     AUTO_TEXT struct text name = {0};
     text_addf(&name, "%s-%s", TARE_NAME, command->name);
-    add_title(out, text_get(&name), command->summary);
+    add_manual_title(out, text_get(&name), command->summary);
     for (size_t i = 0; command->usage[i]; i++)
         add_usage(out, command->usage[i], i == 0);
     for (size_t i = 0; command->description && command->description[i]; i++) {
@@ -74,13 +74,13 @@ static void command_page(const struct cli_command *command, struct text *out)
     if (command->exits)
         text_add(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)
-        add_option(out, command->exits[i], command->exits[i + 1]);
+        add_manual_option(out, command->exits[i], command->exits[i + 1]);
     if (command->examples)
         text_add(out, ".SH EXAMPLES\n");
     for (size_t i = 0; command->examples && command->examples[i] && command->examples[i + 1];
          i += 2) {
         AUTO_FREE char *line = mem_printf("%s %s", TARE_NAME, command->examples[i]);
-        add_option(out, line, command->examples[i + 1]);
+        add_manual_option(out, line, command->examples[i + 1]);
     }
     text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
 }
@@ -107,7 +107,7 @@ static const struct {
 
 static void program_page(struct text *out)
 {
-    add_title(out, TARE_NAME, "run training experiments and make their numbers trustworthy");
+    add_manual_title(out, TARE_NAME, "run training experiments and make their numbers trustworthy");
     add_usage(out, "COMMAND [options]", true);
     text_add(out, ".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i]; i++) {
@@ -116,28 +116,29 @@ static void program_page(struct text *out)
         AUTO_TEXT struct text body = {0};
         text_addf(&body, "%s; see %s-%s(1).", cli_commands[i]->summary, TARE_NAME,
                   cli_commands[i]->name);
-        add_option(out, cli_commands[i]->name, text_get(&body));
+        add_manual_option(out, cli_commands[i]->name, text_get(&body));
     }
     text_add(out, ".SH OPTIONS\n");
-    add_option(out, "--version", "show the version.");
-    add_option(out, "-h, --help", "show a short help.");
-    add_option(out, "--man [COMMAND]", "print this page, or a command's, in roff.");
-    add_option(out, "--completion SHELL", "print the completion for bash, zsh or fish.");
-    add_option(out, "--reference PAGE",
-               "print a page of the reference in Markdown, made from the rows by which the program "
-               "reads what it is given: "
-               "options, settings-keys, registry-keys or evidence-kinds.");
-    add_option(
+    add_manual_option(out, "--version", "show the version.");
+    add_manual_option(out, "-h, --help", "show a short help.");
+    add_manual_option(out, "--man [COMMAND]", "print this page, or a command's, in roff.");
+    add_manual_option(out, "--completion SHELL", "print the completion for bash, zsh or fish.");
+    add_manual_option(
+        out, "--reference PAGE",
+        "print a page of the reference in Markdown, made from the rows by which the program "
+        "reads what it is given: "
+        "options, settings-keys, registry-keys or evidence-kinds.");
+    add_manual_option(
         out, "--schema FILE",
         "print the JSON Schema (draft 2020-12) of the settings or of the registry, for editors.");
     text_add(out, ".SH ENVIRONMENT\n");
     EACH_OF (item, environment)
-        add_option(out, item->name, item->meaning);
+        add_manual_option(out, item->name, item->meaning);
     text_add(out, ".SH EXAMPLES\n");
-    add_option(out, TARE_NAME " doctor", "check whether this machine is fit to measure.");
-    add_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3",
-               "run a script with each combination of these values.");
-    add_option(out, TARE_NAME " report latest", "write the page of the newest run again.");
+    add_manual_option(out, TARE_NAME " doctor", "check whether this machine is fit to measure.");
+    add_manual_option(out, TARE_NAME " run train.py --lr 0.1,0.01 --seed 1..3",
+                      "run a script with each combination of these values.");
+    add_manual_option(out, TARE_NAME " report latest", "write the page of the newest run again.");
     text_add(out, ".SH SEE ALSO\n");
     for (size_t i = 0; cli_commands[i]; i++)
         text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name,

@@ -166,8 +166,8 @@ static bool read_int(const struct cli_option *option, const char *name, struct c
     return true;
 }
 
-static bool read_duration(const struct cli_option *option, const char *name,
-                          struct cli_value *value, struct err *err)
+static bool read_duration_value(const struct cli_option *option, const char *name,
+                                struct cli_value *value, struct err *err)
 {
     if (!clock_parse_duration(value->text, &value->seconds, err))
         return err_wrap(err, "%s", name);
@@ -178,8 +178,8 @@ static bool read_duration(const struct cli_option *option, const char *name,
     return true;
 }
 
-static bool read_choice(const struct cli_option *option, const char *name,
-                        const struct cli_value *value, struct err *err)
+static bool check_choice_value(const struct cli_option *option, const char *name,
+                               const struct cli_value *value, struct err *err)
 {
     AUTO_TEXT struct text names = {0};
     for (size_t i = 0; option->choices[i]; i++)
@@ -189,16 +189,16 @@ static bool read_choice(const struct cli_option *option, const char *name,
     return err_set(err, "%s: '%s' is none of %s", name, value->text, text_get(&names));
 }
 
-static bool read_value(const struct cli_option *option, const char *name, struct cli_value *value,
-                       struct err *err)
+static bool read_option_value(const struct cli_option *option, const char *name,
+                              struct cli_value *value, struct err *err)
 {
     switch (option->type) {
     case CLI_INT:
         return read_int(option, name, value, err);
     case CLI_DURATION:
-        return read_duration(option, name, value, err);
+        return read_duration_value(option, name, value, err);
     case CLI_CHOICE:
-        return read_choice(option, name, value, err);
+        return check_choice_value(option, name, value, err);
     case CLI_FLAG:
     case CLI_TEXT:
     case CLI_FILE:
@@ -208,7 +208,7 @@ static bool read_value(const struct cli_option *option, const char *name, struct
     return true;
 }
 
-static bool set_value(struct parser *parser, const struct found *found, const char *text)
+static bool set_option_value(struct parser *parser, const struct found *found, const char *text)
 {
     if (found->option == &help_option) {
         parser->help = true;
@@ -219,8 +219,8 @@ static bool set_value(struct parser *parser, const struct found *found, const ch
     if (found->option->repeats)
         strv_add(&value->all, text);
     if (found->option->type == CLI_FLAG)
-        return !text || read_choice(found->option, found->name, value, parser->err);
-    return read_value(found->option, found->name, value, parser->err);
+        return !text || check_choice_value(found->option, found->name, value, parser->err);
+    return read_option_value(found->option, found->name, value, parser->err);
 }
 
 /* Flags glued together: "-lS" is -l and -S; the last may take a value. */
@@ -241,7 +241,7 @@ static bool take_option(struct parser *parser, struct found found)
 {
     while (found.option->type == CLI_FLAG) {
         bool chosen = found.attached && found.option->choices;
-        if (!set_value(parser, &found, chosen ? found.attached : NULL))
+        if (!set_option_value(parser, &found, chosen ? found.attached : NULL))
             return false;
         if (!found.attached || chosen || parser->help)
             return true;
@@ -249,14 +249,14 @@ static bool take_option(struct parser *parser, struct found found)
             return false;
     }
     if (found.attached)
-        return set_value(parser, &found, found.attached);
+        return set_option_value(parser, &found, found.attached);
     const char *next = parser->at < parser->count ? parser->args[parser->at] : NULL;
     struct found ignored;
     if (!next || strcmp(next, "--") == 0 ||
         classify(parser->command, next, &ignored, NULL) != KIND_OPERAND)
         return err_set(parser->err, "%s needs a value: %s", found.name, found.option->argument);
     parser->at++;
-    return set_value(parser, &found, next);
+    return set_option_value(parser, &found, next);
 }
 
 static bool unknown_option(const struct parser *parser, const char *arg)
@@ -330,7 +330,7 @@ static void fill_defaults(const struct cli_command *command, struct cli_value *v
         values[i].text = option->default_text;
         /* A default is a row of our own table: some are words ("none"), whose number stays 0. */
         if (option->type == CLI_INT || option->type == CLI_DURATION)
-            read_value(option, option->long_name, &values[i], NULL);
+            read_option_value(option, option->long_name, &values[i], NULL);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #define STUDY_SCRIPT "mutation.py"
 
-static bool is_named(const char *word, const char *name)
+static bool has_base_name(const char *word, const char *name)
 {
     const char *slash = strrchr(word, '/');
     return strcmp(slash ? slash + 1 : word, name) == 0;
@@ -23,7 +23,7 @@ static bool is_starter(const char *word)
     static const char *const names[] = {"sudo", "nohup", "env", "nice", "time"};
     const char *slash = strrchr(word, '/');
     EACH_OF (name, names)
-        if (is_named(word, *name))
+        if (has_base_name(word, *name))
             return true;
     return word[0] == '-' || strncmp(slash ? slash + 1 : word, "python", 6) == 0 ||
            strchr(word, '=');
@@ -48,10 +48,10 @@ char *study_call_translate(char *const *words, size_t count, bool needs_flags)
 {
     size_t script = 0;
     AUTO_TEXT struct text text = {0};
-    while (script < count && !is_named(words[script], STUDY_SCRIPT)) {
+    while (script < count && !has_base_name(words[script], STUDY_SCRIPT)) {
         if (!is_starter(words[script]))
             return NULL;
-        if (is_named(words[script], "sudo"))
+        if (has_base_name(words[script], "sudo"))
             text_add(&text, "sudo ");
         script++;
     }

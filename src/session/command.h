@@ -120,7 +120,7 @@ struct cli_command {
 /* What is in each command's file under these names. */
 #define COMMAND_TABLES                                                                            \
     .usage = usage, .description = description, .options = options, .option_count = OPTION_COUNT, \
-    .exits = exits, .examples = examples, .run = run
+    .exits = exits, .examples = examples
 
 /* The commands, each in its cmd_NAME.c. */
 extern const struct cli_command cmd_run;
