@@ -75,8 +75,8 @@ static int place_for(double value, double half_width, int digits)
     return half_width > 0 ? amount_last_place(half_width) : free_place(value, digits);
 }
 
-/* The smallest prefix with which at most three digits precede the point, as both will be shown:
- * 999.96 ± 0.5 J are 1.0000 ± 0.0005 kJ. */
+/* Picks the smallest prefix with which at most three digits precede the point, after rounding:
+ * 999.96 ± 0.5 J is 1.0000 ± 0.0005 kJ. */
 static struct scaled scale_to_prefix(double value, double half_width, int digits, const char *unit)
 {
     if (!has_prefixes(unit) || (value == 0 && half_width == 0))

@@ -83,7 +83,7 @@ int64_t clock_local_offset_s(int64_t realtime_ns)
     return offset_at(whole_seconds(realtime_ns));
 }
 
-/* The first second with another offset than at low, which is before high. */
+/* The first second after low, at or before high, whose offset differs from that of low. */
 static int64_t find_offset_change(int64_t low, int64_t high)
 {
     int64_t before = offset_at(low);

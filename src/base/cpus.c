@@ -61,7 +61,7 @@ void cpus_print(const struct cpus *cpus, struct text *out)
     }
 }
 
-/* Digits at *at, which then stands behind them. */
+/* Advances *at past the digits. */
 static bool parse_cpu_number(const char **at, const char *end, size_t *out)
 {
     const char *start = *at;

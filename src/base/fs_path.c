@@ -35,7 +35,7 @@ bool fs_check_name(const char *name, struct err *err)
     return err_set(err, "'%s' %s, so it is no name of a file or folder", shown, wrong);
 }
 
-/* Adds path's steps to the absolute out, which is "" for the root. */
+/* Appends path's steps to the absolute path in out, which is "" for the root. */
 static void append_path_steps(struct text *out, const char *path)
 {
     while (*path) {

@@ -67,13 +67,13 @@ static bool listed(const char *word, const char *const *list)
     return false;
 }
 
-/* Letters outside of ASCII belong to words. */
+/* Letters outside ASCII belong to words. */
 static bool is_word_letter(char c)
 {
     return isalpha((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* Where the word that begins at s ends: "val|Loss", "m|AP|50", "ROC|Auc". */
+/* The length of the word at s: "val|Loss", "m|AP|50", "ROC|Auc". */
 static size_t metric_word_length(const char *s)
 {
     size_t n = 0;

@@ -80,7 +80,7 @@ static char *decode_string(const char *token, size_t length)
     return bytes;
 }
 
-/* Steps over a key; gives it, decoded, or NULL when there is none. The caller frees it. */
+/* Skips a key and its colon. Returns the decoded key, which the caller frees; NULL: no key. */
 static char *read_object_key(struct scan *scan)
 {
     skip_json_blanks(scan);

@@ -38,8 +38,7 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
     return true;
 }
 
-/* The next number of a list separated by blanks; a negative one counts as 0 (tty_nr and tpgid may
- * be). */
+/* The next number of a list separated by blanks. Negative ones (tty_nr, tpgid) become 0. */
 static bool parse_next_number(const char **at, const char *end, uint64_t *out)
 {
     while (*at < end && (**at == ' ' || **at == '\t'))
@@ -316,7 +315,7 @@ ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, siz
 
 static const size_t TABLE_MAX = 16 << 20, SMALL_MAX = 64 << 10;
 
-/* The device as /proc/locks has it: that of the mount. On btrfs stat tells another one. */
+/* /proc/locks names the device of the mount. On btrfs, stat reports another one. */
 static dev_t find_mount_device(int fd, dev_t otherwise)
 {
     AUTO_TEXT struct text info = {0}, mounts = {0};
@@ -335,7 +334,7 @@ static dev_t find_mount_device(int fd, dev_t otherwise)
     return otherwise;
 }
 
-/* "3: FLOCK  ADVISORY  WRITE 28401 fe:00:11068451 0 EOF"; one with "->" behind the number only
+/* "3: FLOCK  ADVISORY  WRITE 28401 fe:00:11068451 0 EOF"; with "->" after the number it only
  * waits. */
 static pid_t find_lock_holder(const char *table, dev_t device, ino_t inode)
 {
@@ -353,8 +352,8 @@ static pid_t find_lock_holder(const char *table, dev_t device, ino_t inode)
 
 enum seen { SEEN_LOCKED, SEEN_NOT_LOCKED, SEEN_NOTHING };
 
-/* Whether the process has the file open by a descriptor whose lock it is. SEEN_NOTHING: it may not
- * be looked into. */
+/* Whether the process holds the lock through one of its descriptors. SEEN_NOTHING: its descriptors
+ * cannot be read. */
 static enum seen check_process_locks(pid_t pid, const struct stat *file)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/fd", (int)pid);

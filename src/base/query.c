@@ -62,7 +62,7 @@ int query_input(const struct text *text, struct err *err)
     return -1;
 }
 
-/* Up to the end of its output. False: too long, in time or in bytes. */
+/* Reads to the end of the output. False: the deadline or the limit was exceeded. */
 static bool read_query_answer(int fd, size_t limit, int64_t deadline_ns, struct text *out)
 {
     char bytes[4096];

@@ -46,7 +46,7 @@ static json_t *facts_of(const char *path)
     return facts;
 }
 
-/* An empty record where there is none that can be read: then nothing there is ours. */
+/* An unreadable or missing record gives an empty one: then no file of the folder is ours. */
 static json_t *read_written_record(const char *folder)
 {
     AUTO_FREE char *path = mem_printf("%s/" WRITTEN_RECORD, folder);

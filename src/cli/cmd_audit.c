@@ -164,7 +164,7 @@ static bool make_tables(const struct dataset *dataset, const struct account *acc
     return true;
 }
 
-/* audit.json of several folders goes beside the first. Where one file may not be replaced none is
+/* audit.json of several folders goes beside the first one. If one file may not be replaced, none is
  * written. */
 static bool write_audit_files(const struct dataset *dataset, const struct account *account,
                               const json_t *json, const char *output, bool force, struct err *err)

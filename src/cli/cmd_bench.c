@@ -192,7 +192,7 @@ static struct bench_input_options make_bench_options(const struct cli_call *call
     };
 }
 
-/* Everything that would be a pity to hear of at the end. */
+/* Finds before the first run what would fail after the last one. */
 static bool check_bench_input(const struct cli_value *values, const struct bench_input *input,
                               struct err *err)
 {

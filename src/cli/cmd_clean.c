@@ -38,7 +38,7 @@ static const struct cli_option options[OPTION_COUNT] = {
         VALUE_ROW(NULL, "--dev", "DIR", CLI_FOLDER, "folder of the device files", .hidden = true),
 };
 
-/* Without it, dead runs are not known, but tags and GPUs are. */
+/* Without it, dead runs are unknown; tags and GPUs still are known. */
 static struct state *open_state_or_warn(void)
 {
     struct err err = {0};

@@ -32,7 +32,8 @@ static bool is_complete(const struct collected *collected)
     return true;
 }
 
-/* How the lanes of its nodes spent the time; NULL or null: there is but one. A new reference. */
+/* Returns a new reference to how the slots of its nodes spent the time; NULL or null: a single
+ * slot. */
 static json_t *write_collected_page(int dir, const char *run_dir)
 {
     struct err err = {0};

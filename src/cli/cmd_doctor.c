@@ -113,7 +113,8 @@ static int run_doctor_with_host(const struct cli_call *call, struct host_meter *
     return examine(call, host);
 }
 
-/* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
+/* The counters may need root's rights, which are dropped under sudo; a run opens them in the same
+ * way. */
 static int run_doctor(const struct cli_call *call)
 {
     if (call->operands.count > 0 && !call->values[OPTION_TEST_EVENT].given)

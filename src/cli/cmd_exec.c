@@ -30,7 +30,7 @@ enum {
     OPTION_COUNT
 };
 
-/* 0: argv[0] is now the file to execute. */
+/* 0: argv[0] is the file to execute; else the exit code. */
 static int find_exec_program(struct strv *argv)
 {
     const char *name = argv->items[0];
@@ -48,7 +48,7 @@ static int find_exec_program(struct strv *argv)
     return EXEC_NOT_FOUND;
 }
 
-/* 0, or the exit code. Before anything else is begun: while it waits, a signal simply ends it. */
+/* 0, or the exit code. Comes first: while it waits, a signal just ends the program. */
 static int hold_exec_gpus(const struct cli_call *call, struct strv *env, struct gpu_hold **out)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -199,7 +199,7 @@ static int run_exec_with_host(const struct cli_call *call, struct host_meter *ho
     return code;
 }
 
-/* The host's counters may need root's rights, which are given up under sudo. */
+/* The host's counters may need root's rights, which are dropped under sudo. */
 static int run_exec(const struct cli_call *call)
 {
     struct host_meter *host = wants_energy(call) ? meters_open_host() : NULL;

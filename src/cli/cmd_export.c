@@ -60,7 +60,7 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
     return message_print_exact(text);
 }
 
-/* A link of that name is replaced, not followed: only the folder is the user's own choice. */
+/* Replaces a link of that name instead of following it: only the folder is the user's choice. */
 static bool write_table(const struct dataset *dataset, enum export_table table, int dir,
                         const char *name, enum export_format format, struct err *err)
 {
@@ -78,7 +78,7 @@ static char *file_name(int table, enum export_format format)
                       format == EXPORT_JSON_LINES ? "jsonl" : "csv");
 }
 
-/* All or nothing, as far as files that are not ours go. */
+/* Writes all tables or, if one would replace a file that is not ours, none. */
 static bool export_tables(const struct dataset *dataset, const char *output,
                           enum export_format format, bool force, struct err *err)
 {

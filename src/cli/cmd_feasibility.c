@@ -220,7 +220,7 @@ static int resume_study(const struct cli_call *call, struct run_resources *means
     return opened ? study_carry_out(&study, &steps) : cli_failed(CLI_USAGE, &err);
 }
 
-/* --plan: of all models that were measured, which to run in pairs. */
+/* For --plan, which chooses pairs among the models that were measured. */
 static bool read_pairs_study(struct feasibility *study, const char *folder, struct err *err)
 {
     AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
@@ -246,7 +246,7 @@ static bool read_studies(const struct strv *folders, struct feasibility *study, 
     return true;
 }
 
-/* What is in the registry and was measured; what of the registry was not is said. Gives how
+/* Chooses models of the registry that were measured and reports those that were not. Returns how
  * many. */
 static size_t choose_measured_models(const struct feasibility *study,
                                      const struct registry *registry, bool *use)

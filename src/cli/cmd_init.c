@@ -42,7 +42,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 /* ---- Questions, on a terminal. */
 
-/* The answer without its line end; false: there is none (Ctrl-D). */
+/* The answer without its line end. False: end of input (Ctrl-D). */
 static bool ask_question(const char *question, char answer[ANSWER_BYTES])
 {
     AUTO_FREE char *shown = mem_printf("%s ", question);

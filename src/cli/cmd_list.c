@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The models of one repository that a job of the settings trains. */
 static void add_job_model(const struct job_settings *job, const struct repo *repo,
                           struct strv *models)
 {
@@ -47,7 +46,7 @@ static bool check_job_model(const struct registry *registry, const char *path,
     return has;
 }
 
-/* All that the settings name is in the registry? Each that is not is told. */
+/* Reports each repository and model of the settings that the registry lacks. */
 static bool check_settings_models(const struct registry *registry, const struct list_options *how)
 {
     bool good = !how->only || list_find_repo(registry, how->located.path, how->only);

@@ -229,7 +229,7 @@ static int run_measure_with_host(const struct cli_call *call, struct host_meter 
     return code;
 }
 
-/* The host's counters may need root's rights, which are given up under sudo. */
+/* The host's counters may need root's rights, which are dropped under sudo. */
 static int run_measure(const struct cli_call *call)
 {
     struct host_meter *host = meters_open_host();

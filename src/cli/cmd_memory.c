@@ -81,7 +81,7 @@ static bool write_memory_page(const char *path, const char *snapshot,
     return fs_write_output(path, text_get(&page), page.length, err) || err_wrap(err, "--html");
 }
 
-/* A setting that was asked about and runs out of memory is an answer that a script can test. */
+/* Scripts can test whether a setting that they asked about runs out of memory. */
 static int memory_exit_code(const struct memory_report *report)
 {
     EACH (try, report->tries, report->try_count)

@@ -40,8 +40,8 @@ static void explain_program_end(enum job_answer how, const struct job_exit *exit
         text_addf(out, exit->signalled ? "ended by signal %d" : "exit status %d", exit->code);
 }
 
-/* Without a pid namespace: a user who is not root gets one only with a user namespace, in which the
- * setuid and setgid bits of programs, as of sendmail(8), have no effect. */
+/* Without a pid namespace: an ordinary user gets one only with a user namespace, in which setuid
+ * and setgid programs, such as sendmail(8), do not work. */
 static int run_on_event(const struct cli_call *call)
 {
     AUTO_TEXT struct text errors = {0};

@@ -62,7 +62,7 @@ static json_t *read_study_folder(const char *dir, struct dataset *dataset, struc
     return json;
 }
 
-/* The same of a run of this program, whose page is made from run.db. */
+/* As in read_study_folder, for a run of this program, whose page is made from run.db. */
 static void leave_out_experiments(json_t *run, const char *dir)
 {
     AUTO(dataset_fini) struct dataset dataset = {0};
@@ -82,7 +82,7 @@ static void leave_out_experiments(json_t *run, const char *dir)
     json_object_set_new(run, "problems", json_pack("[s]", said));
 }
 
-/* What has no run.db is the study's, or nothing. */
+/* A folder without run.db is read as the study's. */
 static json_t *read_report_folder(const char *dir, struct dataset *study, bool *foreign,
                                   struct err *err)
 {
@@ -96,7 +96,6 @@ static json_t *read_report_folder(const char *dir, struct dataset *study, bool *
     return run;
 }
 
-/* Reads the run and writes its page. */
 static bool write_run_page(const struct cli_call *call, const char *dir, struct report_options *how,
                            struct err *err)
 {

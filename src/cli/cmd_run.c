@@ -382,7 +382,8 @@ static int run_task(const struct cli_call *call, struct run_resources *means)
     return run_session_in(call, means, NULL, start.path);
 }
 
-/* An earlier run, and nothing that says what to plan. earlier: the first option that names it. */
+/* Continues an earlier run: options that say what to plan are errors. earlier: the first option
+ * that names the run. */
 static int continue_run(const struct cli_call *call, struct run_resources *means,
                         const char *earlier)
 {
@@ -445,7 +446,7 @@ static void add_own_option_warning(const struct cli_call *call, struct made *mad
             mem_printf("%s is passed to the script; options of run come before the script", own));
 }
 
-/* Two calls with the same words give the same plan. */
+/* Two calls with the same arguments give the same plan. */
 static uint64_t derive_seed(const struct made *made)
 {
     uint64_t seed = 0;

@@ -154,7 +154,7 @@ static void warn_of_gpus(const struct plan *plan)
                  "sbatch (--gres=gpu:4)");
 }
 
-/* The plan is lent, and still the caller's. */
+/* The plan stays the caller's. */
 static int show_submit_plan(const struct cli_call *call, const struct plan *plan,
                             struct submitted *submitted)
 {

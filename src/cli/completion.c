@@ -37,7 +37,7 @@ static void add_zsh_value(struct text *out, const struct cli_option *option)
     }
 }
 
-/* One spelling: the other one excludes it, unless it may be given again. */
+/* One spelling excludes the other, unless the option may be repeated. */
 static void add_zsh_spelling(struct text *out, const struct cli_option *option, const char *name,
                              bool is_long)
 {
@@ -96,7 +96,7 @@ void completion_zsh(struct text *out)
     text_add(out, "    esac\nfi\n");
 }
 
-/* For a text within '...'. */
+/* Escapes text for '...'. */
 static void add_fish_quoted(struct text *out, const char *s)
 {
     for (; *s; s++) {
@@ -118,7 +118,7 @@ static void add_condition(struct text *out, const struct cli_command *command)
     text_add_char(out, '\'');
 }
 
-/* -x: a value, and no file; -r: a value, which may be a file. */
+/* -x: a value that is not a file; -r: a value that may be a file. */
 static void add_fish_value(struct text *out, const struct cli_option *option)
 {
     if (option->type == CLI_CHOICE) {

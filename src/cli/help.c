@@ -62,7 +62,7 @@ void option_body(const struct cli_option *option, struct text *out)
         text_add_char(out, ')');
 }
 
-/* The body stands in its column, beside the head or, when that is too long, below it. */
+/* The body is in its column, beside the head or, if the head is too long, below it. */
 static void add_help_row(struct text *out, const char *head, const char *body, size_t column)
 {
     AUTO_TEXT struct text wrapped = {0};
@@ -147,7 +147,7 @@ void help_program(struct text *out)
 /* The pages of docs/reference that are made from the program's own tables, in Markdown. */
 const char reference_names[] = "options, settings-keys, registry-keys or evidence-kinds";
 
-/* A cell of a table: a bar would end it, and '<' begin a tag. */
+/* Escapes what has a meaning in a table's cell: a bar ends it, '<' begins a tag. */
 static void add_option_cell(struct text *out, const char *s)
 {
     for (; *s; s++) {

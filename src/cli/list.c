@@ -35,7 +35,7 @@ static bool is_registry(const char *path)
            !json_get(doc.root, "experiments");
 }
 
-/* False: a mistake, which was told. */
+/* False: an error, which was reported. */
 static bool locate_list_registry(const char *asked, const char *config, struct list_options *how)
 {
     bool is_file = asked && is_file_name(asked);

@@ -168,7 +168,7 @@ static void add_return_line(const struct calibration *found, struct text *out)
     text_addf(out, heat->known ? "within %.1f s\n" : "at an unknown time\n", heat->value);
 }
 
-/* Six lines; verbose: and all figures. took_s: of the whole calibration; 0: unknown. */
+/* Six lines; with verbose all figures. took_s: of the whole calibration; 0: unknown. */
 static void add_calibration_text(const struct calibration *found, const char *stale, double took_s,
                                  bool verbose, bool colour, struct text *out)
 {
@@ -291,7 +291,7 @@ static bool is_agreed(const struct calibrate_options *options, const char *label
     return yes;
 }
 
-/* By the checks of doctor: idle, empty, whole, not slowed down. */
+/* Uses the checks of doctor: idle, empty, undivided, not throttled. */
 static bool is_gpu_free(const struct calibration_look *look, const char *label)
 {
     AUTO(findings_fini) struct findings findings = {0};

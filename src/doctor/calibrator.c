@@ -56,7 +56,7 @@ static bool measure_calibration(const struct calibrator_options *options,
     return true;
 }
 
-/* As the meter: it ends with the run, and has its signals to itself. */
+/* Like the meter, it ends with the run and ignores the terminal's signals. */
 static void set_up_calibrator(void)
 {
     static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGPIPE};

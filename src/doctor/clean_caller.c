@@ -48,7 +48,7 @@ bool clean_caller_known(uid_t *uid)
     return true;
 }
 
-/* A line of the answer; takes json. */
+/* Takes json. */
 static bool write_answer_line(json_t *json, int out)
 {
     AUTO_TEXT struct text line = {0};
@@ -91,8 +91,7 @@ static void recover_callers_runs(void)
     state_close(state);
 }
 
-/* Nothing of root's stays open, not even where root's messages go: what is said here is a part of
- * the answer. */
+/* Closes all of root's descriptors, standard error too: messages are a part of the answer. */
 static bool keep_only_socket(int socket)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = fcntl(socket, F_DUPFD_CLOEXEC, 10);
@@ -102,8 +101,8 @@ static bool keep_only_socket(int socket)
            sys_close_range(STDERR_FILENO + 2, UINT_MAX);
 }
 
-/* The caller's other processes can do with this one what they like, as far as the kernel lets them:
- * so it begins before root has read or opened anything. */
+/* The caller's other processes can control this one as far as the kernel lets them, so it starts
+ * before root has read or opened anything. */
 static _Noreturn void serve_requests(const struct census_roots *roots, int socket)
 {
     struct err err = {0};
@@ -146,7 +145,7 @@ struct clean_caller *clean_caller_start(const struct census_roots *roots)
     return caller;
 }
 
-/* By force: the user may have stopped it. */
+/* SIGKILL: the user may have stopped it. */
 static void end_clean_caller(struct clean_caller *caller)
 {
     if (caller->pid) {
@@ -165,7 +164,7 @@ void clean_caller_end(struct clean_caller *caller)
     free(caller);
 }
 
-/* False: it is gone, or does not answer in time. */
+/* False: it has ended, or did not answer in time. */
 static bool receive_answer(const struct clean_caller *caller, struct text *answer)
 {
     int64_t deadline = clock_monotonic_ns() + ANSWER_NS;
@@ -190,7 +189,7 @@ static bool receive_answer(const struct clean_caller *caller, struct text *answe
     return false;
 }
 
-/* What it found, a line each, goes into found; what it says is said. */
+/* Appends what it found to found, one line each, and prints its messages. */
 static void request_from_caller(struct clean_caller *caller, char what, struct text *found)
 {
     AUTO_TEXT struct text answer = {0};

@@ -99,7 +99,7 @@ static json_t *who_json(const struct census_process *process)
                      json_string(user), "command", json_string(process->command));
 }
 
-/* Of ours by whom it was left, of others whether a live run has it. */
+/* For ours, which run left it; for others, whether a live run owns it. */
 static json_t *leftover_json(const struct clean_view *view, const struct leftover *leftover)
 {
     const struct census_process *process = leftover->process;

@@ -58,8 +58,8 @@ static char *parent_text(const struct leftovers *leftovers, const struct census_
     return mem_printf("%d %s", (int)process->stat.ppid, parent ? parent->stat.comm : "");
 }
 
-/* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses
- * one of them has open. */
+/* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and /dev/nvidiactl, which every user of a GPU has
+ * open. */
 static void add_device_name(const char *name, const struct gpu_vendor **numbered, struct text *out)
 {
     const struct gpu_vendor *vendor = gpu_vendor_of_device(name);
@@ -101,7 +101,7 @@ static void add_leftover_row(struct table *table, const struct clean_view *view,
               columns ? short_command(process->command, columns) : NULL);
 }
 
-/* columns: of the command, 0: without it. */
+/* columns: the width of the command; 0: without it. */
 static void add_leftover_table(const struct clean_view *view, choose_fn *choose,
                                const struct leftover *like, size_t columns, struct text *out)
 {

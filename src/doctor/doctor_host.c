@@ -61,7 +61,7 @@ static struct state *fall_back(struct findings *out, const struct strv *paths, c
     return state;
 }
 
-/* NULL: there is none yet, or it cannot be used, which is in the findings then. */
+/* NULL: it does not exist yet, or cannot be used, which is then among the findings. */
 static struct state *open_state_or_report(struct findings *out)
 {
     struct err err = {0};

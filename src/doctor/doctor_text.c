@@ -130,8 +130,7 @@ bool doctor_fit(const struct doctor_page *page)
     return fit;
 }
 
-/* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is
- * of. */
+/* Names each check once, however many GPUs it is about. */
 static size_t list_marked_names(const struct doctor_page *page, enum finding_mark mark,
                                 struct strv *names)
 {

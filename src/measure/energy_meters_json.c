@@ -74,7 +74,7 @@ static void set_mhz(json_t *json, const char *key, uint32_t mhz)
     json_object_set_new(json, key, mhz ? json_integer(mhz) : json_null());
 }
 
-/* What makes figures of one GPU comparable with those of another. */
+/* Adds what makes figures of one GPU comparable with those of another. */
 static void add_gpu_kind(const struct energy_meters_figures *figures, json_t *json)
 {
     const struct gpu_identity *identity = figures->identity;
@@ -195,7 +195,7 @@ static void set_epoch(json_t *json, const char *energy, const char *half_width,
     set_reading(json, half_width, window->half_width_j);
 }
 
-/* Its name and times tell whose it is, when the marks are cut again from the journal. */
+/* Name and times identify the epoch when the marks are cut again from the journal. */
 static json_t *epoch_energy_json(const struct epoch *epoch,
                                  const struct energy_meters_epoch *figures)
 {

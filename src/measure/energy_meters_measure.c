@@ -99,7 +99,7 @@ static struct window_sensor rapl_sensor(const struct rapl_domain *domain)
     return sensor;
 }
 
-/* The sum of a scope's devices: of one alone, all it says. */
+/* Adds a device to the sum of its scope; the sum of one device is a copy of it. */
 static void add_device_figures(struct energy_meters_figures *sum,
                                const struct energy_meters_figures *device)
 {
@@ -154,7 +154,7 @@ static void add_device_figures(struct energy_meters_figures *sum,
     sum->clock_reasons |= device->clock_reasons;
 }
 
-/* One name's epochs follow each other without a gap: they are the pieces of one cut. */
+/* Epochs of one name follow each other without a gap: they are the pieces of one cut. */
 static void cut_epochs_of_name(const struct window_index *index, const struct stretch *stretch,
                                size_t first, size_t count,
                                const struct energy_meters_figures *device,
@@ -221,8 +221,8 @@ static void measure_device(const struct series *series, const struct window_sens
     add_device_figures(&out->sums[device->scope], device);
 }
 
-/* Of the whole stretch, by a sensor as it is calibrated: whether its counter and its samples
- * contradict each other. */
+/* Whether counter and samples of a calibrated sensor contradict each other over the whole
+ * stretch. */
 static bool stretch_disagrees(const struct series *series, const struct window_sensor *sensor,
                               const struct stretch *stretch)
 {

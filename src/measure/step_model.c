@@ -137,8 +137,8 @@ static double drift(const struct step_model *model, size_t i, int64_t t_ns)
                (double)(end_ns - begin_ns));
 }
 
-/* False: the sample is not of steps that count. times: with the columns of the times, else these
- * are taken as they are. */
+/* False: the sample is outside the steps that count. times: with the columns of the times, which
+ * else are fixed. */
 static bool make_design_row(struct step_model *model, size_t sample, bool times)
 {
     struct step_row *row = model->row;

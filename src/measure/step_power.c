@@ -167,7 +167,7 @@ static void add_stated(struct step_model *model, const double *figures, double *
     model->at = kept;
 }
 
-/* Half-widths, squared, by what is not certain of the times. */
+/* Squared half-widths that come from the uncertainty of the times. */
 static double *profile_times(struct step_model *model)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);

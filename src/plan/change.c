@@ -18,7 +18,7 @@ static void append_change_record(json_t *changed, const char *kind, const char *
     json_array_append_new(changed, json);
 }
 
-/* What the hyperparameter would become; false: it cannot. */
+/* False: the hyperparameter cannot be changed so. */
 static bool compute_changed_value(const struct plan_param *param,
                                   const struct registry_change *change, struct value *out)
 {
@@ -53,7 +53,7 @@ static void pass_param(struct plan_job *job, struct plan_param *param)
     }
 }
 
-/* Removes the value and, if it is a word of its own, the flag; what follows in argv moves. */
+/* Removes the value and, if it is an argument of its own, the flag; later arguments move. */
 static void remove_param_words(struct plan_job *job, struct plan_param *param)
 {
     size_t place = param->place;

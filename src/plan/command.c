@@ -32,7 +32,7 @@ static char *in_repo(const struct lookup *lookup, const char *path)
     return fs_resolve(lookup->repo->path, path, lookup->options->home);
 }
 
-/* A path or a name found on PATH; as given, with a problem, when it is not there. */
+/* A path, or a name found on PATH; unchanged, with a problem, if it does not exist. */
 static char *resolve_program(const struct lookup *lookup, const char *key, const char *given)
 {
     bool is_path = strchr(given, '/') != NULL;
@@ -106,7 +106,7 @@ static char *resolve_interpreter(const struct lookup *lookup, struct command *co
     return find_environment_python(lookup, command, "venv", "VIRTUAL_ENV", folder);
 }
 
-/* A bare name means the repository's own file first, then a program on PATH. */
+/* A bare name is the repository's own file or, failing that, a program on PATH. */
 static char *resolve_script(const struct lookup *lookup, bool interpreted)
 {
     const char *given = lookup->repo->train_script;

@@ -36,7 +36,7 @@ static const char *const outcome_names[] = {
     [OUTCOME_INTERRUPTED] = "interrupted",
 };
 
-/* The place of name among count of them; count: it is none. */
+/* count: not found. */
 static unsigned find_name_index(const char *const *names, unsigned count, const char *name)
 {
     unsigned i = 0;

@@ -83,7 +83,7 @@ static const size_t *param_columns(const struct table *table, const struct repo 
     return columns->of_param;
 }
 
-/* What failed says nothing about how long it takes. */
+/* Failed experiments do not predict durations. */
 static void add_expected_duration(const struct table *table, const struct strv *row,
                                   const struct repo *repo, const struct value *values,
                                   const char *context, struct expected *expected)

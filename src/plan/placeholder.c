@@ -12,7 +12,7 @@
 static const char dir_name[] = "dir";
 static const char id_name[] = "id";
 
-/* The length of NAME in "{NAME}" at text; 0: none is there. */
+/* The length of NAME in "{NAME}" at text; 0: text does not begin with one. */
 static size_t braced_name_length(const char *text)
 {
     if (*text != '{' || !(isalpha((unsigned char)text[1]) || text[1] == '_'))
@@ -35,7 +35,7 @@ static bool is_same_name(const char *given, size_t length, const char *name)
     return name[length] == '\0';
 }
 
-/* A value that is left to the script is not known. */
+/* Values that are left to the script are unknown. */
 static const struct plan_param *find_job_param(const struct plan_job *job, const char *name,
                                                size_t length)
 {

@@ -58,7 +58,7 @@ void plan_job_fini(struct plan_job *job)
     *job = (struct plan_job){0};
 }
 
-/* The text of the list that equals this one, which is added or freed. */
+/* Takes text; returns the equal text of the list, to which it is added if it is new. */
 static char *intern_text(struct strv *texts, char *text)
 {
     for (size_t i = 0; text && i < texts->count; i++)

@@ -201,7 +201,7 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
     return err_wrap(err, "experiment");
 }
 
-/* Values of hyperparameters, the words made of them, and whether these have placeholders. */
+/* Hyperparameters, the arguments made of them, and whether these have placeholders. */
 static bool is_own_key(const char *key)
 {
     return strcmp(key, "hyperparameters") == 0 || strcmp(key, "argv") == 0 ||

@@ -90,8 +90,8 @@ static char *statement(const char *text, const char *code, size_t at)
     return mem_strndup(text + at, end - at < STATEMENT_MAX ? end - at : STATEMENT_MAX);
 }
 
-/* The line printed by the string from begin on, which has "epoch" at at. A line with results ends
- * an epoch. */
+/* Classifies the line printed by the string at begin, which has "epoch" at at. A line with results
+ * ends an epoch. */
 static enum epoch_line classify_epoch_line(const char *text, const char *code, size_t begin,
                                            size_t at)
 {

@@ -43,7 +43,7 @@ static char *join_module_path(const char *folder, const char *name)
     return *folder ? mem_printf("%s/%s", folder, name) : mem_strdup(name);
 }
 
-/* Whether the file is there; it is read the first time. */
+/* Whether the file exists; reads it the first time. */
 static bool add_script_file(struct walk *walk, const char *root, const char *path)
 {
     AUTO_FREE char *whole = mem_printf("%s/%s", strcmp(root, "/") == 0 ? "" : root, path);
@@ -69,8 +69,8 @@ static bool add_script_file(struct walk *walk, const char *root, const char *pat
     return true;
 }
 
-/* The module of dotted names below folder, with the packages above it, as Python executes them.
- * False: nothing of it is there. */
+/* Adds the module of dotted names below folder with its parent packages, which Python executes too.
+ * False: no file found. */
 static bool add_module_files(struct walk *walk, const char *root, const char *folder,
                              const char *names)
 {

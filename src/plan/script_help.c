@@ -31,7 +31,7 @@ void script_help_fini(struct script_help *help)
     *help = (struct script_help){0};
 }
 
-/* A letter behind the dashes: -1 is a number. "--[no]amp" is absl's. */
+/* A letter must follow the dashes: -1 is a number. "--[no]amp" is absl's. */
 static bool begins_help_option(const char *at)
 {
     if (at[0] != '-')
@@ -75,7 +75,7 @@ static void add_option_spelling(struct script_option *option, const char *spelli
         option->off = steal_ptr(text);
 }
 
-/* Where a word of the description ends: at a blank outside of brackets. */
+/* A word of the description ends at a blank outside brackets. */
 static size_t description_word_length(const char *at)
 {
     size_t length = 0;
@@ -188,7 +188,7 @@ static void name_option(struct script_option *option)
     option->name = script_param_name(flag);
 }
 
-/* In argparse's usage what stands outside of brackets is needed. */
+/* In argparse's usage, options outside brackets are required. */
 static bool is_needed_in_usage(const char *usage, const struct script_option *option)
 {
     int depth = 0;

@@ -134,8 +134,8 @@ static void read_metavar(struct script_option *option, const char *metavar)
     }
 }
 
-/* The value behind "default:", "default=" or "defaults to", up to the end of its bracket. Quotes
- * are taken off. */
+/* The value after "default:", "default=" or "defaults to", up to the end of its bracket, without
+ * quotes. */
 static char *find_default_value(const char *help, const char **from, const char **to)
 {
     for (const char *at = help; (at = strcasestr(at, "default"));) {

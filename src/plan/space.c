@@ -77,8 +77,8 @@ static char *nearest_param(const struct space *space, const char *given)
                 : problem_nearest(given, names, space->param_count);
 }
 
-/* As in the study, what a model does not have is left out, unless the command line names it.
- * Reported once for each name of a job. */
+/* As in the study, hyperparameters that a model lacks are left out, unless the command line names
+ * them. Each name of a job is reported once. */
 static void drop_unknown_param(const struct space *space, const struct space_source *source,
                                const char *place, const char *name, struct strv *dropped)
 {
@@ -93,7 +93,7 @@ static void drop_unknown_param(const struct space *space, const struct space_sou
                  error ? "" : ": it is left out", nearest);
 }
 
-/* The place of the named parameter, or param_count. */
+/* The index of the parameter; param_count: not found. */
 static size_t find_space_param(const struct space *space, const char *name)
 {
     size_t i = 0;

@@ -142,7 +142,7 @@ static const char *const type_names[] = {
     [SCRIPT_UNKNOWN] = "text", [SCRIPT_INT] = "int",       [SCRIPT_FLOAT] = "float",
     [SCRIPT_TEXT] = "text",    [SCRIPT_CHOICE] = "choice", [SCRIPT_SWITCH] = "bool"};
 
-/* The help, with the default as a note; fresh, NULL: neither. */
+/* The help text with a note about the default; a new reference, NULL: neither is known. */
 static json_t *option_comment(const struct script_option *option)
 {
     AUTO_TEXT struct text words = {0};

@@ -37,8 +37,7 @@ static bool is_integer_word(const char *word)
     return digits > 0 && digits < 17 && word[digits] == '\0';
 }
 
-/* "1..3": all integers from one to the other. False: an error; *is: whether it is a range at
- * all. */
+/* "1..3": all integers between both. False: an error; *is: whether the word is a range. */
 static bool expand_range(const char *named, const char *word, struct strv *words, bool *is,
                          struct err *err)
 {
@@ -288,8 +287,8 @@ static bool is_known_single(const struct arguments *arguments, const struct give
     return *given->value && (given->certain || single) && occurs_once(arguments, given);
 }
 
-/* A value of its own place, if it is an axis, or what a run should record; else the word as it
- * is. */
+/* An axis, or a value that the run should record, gets its own place; other words stay as they
+ * are. */
 static bool add_argument_value(struct arguments *arguments, const struct given *given)
 {
     struct starter_args *out = arguments->out;
@@ -402,7 +401,7 @@ static bool may_be_value(const char *word)
            (word[0] != '-' || word[1] == '\0' || word[1] == '.' || isdigit((unsigned char)word[1]));
 }
 
-/* The option at items[*at], and the value that belongs to it. */
+/* Adds the option at items[*at] and its value. */
 static bool add_argument_option(struct arguments *arguments, size_t *at)
 {
     struct starter_args *out = arguments->out;

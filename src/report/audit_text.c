@@ -25,7 +25,7 @@ struct page {
     struct text *out;
 };
 
-/* Behind this many columns, or the character that ends beyond them. */
+/* A pointer past this many columns, at a character boundary. */
 static const char *skip_columns(const char *s, size_t columns)
 {
     AUTO_TEXT struct text head = {0};
@@ -69,7 +69,7 @@ static char *format_share(struct reading share)
     return share.valid ? mem_printf("%.1f %%", 100 * share.value) : NULL;
 }
 
-/* Of so many rows; the rest is counted. */
+/* The remaining rows are only counted. */
 static size_t shown_row_count(const struct page *page, size_t count)
 {
     return page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;

@@ -304,8 +304,7 @@ static void say_evidence(const struct page *page)
                  "the first run stands out: --warmup 1 runs each command once before it counts\n");
 }
 
-/* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does
- * not. */
+/* A code span keeps a bar as it is, a table does not. */
 static void add_code_cell(struct text *out, const char *command)
 {
     AUTO_FREE char *shown_text = audit_text_fit(command, 0);

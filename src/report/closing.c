@@ -98,7 +98,7 @@ static char *cell_text(const struct closing *closing, const struct column *colum
     return mem_strdup("");
 }
 
-/* False: no row has anything in it. */
+/* False: all its cells are empty. */
 static bool add_closing_column(struct closing *closing, enum column_kind kind, const char *title,
                                bool needed)
 {
@@ -206,7 +206,7 @@ static void choose_columns(struct closing *closing)
             show_if_fits(closing, &closing->columns[i], &used);
 }
 
-/* Set to the left, as words are. */
+/* Words are aligned left. */
 static bool is_word_column(enum column_kind kind)
 {
     return kind == COLUMN_ID || kind == COLUMN_OUTCOME || kind == COLUMN_VERDICT;
@@ -497,7 +497,7 @@ static void print_processes(struct closing *closing, const char *title, bool sur
         text_add_char(closing->out, '\n');
 }
 
-/* "tare run OPTION [WHICH] DIR", as a shell takes it. */
+/* "tare run OPTION [WHICH] DIR", quoted for a shell. */
 static char *format_run_command(const struct closing_options *options, const char *option,
                                 const char *which, const struct strv *more)
 {

@@ -108,7 +108,7 @@ static void add_lane_row(struct table *table, const json_t *lane)
     table_take_row(table, cells, COLUMNS);
 }
 
-/* With the pool as a whole as the last row; spared: columns up to this number are. */
+/* The last row is the whole pool. spared: columns up to this number are left out. */
 static void make_lane_table(const json_t *usage, unsigned spared, struct text *out)
 {
     const json_t *lanes = json_object_get(usage, "lanes");

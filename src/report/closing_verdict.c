@@ -236,7 +236,7 @@ static void add_verdict_counts(const struct results *results, struct text *out)
         add_summary_files(counts, safe, out);
 }
 
-/* Once for each experiment, however often it was seen. */
+/* Counts each kind once for each experiment. */
 static void count_evidence_kinds(const struct result *result, enum evidence_weight weight,
                                  struct tally *tally)
 {

@@ -164,8 +164,7 @@ static void say_metrics(const struct comparison *comparison, struct text *out)
     }
 }
 
-/* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of
- * a covariate. */
+/* The factors with one role: "batch_size, node". logs: "ln(epochs)" for a covariate. */
 static char *join_factor_names(const struct comparison *comparison, enum comparison_role role,
                                bool logs)
 {
@@ -247,7 +246,7 @@ static void say_adjustment(const struct comparison *comparison, struct text *out
                   mixed, strchr(mixed, ',') ? "" : "s");
 }
 
-/* The ratio by the meters' half-widths, and with sampling and the gains that count. */
+/* Adds the ratio with the meters' half-widths, then with sampling and the gains that count. */
 static void add_measured_ratio(const struct comparison_quantity *quantity, const char *with,
                                struct text *out)
 {
@@ -267,7 +266,7 @@ static void add_measured_ratio(const struct comparison_quantity *quantity, const
     text_add_char(out, '\n');
 }
 
-/* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
+/* Adds the uncertainty of energy ratios due to the meters; power has the same. */
 static void add_ratio_uncertainty(const struct comparison *comparison, struct text *out)
 {
     EACH (quantity, comparison->quantities, comparison->quantity_count) {

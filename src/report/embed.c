@@ -25,7 +25,7 @@ static void add_unit(FILE *out, unsigned unit, size_t *count)
         add_byte(out, *at, count);
 }
 
-/* The UTF-8 character that begins with the byte first. */
+/* Writes the UTF-8 character whose first byte is first. */
 static void write_escaped(FILE *out, FILE *in, int first, size_t *count)
 {
     int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;

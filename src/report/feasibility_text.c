@@ -30,7 +30,7 @@ static char *known_size(bool known, double bytes)
     return amounts_size((struct reading){bytes, known});
 }
 
-/* Renders with ever fewer columns and shorter names until it fits. */
+/* Renders with fewer columns and shorter names until the table fits. */
 static void render_to_width(struct view *view,
                             void (*render)(const struct view *view, struct text *out),
                             struct text *out)

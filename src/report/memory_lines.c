@@ -206,7 +206,7 @@ static char *memory_outcome_text(const struct memory_try *try)
                       explain_refusal(replay->outcome, refusal->survivable));
 }
 
-/* Between the two, or one where they are the same as shown. */
+/* One size if both look the same. */
 static char *size_range_text(uint64_t low, uint64_t high)
 {
     AUTO_FREE char *from = memory_size_text(low), *to = memory_size_text(high);
@@ -337,7 +337,6 @@ static void add_tries_table(const struct memory_report *report, struct text *out
     table_end(table, out);
 }
 
-/* What the table has no room for. */
 static void add_replay_notes(const struct memory_report *report, struct text *out)
 {
     EACH (try, report->tries, report->try_count) {
@@ -412,8 +411,8 @@ static const struct advice *recorded_advice(const struct recommendation *recomme
     return NULL;
 }
 
-/* Where memory ran out, what is enough for the record is not enough for the training: that run
- * failed with as much. */
+/* If memory ran out, what is enough for the record is not enough for the training, which failed
+ * with as much. */
 static void add_advice_verdict(const struct memory_report *report, struct text *out)
 {
     const struct advice *best = best_advice(&report->recommendation),

@@ -111,7 +111,7 @@ struct pen {
     double bytes_a_pixel, x, y;
 };
 
-/* A piece of the map of so many pixels, broken at the ends of lines. title: what shows on it. */
+/* A piece of the map, width pixels long, wrapped at the ends of lines. title: its tooltip. */
 static void draw_map_piece(struct pen *pen, double width, const char *class, const char *title)
 {
     while (width > 0) {

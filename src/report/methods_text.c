@@ -204,7 +204,7 @@ static void add_checks(const struct results *results, struct text *out)
               *idle ? idle : "none");
 }
 
-/* Of the preflight checks, in the records of the experiments. */
+/* From the preflight checks in the records of the experiments. */
 static void add_guard_methods(const struct methods_input *input, struct text *out)
 {
     const struct preflight_settings *asked = &input->results->plan.guard.preflight;
@@ -363,8 +363,7 @@ static void add_energies(const struct tally *tally, struct text *out)
                   "independent.\n");
 }
 
-/* "7 attempts"; where not all experiments are there in detail, at least as many as were needed for
- * the retries. */
+/* "7 attempts"; if details of some experiments are missing, "at least" what the retries needed. */
 static void add_attempt_count(const struct methods_input *input, const struct tally *tally,
                               struct text *out)
 {

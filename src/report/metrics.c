@@ -83,7 +83,7 @@ static void make_label(const char *text, label_text out)
     utf8_copy_legible(text ? text : "", text ? strlen(text) : 0, out, sizeof(label_text));
 }
 
-/* In a label's value a backslash, a quotation mark and a line end are escaped. */
+/* Label values escape backslashes, quotation marks and line ends. */
 static void add_escaped_label(struct text *out, const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -117,7 +117,7 @@ static void add_metric_head(const struct writer *writer)
     add_head_line(writer, "TYPE", writer->metric->type == METRIC_COUNTER ? "counter" : "gauge");
 }
 
-/* Behind value: names and values of labels in turn, and NULL. Nothing for what is no number. */
+/* After value: label names and values in turn, then NULL. Skips values that are not finite. */
 static void __attribute__((sentinel)) add_metric_sample(struct writer *writer, double value, ...)
 {
     char number[32];
@@ -363,7 +363,7 @@ static void add_to_sums(struct sums *sums, const struct live_experiment *experim
     sums->measured[COMPONENT_CPU] += used->cpu_attempts;
 }
 
-/* By its labels: names that differ in what no label can hold are one. */
+/* Compares labels: names that differ only in characters that labels cannot hold are one model. */
 static struct model_sums *find_or_add_model_sums(struct view *view,
                                                  const struct plan_experiment *experiment)
 {

@@ -36,7 +36,8 @@ static bool are_alike(const struct need *one, const struct need *other)
            strcmp(models, others) == 0;
 }
 
-/* One row for needs[first] and those behind it that are like it; gives the place behind them. */
+/* Adds one row for needs[first] and the following ones that are alike. Returns the index after
+ * them. */
 static size_t add_need_rows(struct table *table, const struct repo_needs *needs, size_t first)
 {
     const struct need *need = &needs->items[first];

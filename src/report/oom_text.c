@@ -115,7 +115,7 @@ static int open_folder_at(int parent, const char *name)
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The attempts in their order: those before the last in attempt_<k>. */
+/* In the order of the attempts: those before the last are in attempt_<k>. */
 static void read_experiment_logs(int folder, const char *path, struct oom_logs *logs)
 {
     char name[40];
@@ -274,7 +274,7 @@ static void add_layers(const struct oom *message, const struct oom_diagnosis *di
     add_layer(out, 0, "the program may have", of[OOM_ALLOWED]);
 }
 
-/* A name, then words in a column of their own. */
+/* A name, then wrapped text in a column of its own. */
 static void add_headed_words(struct text *out, const char *head, const char *words, size_t indent,
                              size_t width)
 {

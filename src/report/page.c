@@ -57,8 +57,8 @@ static json_t *files_of_run(int dir)
     return out;
 }
 
-/* before: "" or "energy/"; deep: what is in energy/ and attempt_<k>/ too. Links are left out: they
- * lead to what is none of the run's. */
+/* before: "" or "energy/"; deep: with energy/ and attempt_<k>/. Skips links, which may lead out of
+ * the run. */
 static void add_folder_files(int folder, const char *before, bool deep, struct strv *out)
 {
     AUTO_DIR DIR *list = fs_list(folder, ".");

@@ -54,7 +54,7 @@ static size_t extremes(const struct thin_row *rows, size_t begin, size_t end, si
     return low == high ? 1 : 2;
 }
 
-/* Extremes of extremes are extremes: what is thinned twice is as good as what is thinned once. */
+/* Keeps extremes, so thinning twice loses no more than thinning once. */
 static void halve_thin_rows(struct thin *thin)
 {
     size_t kept = 0;

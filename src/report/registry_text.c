@@ -47,7 +47,7 @@ static struct value bound(const struct param *param, double number)
     return param->type == PARAM_INT ? value_int((int64_t)number) : value_float(number);
 }
 
-/* "5 .. 15", or a choice's values. */
+/* "5 .. 15", or the choices. */
 static char *param_range_text(const struct param *param)
 {
     struct text out = {0};

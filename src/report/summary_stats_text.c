@@ -176,7 +176,7 @@ static void figure_table(const struct page *page, const struct summary_stats_gro
     table_end(table, page->out);
 }
 
-/* The names of figures with commas between, each once; "duration_s" or "duration_s at lr=0.1". */
+/* "duration_s" or "duration_s at lr=0.1". */
 static void add_figure_name(struct strv *names, const struct part *part,
                             const struct figure *figure)
 {
@@ -225,7 +225,7 @@ static void say_missing(const struct page *page, const struct summary_stats_grou
                   list);
 }
 
-/* What the meters themselves leave open of the mean energies: power has the same. */
+/* Adds the uncertainty of the mean energies due to the meters; power has the same. */
 static void add_mean_uncertainty(const struct page *page, const struct summary_stats_group *group)
 {
     EACH (figure, group->figures, group->figure_count) {

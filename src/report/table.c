@@ -70,7 +70,7 @@ static struct cell *table_cell_at(const struct table *table, size_t row, size_t 
     return &table->cells[row * table->count + column];
 }
 
-/* The text is taken. */
+/* Takes text. */
 static void add_owned_cell(struct table *table, char *text, const char *colour)
 {
     if (table->filled == table->count)

@@ -147,8 +147,8 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
     }
 }
 
-/* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is
- * none. */
+/* The number below a heading of a table whose first line names its columns. UINT64_MAX: not
+ * found. */
 static uint64_t find_cell_number(const char *heads, const char *row, const char *name)
 {
     size_t length = strlen(name);

@@ -334,7 +334,6 @@ static void check_running_budget(struct lane *lane)
         budget_check(lane->runner);
 }
 
-/* Once its figures are there, they count. */
 static json_t *end_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);

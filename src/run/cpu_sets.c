@@ -116,8 +116,8 @@ static void sort_lanes(size_t *order, const size_t *cores, size_t count)
     }
 }
 
-/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor
- * n's core (CPUS_MAX of them). Pure. False: there are not enough. */
+/* Gives lane i a part of near[i] in out[i]. core_of[n]: the first thread of processor n's core
+ * (CPUS_MAX of them). Pure. False: too few processors. */
 static bool deal_processors(const struct cpus *near, size_t count, const unsigned short *core_of,
                             struct cpus *out)
 {

@@ -59,7 +59,6 @@ static void take_next_experiment(struct lane *lane)
     lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_next);
 }
 
-/* The experiment is not begun. */
 static void return_experiment(struct lane *lane, enum phase next)
 {
     const struct plan_experiment *experiment = lane->experiment;
@@ -123,7 +122,6 @@ static void prepare_attempt(struct lane *lane)
     lane_guard_preflight(lane);
 }
 
-/* No attempt is made. */
 static void end_without_attempt(struct lane *lane)
 {
     lane->outcome = OUTCOME_INTERRUPTED;

@@ -390,7 +390,7 @@ static bool take_shortage(const struct outcome_facts *facts, struct failure *out
            take_sign(facts, out) || take_oom_kill(facts, out);
 }
 
-/* The command ended by itself. */
+/* For a command that ended by itself. */
 static void explain_exit(const struct plan_job *job, const struct outcome_facts *facts,
                          struct failure *out)
 {

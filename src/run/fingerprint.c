@@ -55,7 +55,7 @@ static bool is_file_below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* The file of "-m a.b" below the working folder; fresh, NULL: it is not there. */
+/* The file of "-m a.b" below the working folder, which the caller frees. NULL: not found. */
 static char *find_module_file(const char *cwd, const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
@@ -73,7 +73,7 @@ static char *find_module_file(const char *cwd, const char *module)
 }
 
 /* The first Python file or local module of the command, else its first file in the working folder
- * that is not an interpreter. Absolute, fresh; NULL: there is none. */
+ * that is not an interpreter. An absolute path, which the caller frees; NULL: not found. */
 static char *find_job_script(const struct plan_job *job)
 {
     const struct strv *argv = &job->argv;
@@ -312,7 +312,7 @@ static const char *file_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Files of one list that the other lacks, or has otherwise. */
+/* Adds files that the other list lacks or has with another digest. */
 static void add_changed_files(const json_t *before, const json_t *now, struct strv *out)
 {
     size_t i;
@@ -409,7 +409,7 @@ static void add_job_changes(const struct plan_job *job, const json_t *before, co
             find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
 }
 
-/* Of one job; INT64_MAX: no file differs. */
+/* INT64_MAX: all files are the same. */
 static int64_t find_first_change(const struct plan_job *job, const json_t *before,
                                  const json_t *now)
 {

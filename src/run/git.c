@@ -26,9 +26,9 @@ static void add_setting(struct strv *env, const char *name, const char *value)
     strv_env_set(env, "GIT_CONFIG_COUNT", number);
 }
 
-/* A repository that was received may name programs in its own configuration: filters, monitors,
- * hooks, ways to fetch. None of them is asked here; that git runs as a job of its own holds for
- * those that a later git may know. */
+/* An untrusted repository may name programs in its configuration: filters, monitors, hooks,
+ * transports. None of them is run: the known ones are disabled, and git runs as a job of its own
+ * because of those that a later git may add. */
 static void make_git_environment(const struct strv *environment, struct strv *env)
 {
     static const char *const settings[][2] = {{"core.fsmonitor", "false"},

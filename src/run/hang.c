@@ -82,7 +82,7 @@ static void drop_dump(struct lane *lane)
     hang->quiet_ns = 0;
 }
 
-/* What there is of it is better than nothing. */
+/* Errors are ignored: a part of the dump is better than none. */
 static void write_dump(const struct hang *hang, const char *bytes, size_t count)
 {
     if (hang->out >= 0)
@@ -326,7 +326,7 @@ static void check_for_hang(struct lane *lane)
     }
 }
 
-/* What was asked of the GPU before it was last alive does not count, nor against it. */
+/* Ignores samples taken before the last sign of life. */
 static void note_gpu_activity(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct hang *hang = hang_of(lane);

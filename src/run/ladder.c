@@ -85,7 +85,7 @@ static char *with_expandable(const char *conf)
     return text_take(&text);
 }
 
-/* Under the name that is in use; the older one, which all versions know, where neither is. */
+/* Uses the variable that is set; if neither is, the older name, which all versions know. */
 static bool set_expandable_segments(struct lane *lane)
 {
     struct plan_job *job = job_to_change(lane);

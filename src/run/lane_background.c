@@ -56,7 +56,7 @@ static void after(struct lane *lane, uint64_t us, lane_step *step)
     lane_timer_set(lane, &lane->background.timer, us, step);
 }
 
-/* The foreground has not been started yet. */
+/* Before the foreground starts. */
 static bool is_background_alone(const struct lane *lane)
 {
     return lane->phase == PHASE_LOADING;

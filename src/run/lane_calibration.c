@@ -36,7 +36,7 @@ static size_t gpu_count(const struct lane *lane)
                                             : options->gpu_count;
 }
 
-/* By its entry or order, else by earlier runs; absent: nothing is known of it. */
+/* From its entry or order, else from earlier runs; absent: unknown. */
 static struct reading expected_experiment_s(const struct lane *lane,
                                             const struct plan_experiment *experiment)
 {
@@ -52,9 +52,8 @@ static struct reading expected_experiment_s(const struct lane *lane,
     return expected_of(earlier, context, epochs);
 }
 
-/* How long the experiments that are left take on this lane. Those of which nothing is known count
- * as the mean of those that succeeded in this run, else of the others. Absent: nothing is known
- * yet. */
+/* The time that the remaining experiments take on this lane. Unknown ones count as the mean of
+ * those that succeeded in this run, else of the known ones. Absent: nothing is known yet. */
 static struct reading expected_left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
@@ -97,7 +96,7 @@ static bool is_gpu_uncalibrated(const struct lane *lane, size_t place)
            !energy_meters_is_calibrated(lane->energy_meters, place);
 }
 
-/* The lane's GPUs are locked, so that other users' runs see it. */
+/* Requires that the lane's GPUs are locked, so that runs of other users notice. */
 static bool is_calibration_wanted(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;

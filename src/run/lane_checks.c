@@ -22,7 +22,6 @@ struct lane_checks {
 
 LANE_STATE(checks_of, struct lane_checks, checks_observer);
 
-/* Nothing is known. */
 static void reset_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
@@ -32,7 +31,7 @@ static void reset_checks(struct lane *lane)
     *checks = (struct lane_checks){0};
 }
 
-/* The heavier outcome stays, and of two alike the first. */
+/* The more serious outcome is kept; of two equal ones the first. */
 __attribute__((format(printf, 4, 5))) static void note_check(struct lane *lane, enum check check,
                                                              enum check_outcome outcome,
                                                              const char *format, ...)
@@ -335,7 +334,7 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
     }
 }
 
-/* A list, or null: never begun. */
+/* A list; null: the attempt never began. */
 static json_t *end_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);

@@ -119,8 +119,8 @@ static void prepare_energy(struct lane *lane)
         energy_meters_prepare(lane->energy_meters);
 }
 
-/* Now and then a counter is read in step with its own updates, when the pauses are all alike: then
- * every reading would err to the same side (docs/explanation/uncertainty.md). */
+/* Varies, because readings at equal intervals can fall into step with a counter's updates and then
+ * all err to the same side (docs/explanation/uncertainty.md). */
 static uint64_t next_tick_us(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
@@ -225,7 +225,7 @@ static void take_gap(struct lane *lane, const char *label, const struct meter_ga
                            });
 }
 
-/* Rows are of the attempt alone, though readings of the moments around it are used. */
+/* Files hold rows of the attempt only, though readings around it are used. */
 static bool is_within_attempt(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;

@@ -71,7 +71,7 @@ static void request_governor(struct lane *lane)
     lane_after(lane, ANSWER_US, too_late);
 }
 
-/* Nobody may set it; but it may be what is wanted, all by itself. */
+/* Without rights to set it, the governor may still be the wanted one. */
 static void check_governor_unheld(struct lane *lane)
 {
     const struct run_governor *means = lane->runner->request->governor;

@@ -85,7 +85,7 @@ static void end_window(struct lane *lane)
     guard_look(lane);
 }
 
-/* The driver keeps its samples for some seconds only. */
+/* The driver keeps its samples for a few seconds only. */
 static void tick_idle_window(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);

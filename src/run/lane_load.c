@@ -83,8 +83,7 @@ static struct load_times start_times(const struct lane *lane)
                                .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
-/* At least twice while the load holds, and never in step with what the sensors do (as
- * lane_energy.c). */
+/* At least twice while the load holds, and at varying intervals (as in lane_energy.c). */
 static uint64_t next_load_us(struct lane *lane)
 {
     struct load_times times = start_times(lane);
@@ -215,7 +214,7 @@ static bool board_is_loaded(const struct load_gpu *gpu)
            gpu->utilisation_percent.value >= SHARE_LEAST;
 }
 
-/* What was told since the last look; false: nothing that says anything. */
+/* Evaluates what was reported since the last sample. False: not enough to decide. */
 static bool sample_load(struct lane_load *load, bool *loaded)
 {
     bool told = false;

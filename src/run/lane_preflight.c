@@ -92,7 +92,7 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
     }
 }
 
-/* What was found goes to the journal, then next. attempt: 0: none is begun. */
+/* Journals the findings, then continues with next. attempt: 0: none has begun. */
 static void record_preflight(struct lane *lane, const struct guard_findings *findings,
                              int64_t attempt, lane_step *next)
 {
@@ -114,7 +114,6 @@ static void record_preflight(struct lane *lane, const struct guard_findings *fin
                        lane, next);
 }
 
-/* The attempt follows. */
 static void finish_preflight(struct lane *lane, const struct guard_findings *findings)
 {
     struct lane_guard *guard = guard_of(lane);
@@ -175,8 +174,8 @@ static void say_wait(struct lane *lane, const struct guard_findings *findings, d
     lane_say(lane, "waits, at most %s: %s", limit, text);
 }
 
-/* The experiment goes back to the plan, and the lane begins nothing more. Other lanes have other
- * GPUs: the run ends when none is left. */
+/* Returns the experiment to the plan and retires the lane. Other lanes have other GPUs: the run
+ * ends when no lane is left. */
 static void stop_after_preflight(struct lane *lane, double waited_s)
 {
     struct runner *runner = lane->runner;

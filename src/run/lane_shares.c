@@ -94,7 +94,7 @@ static json_t *marginal_json(const struct lane_load *load,
                      json_finite(load->alone.half_width_w), "seconds", json_finite(seconds));
 }
 
-/* Of every GPU that was measured; null when of one nothing was seen. */
+/* Covers every GPU that was measured; null if one of them has no samples. */
 static json_t *gpu_split_json(const struct lane_load *load,
                               const struct energy_meters_result *result, double seconds)
 {

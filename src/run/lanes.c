@@ -36,7 +36,7 @@ void lanes_begin(struct runner *runner)
         cpu_split_begin(&runner->split, host_of(runner));
 }
 
-/* Soon or not, at the edges of a job. */
+/* At the edges of a job, however soon after the last step. */
 static void step_cpu_split(struct runner *runner)
 {
     if (runner->split.begun)

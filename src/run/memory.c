@@ -146,7 +146,7 @@ static void sample_host_memory(struct lane *lane)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
 }
 
-/* The sensors go on when the experiment is over. */
+/* Sensors go on after the experiment. */
 static bool is_memory_sample_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
@@ -161,7 +161,7 @@ static double left_by_others(const struct memory_gpu *gpu)
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
 }
 
-/* Of that, what it may have. */
+/* What the job may have of the memory that others leave. */
 static double gpu_memory_limit(const struct lane *lane, const struct memory_gpu *gpu)
 {
     double left = left_by_others(gpu);
@@ -227,7 +227,7 @@ static void take_pair(const struct lane *lane, struct memory_gpu *gpu, int64_t t
         gpu->pair_peak_bytes = bytes;
 }
 
-/* What the whole GPU has beyond what it had before the background is the pair's. */
+/* The growth of the GPU's memory since before the background belongs to the pair. */
 static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
                             const struct gpu_sample *sample)
 {

@@ -90,7 +90,7 @@ static char *environment_command(const struct repo *repo)
     return out.length ? text_take(&out) : NULL;
 }
 
-/* What the planner found missing of a command: by the key that it names. */
+/* Maps the key of a planner's problem to the kind of need. */
 static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
 {
     static const struct {
@@ -112,7 +112,7 @@ static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
     return false;
 }
 
-/* text behind front, if it begins so. */
+/* text without front, if it begins so. */
 static const char *skip_front(const char *text, const char *front)
 {
     size_t length = strlen(front);
@@ -248,7 +248,7 @@ static char *nearest_folder(const char *path)
     return folder;
 }
 
-/* What is missing at path would take so much there. */
+/* What is missing at path needs this many bytes of its disk. */
 static void add_disk_need(struct needs *needs, const char *path, uint64_t bytes)
 {
     AUTO_FREE char *folder = nearest_folder(path);

@@ -93,8 +93,7 @@ struct interpreters {
     atomic_size_t next;
 };
 
-/* Links followed, so that an environment to which several repositories link is one; NULL: not
- * there. */
+/* Repositories that link to one environment share it. NULL: not found. */
 static char *resolve_links(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -120,7 +119,7 @@ static void set_path(struct strv *env, const struct strv *prepend)
     }
 }
 
-/* As the training would have it, without a GPU: looking must not disturb who measures there. */
+/* As the training's, but without GPUs: a check must not disturb measurements. */
 static void make_probe_environment(const struct repo *repo, const struct command *command,
                                    struct strv *env)
 {
@@ -270,8 +269,8 @@ static bool read_module_answer(const char **at, struct answer *out)
     return true;
 }
 
-/* One start, for the words from first on. Gives how many got an answer; the one behind them is that
- * at which it stuck. False: it did not even say its version. */
+/* Starts it once, for the modules from first on. Stores how many were answered; the next one
+ * blocked it. False: it did not even print its version. */
 static bool start_interpreter(struct interpreter *interpreter, size_t first, size_t count,
                               double timeout_s, size_t *answered)
 {
@@ -317,8 +316,7 @@ static double probe_time_left_s(const struct interpreter *interpreter, int64_t b
     return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
 }
 
-/* A module that ends the interpreter, or on which it sticks, leaves those behind it to another
- * start. */
+/* A module that ends or blocks the interpreter costs one start; the next start asks the rest. */
 static void ask_interpreter(struct interpreter *interpreter)
 {
     int64_t began_ns = clock_monotonic_ns();

@@ -84,7 +84,7 @@ static bool differ_in_values(struct line_span one, struct line_span other)
     return differs && a == a_end && b == b_end;
 }
 
-/* The line that ends before end; false: there is none. */
+/* The line that ends before end. False: none left. */
 static bool previous_line(const char *log, const char *end, struct line_span *out)
 {
     if (end <= log)

@@ -109,9 +109,9 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
     return true;
 }
 
-/* What a session that died left behind is settled before a run goes on: its job is ended, its
- * attempt is closed, an end that was reached but not written is written. Waits for the journal.
- * False: something of an earlier session cannot be ended, or the journal cannot be written. */
+/* Settles what dead sessions left: ends their jobs, closes their attempts, writes results that were
+ * reached but not written. Waits for the journal. False: something of an earlier session cannot be
+ * ended, or the journal cannot be written. */
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
@@ -311,7 +311,7 @@ static json_t *session_json(const struct run_request *request)
                      request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
-/* Takes what the lanes come to. */
+/* Takes pool. */
 static void record_session_end(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
@@ -364,8 +364,7 @@ static void check_code(struct runner *runner)
     json_decref(code);
 }
 
-/* What is to be done again is planned so, durably, before the first of it begins: whatever ends
- * this session, the next knows. */
+/* Journals what will be repeated before the first repetition begins, so that a resume knows it. */
 static bool record_planned_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
@@ -441,7 +440,7 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
-/* A lane has some twenty descriptors at most; the usual soft limit is for programs that use
+/* A lane needs about twenty descriptors; the usual soft limit is meant for programs that use
  * select. */
 static void make_descriptor_room(const struct run_request *request)
 {

@@ -330,7 +330,7 @@ static void set_paused(struct runner *runner, bool paused)
         runner_wake(runner);
 }
 
-/* Only what runs: an attempt that does not can have come to its end, or has a pause before it. */
+/* Only while it runs: before that it pauses or prepares, after that it is ending anyway. */
 static void skip_experiment(struct runner *runner, size_t number)
 {
     for (size_t i = 0; i < runner->lane_count; i++) {

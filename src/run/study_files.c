@@ -65,7 +65,7 @@ static struct reading read_study_value(const struct lane *lane, int value)
     return energy_meters_now(lane->energy_meters, values[value].of, values[value].over);
 }
 
-/* A row has what was read last in its second, as several GPUs answer one after the other. */
+/* A row has the last reading of its second, because GPUs answer one after the other. */
 static void add_study_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct study_files *files = files_of(lane);

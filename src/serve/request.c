@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* At most nine digits, no sign, no leading zero; 0: it is no such number. */
+/* At most nine digits, without sign or leading zero. 0: not such a number. */
 static size_t parse_run_number(const char *text)
 {
     size_t number = 0, digits = 0;
@@ -18,14 +18,14 @@ static size_t parse_run_number(const char *text)
     return text[digits] ? 0 : number;
 }
 
-/* What is behind the step where path begins with it; NULL: it does not. */
+/* The path after step. NULL: it does not begin with it. */
 static const char *skip_step(const char *path, const char *step)
 {
     size_t length = strlen(step);
     return strncmp(path, step, length) == 0 ? path + length : NULL;
 }
 
-/* A run's name, up to a slash or the end; what follows goes to rest. */
+/* Up to a slash or the end; rest: what follows. */
 static bool parse_run_name(const char *path, struct request_target *out, const char **rest)
 {
     size_t length = strcspn(path, "/");

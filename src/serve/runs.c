@@ -59,7 +59,7 @@ static bool is_same_folder(int a, int b)
            one.st_ino == other.st_ino;
 }
 
-/* dir: the run's folder, which is duplicated where the run is a new one. */
+/* dir: the run's folder; duplicated if the run is new. */
 static void add_served_run(struct serve_runs *runs, int dir, const char *path, bool named)
 {
     for (size_t i = 0; i < runs->count; i++)
@@ -90,7 +90,7 @@ static void add_served_run(struct serve_runs *runs, int dir, const char *path, b
     runs->items[runs->count++] = run;
 }
 
-/* A folder with a regular events.jsonl in it is a run's. */
+/* A folder with a regular events.jsonl is a run. */
 static bool has_events_file(int folder)
 {
     struct stat st;
@@ -134,7 +134,7 @@ static void scan(struct serve_runs *runs)
             remove_run(runs, i);
 }
 
-/* Adds up what is known; absent where nothing is. */
+/* Sums what is known; absent if nothing is. */
 static json_t *total_energy_json(const struct live_run *live)
 {
     double joules = 0;

@@ -158,7 +158,7 @@ const char *serve_url(const struct serve *serve)
     return serve->url;
 }
 
-/* Until libmicrohttpd or the viewers want something; -1: until somebody comes. */
+/* -1: without a limit, until a client connects. */
 static int serve_wait_ms(struct serve *serve, int64_t next_tick_ns, int64_t next_late_ns)
 {
     MHD_UNSIGNED_LONG_LONG most = 0;

@@ -33,7 +33,7 @@ struct making {
     const char *cwd, *path;
 };
 
-/* It stands in "compare DIR:repo=NAME", which has signs of its own. */
+/* Names are used in "compare DIR:repo=NAME", which has separators of its own. */
 static bool check_command_name(const struct strv *before, const char *name, struct err *err)
 {
     if (!*name || strlen(name) > LONGEST_NAME)
@@ -72,8 +72,7 @@ static bool is_of_shells(const char *name)
     return false;
 }
 
-/* A name means what PATH says, as in a shell: a file of that name in the working folder is not
- * meant. */
+/* Names are searched on PATH, as in a shell, never in the working folder. */
 static char *find_bench_program(const struct making *making, const char *name, struct err *err)
 {
     AUTO_FREE char *path =
@@ -126,7 +125,7 @@ static void add_settings_entry(const struct making *making, const char *name, co
                                     "runs_per_config", (json_int_t)runs));
 }
 
-/* Into the registry, and as an entry into the settings: NAME[-kind]. */
+/* Adds it to the registry, and an entry NAME[-kind] to the settings. */
 static bool add_command_repo(const struct making *making, const char *name, const char *command,
                              struct err *err)
 {
@@ -139,7 +138,6 @@ static bool add_command_repo(const struct making *making, const char *name, cons
     return err_wrap(err, "command %s, <%s>", name, shown);
 }
 
-/* What is run of one kind for each command. */
 static bool add_command_kind(const struct making *making, enum kind kind,
                              const struct strv *commands, int64_t runs, struct err *err)
 {

@@ -34,7 +34,7 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
     return ok;
 }
 
-/* Without --ignore-failure nothing came after it: that must not be overlooked below a table. */
+/* Without --ignore-failure the first failure ends the bench: it must be noticed below the table. */
 static void report_bench_failure(const struct bench_end *end, const struct bench *bench)
 {
     EACH (experiment, bench->dataset.items, bench->dataset.count) {

@@ -23,7 +23,7 @@
 
 enum { WORD_MAX = 64, TURN_POLL_MS = 100 };
 
-/* The first word of a small file. False: there is no such file; "": it cannot be read. */
+/* False: the file does not exist; "": it cannot be read. */
 static bool read_first_word(const char *path, char out[WORD_MAX])
 {
     struct err err = {0};

@@ -185,7 +185,7 @@ static void add_missing_reason(struct text *out, const char *name, const char *r
     text_addf(out, "%s%s: %s", out->length > 0 ? "; " : "", name, reason);
 }
 
-/* Those that are missing for one reason are told together. */
+/* Groups devices that are missing for the same reason. */
 static void add_missing_devices(struct text *out, const struct energy_meters_result *result)
 {
     for (size_t i = 0, next; i < result->missing_count; i = next) {
@@ -374,7 +374,6 @@ static void add_edges(const struct measured *measured, struct text *out)
         text_addf(out, "  %s\n", *item);
 }
 
-/* What a step's phases draw. */
 static void add_step_lines(const struct energy_meters_result *result, struct text *out)
 {
     EACH (step, result->steps, result->step_count) {
@@ -414,7 +413,6 @@ static void add_io(const struct host_job_figures *job, struct text *out)
     }
 }
 
-/* What the processes that were measured used of the host. */
 static void add_host_lines(const struct energy_meters_result *result, double duration_s,
                            struct text *out)
 {

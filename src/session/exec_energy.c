@@ -149,8 +149,8 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
     return false;
 }
 
-/* Nobody else can rename what we make there, so that a job that writes to its marks would write to
- * a file of their choice: su leaves XDG_RUNTIME_DIR and TMPDIR as they were, another user's. */
+/* No other user may be able to rename what we make there, or a job that writes marks would write to
+ * a file of their choice: su keeps XDG_RUNTIME_DIR and TMPDIR of the previous user. */
 static bool is_safe_folder(const char *path)
 {
     struct stat status;

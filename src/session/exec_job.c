@@ -32,7 +32,7 @@ struct exec {
     int64_t kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
 };
 
-/* A second request to end, or the end of the grace, kills. */
+/* The second request, or the end of the grace period, kills. */
 static void stop_exec_job(struct exec *exec, int signal_number)
 {
     if (exec->kill_ns) {

@@ -99,8 +99,8 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     return true;
 }
 
-/* repeats: of each model alone; 0: that part is over. Problems of the settings' histories were
- * reported with the plan. output: NULL: without the runs there. */
+/* repeats: of each model alone; 0: that part is over. output: NULL: without the runs there.
+ * Problems of the histories were reported with the plan. */
 static void forecast_study(const struct study *study, const char *output, int repeats,
                            struct forecast *out)
 {
@@ -209,7 +209,7 @@ static enum progress progress_of(const char *run_dir)
     return done ? PART_DONE : PART_BEGUN;
 }
 
-/* Of settings that were written here: mistakes in them were told of the person's own. */
+/* The settings are made here: errors in the user's own were reported before. */
 static int run_new_part(struct study *study, const char *name, json_t *settings,
                         struct session_options session)
 {
@@ -230,7 +230,7 @@ static int run_new_part(struct study *study, const char *name, json_t *settings,
     return good ? run_session(&session) : CLI_USAGE;
 }
 
-/* The settings that an earlier session began the part with. */
+/* The settings with which an earlier session began the part. */
 static bool read_part_settings(const struct study *study, const char *name, json_t **settings,
                                struct err *err)
 {
@@ -434,7 +434,6 @@ static int run_alone(const struct study_steps *steps, struct study *study)
                                                                   : cli_failed(CLI_BROKEN, &err);
 }
 
-/* The waits of a run are shortened by it. */
 static void scale_pair_timing(struct pairs_timing *timing)
 {
     struct err err = {0};

@@ -80,7 +80,7 @@ static size_t colour_length(const char *at)
     return 0;
 }
 
-/* Lines for a person, as a terminal may be given them. */
+/* Keeps line ends and our own colours, and removes all else that steers a terminal. */
 static void make_lines_printable(const struct text *text, bool coloured, struct text *out)
 {
     const char *at = text_get(text), *end = at + text->length;

@@ -51,7 +51,7 @@ static bool publish_metrics(const struct metrics_file *file, const struct text *
            err_wrap(err, "write %s/%s", file->folder, file->name);
 }
 
-/* open: whether run is read from the start already. */
+/* open: whether run has been read from the start. */
 static bool update_metrics_file(const struct metrics_file *file, struct live_run *run, bool *open,
                                 struct err *err)
 {

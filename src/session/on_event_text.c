@@ -16,7 +16,7 @@
 
 enum { HOST_SIZE = 256, ERROR_SHOWN = 300 };
 
-/* Of a text from outside what is UTF-8 and steers nothing; line ends stay where kept. */
+/* Keeps UTF-8 that steers nothing, and the characters in kept. */
 static json_t *printable_json(const char *text, const char *kept)
 {
     AUTO_TEXT struct text out = {0};
@@ -128,7 +128,7 @@ static void set_counts(json_t *message, const struct counts *counts)
     json_object_set_new(message, "verdicts", verdicts);
 }
 
-/* The first failure's reason, as the training's last line often says it best. */
+/* The training's last line often says best why it failed. */
 static void add_first_failure(const struct results *results, struct text *out)
 {
     EACH (result, results->items, results->count) {

@@ -78,7 +78,7 @@ static bool find_allowed(struct dealing *dealing, const struct strv *environment
     return clear;
 }
 
-/* The devices of a list, of those that are allowed. */
+/* The GPUs of a list that are also allowed. */
 static bool choose_allowed_gpus(struct dealing *dealing, const char *list, struct err *err)
 {
     size_t count = dealing->devices.count;

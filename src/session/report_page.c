@@ -55,7 +55,7 @@ static _Noreturn void analyse(int folder, int page, char *const argv[])
     _exit(CANNOT_START);
 }
 
-/* The exit status, or -1: it took too long and was ended. */
+/* The exit status; -1: it took too long and was ended. */
 static int wait_for_child(pid_t pid)
 {
     int status = 0;
@@ -162,7 +162,7 @@ static bool write_report_file(const struct report_options *how, int dir, const c
     return fs_write_atomic(dir, name, text_get(page), page->length, err);
 }
 
-/* Links are taken out: the browser does that too, before it goes up. */
+/* Browsers resolve links before they go up a folder. */
 static char *resolve_report_path(const char *path)
 {
     char *real = realpath(path, NULL);

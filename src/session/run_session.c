@@ -355,8 +355,8 @@ static bool prepare_budget(struct session *session, const struct plan *plan,
     return check_sensors(session, plan, &err) || !refuse_run(&err);
 }
 
-/* A new run has no folder before it may begin; an earlier one is opened first, as its plan says
- * which GPUs it needs. The exit code 2 says: nothing was run. 3 says: look at what was. */
+/* A new run's folder is made only when it may begin; an earlier run is opened first, because its
+ * plan says which GPUs it needs. Exit code 2: nothing was run; 3: see what was. */
 static int open_session_run(struct session *session)
 {
     struct err err = {0};

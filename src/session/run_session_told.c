@@ -42,7 +42,7 @@ static struct progress *make_progress(const struct session *session)
     return progress_new(&options);
 }
 
-/* What was interrupted is run again. */
+/* Interrupted experiments are run again. */
 static bool has_finished(const struct store_experiment *experiment)
 {
     return !experiment->again && experiment->state == STATE_DONE &&

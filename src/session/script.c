@@ -100,7 +100,7 @@ static char *find_venv(const char *script, const char *active, const char **why)
     return NULL;
 }
 
-/* What runs it: its first line where that names a path, a virtual environment, python3. */
+/* Its first line if that names a path, a virtual environment, or python3. */
 static bool find_script_interpreter(struct script *script, const struct strv *environment,
                                     struct err *err)
 {
@@ -154,8 +154,8 @@ static bool find_script_interpreter(struct script *script, const struct strv *en
 
 /* ---- The command line. */
 
-/* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", seen from the working folder; fresh.
- * NULL: neither is there. */
+/* "pkg/train.py" or "pkg/train/__main__.py" of "pkg.train", relative to the working folder; the
+ * caller frees it. NULL: neither exists. */
 static char *find_module_script(const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};

@@ -66,8 +66,8 @@ static char *why_not_other(const struct script *script, const struct script_prob
 
 /* ---- Its help. */
 
-/* No GPU is seen: a GPU that somebody measures must stay undisturbed. Wide lines are seldom
- * wrapped. Sets are listed in the same order each time. */
+/* Hides GPUs, which may be in use for measurements. Wide lines are wrapped less; sets are listed in
+ * a stable order. */
 static void make_help_environment(const struct strv *environment, struct strv *out)
 {
     strv_add_all(out, environment);
@@ -148,7 +148,7 @@ static char *why_unread(const struct probe *probe, enum job_answer how, const st
     return mem_strdup("its --help lists no options");
 }
 
-/* absl leaves with 1 after its help, so the exit code does not count where options are listed. */
+/* absl exits with 1 after its help, so the exit code does not count if options are listed. */
 static bool has_probe_ended(enum job_answer how)
 {
     return how == JOB_ANSWER_GOOD || how == JOB_ANSWER_FAILED;

@@ -249,7 +249,7 @@ static struct wait make_start_wait(const struct strv *env)
 
 enum look { LOOK_READY, LOOK_NOT_YET, LOOK_REFUSED };
 
-/* How it is at this moment: err says what is wrong unless it is ready. */
+/* err says what is wrong unless it is ready. */
 static enum look check_task_start(const char *run_dir, size_t number, struct tasks_start *start,
                                   struct err *err)
 {

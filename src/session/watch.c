@@ -141,7 +141,7 @@ static void close_watched_run(struct watcher *watcher)
     watcher->dir = -1;
 }
 
-/* The run that was open stays where the other cannot be. */
+/* Keeps the open run if the other one cannot be opened. */
 static bool open_watched_run(struct watcher *watcher, size_t at, struct err *err)
 {
     struct live_run run;
@@ -199,7 +199,7 @@ static void show_message(struct watcher *watcher, bool bad, const char *text)
     watcher->said_ns = clock_monotonic_ns();
 }
 
-/* Runs that began meanwhile are in the list, too. */
+/* Includes runs that began meanwhile. */
 static void refresh_run_list(struct watcher *watcher)
 {
     AUTO_STRV struct strv dirs = {0};

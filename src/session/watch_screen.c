@@ -35,8 +35,8 @@ static const struct {
 static struct termios terminal_before;
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-/* A fault of ours must not leave the user without a terminal: the main screen, the cursor, colours
- * (xterm's control sequences), and its modes. */
+/* A crash must not leave the terminal unusable: restores the main screen, the cursor, colours
+ * (xterm's control sequences) and the modes. */
 static void restore_terminal(int number)
 {
     static const char sequence[] = "\033[0m\033[?1l\033>\033[?1049l\033[?25h";

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of several GPUs the one on which it had most. */
 static const json_t *find_most_used_gpu(const json_t *memory)
 {
     const json_t *gpus = json_get(memory, "gpus"), *most = NULL;
@@ -281,7 +280,7 @@ bool known_is_of(const json_t *json, const struct pairs_model *model)
            has_limit(json, &model->gpu_limit);
 }
 
-/* One that failed is tried anew. */
+/* Failed runs are repeated. */
 static void keep_successful_runs(struct pairs_model *model, const json_t *runs, int repeats)
 {
     for (size_t i = 0; i < json_array_size(runs); i++) {

@@ -94,7 +94,7 @@ static void add_asked_pair(struct feasibility *study, size_t foreground, size_t 
                                                             .expected_s = expected_s};
 }
 
-/* The shortest name that tells it from the others. */
+/* The shortest unique name. */
 static char *name_pairs_model(const struct feasibility *study, size_t at)
 {
     const struct pairs_model *model = &study->models[at];

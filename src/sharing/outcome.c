@@ -228,7 +228,6 @@ static struct reading in_use_before(const json_t *experiment)
     return before;
 }
 
-/* One experiment of the pair. */
 static void read_pair_experiment(const struct feasibility *study, const struct pairs_pair *pair,
                                  const json_t *experiment, struct pairs_outcome *out)
 {

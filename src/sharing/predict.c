@@ -43,7 +43,7 @@ double pairs_aligned_peak(const struct memory_curve *foreground,
     return peak;
 }
 
-/* Of its memory, what is not at risk. */
+/* The part of its memory that is not at risk. */
 static double usable_room_bytes(const struct pairs_room *room)
 {
     return fmin(limits_usable_share * room->total_bytes, room->available_bytes);
@@ -113,7 +113,7 @@ bool curve_from_json(const json_t *json, struct memory_curve *out)
     return true;
 }
 
-/* What was read, in its order; times: the places. */
+/* The points that were measured, in order; times: their times. */
 static size_t read_curve_points(const struct memory_curve *curve, double *bytes, double *times)
 {
     size_t count = 0;

@@ -164,7 +164,7 @@ static json_t *find_kind(json_t *list, const char *kind)
     return NULL;
 }
 
-/* Of one experiment; an experiment counts once for each kind. */
+/* Counts each kind once for the experiment. */
 static void count_run_evidence(json_t *list, const json_t *run)
 {
     const json_t *evidence = json_get(run, "evidence");
@@ -219,7 +219,7 @@ static const char *plural_suffix(size_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Of a pair that ran without a failure. */
+/* For a pair that ran without a failure. */
 static char *explain_not_proven(const struct feasibility *study, const struct pairs_pair *pair)
 {
     const double mib = 1048576;

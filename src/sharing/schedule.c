@@ -320,7 +320,8 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
     return study->model_count - 1;
 }
 
-/* hint: where the last one was found; the next is there or close behind, as pairs are written. */
+/* hint: where the last one was found; pairs are written in order, so the next one is there or soon
+ * after. */
 static bool find_measured_model(const struct feasibility *study, const size_t *places, size_t count,
                                 const char *name, size_t *hint, size_t *out)
 {

@@ -260,7 +260,7 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
     return ok;
 }
 
-/* The journal comes last: where it is, all that it speaks of is there. */
+/* The journal comes last: once it exists, everything that it names does. */
 static bool publish_collected(const struct collecting *collecting, struct err *err)
 {
     /* All at once, not file by file. */
@@ -272,7 +272,7 @@ static bool publish_collected(const struct collecting *collecting, struct err *e
            (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
 }
 
-/* At once for all: one summary.csv. */
+/* Writes summary.csv once for all. */
 static void write_collected_results(struct collecting *collecting)
 {
     for (size_t number = 1; number <= collecting->out->plan.count; number++) {

@@ -71,7 +71,7 @@ static const char *config_value(const char *text, const char *key)
     return NULL;
 }
 
-/* Of a line "a,b,c". */
+/* line: "a,b,c". */
 static bool has_listed_word(const char *line, const char *word)
 {
     size_t wanted = strlen(word);

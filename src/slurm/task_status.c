@@ -142,7 +142,7 @@ void task_status_of_log(const char *text, size_t length, struct text *out)
     add_plain(last, last_length, out);
 }
 
-/* False: there is no log, or it says nothing. */
+/* False: no log, or an empty one. */
 static bool add_task_log(int dir, const struct submitted_task *submitted_task, struct text *out)
 {
     char bytes[TAIL];

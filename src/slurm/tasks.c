@@ -230,7 +230,7 @@ static void add_task_event(struct store *store, enum event_type type, int64_t ex
     store_add(store, &event, NULL, NULL);
 }
 
-/* A session of its own, on the machine where somebody asked for it. */
+/* In a session of its own, on the machine where the user asked for it. */
 static void record_task_again(struct store *store, const char *verdict)
 {
     char host[HOST_NAME_MAX + 1] = "", boot_id[40] = "";

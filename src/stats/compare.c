@@ -337,7 +337,7 @@ const char *stats_trend_test_name(enum stats_trend_test test)
     return test == STATS_TREND_STUDENT ? "student_t_of_r" : "permutations_of_rho";
 }
 
-/* Less their mean, over their greatest distance from it: nothing overflows. */
+/* Subtracts the mean and divides by the greatest distance from it, so that nothing overflows. */
 static void center_and_scale(const double *x, size_t n, double *out)
 {
     double mean = stats_mean(x, n).value, most = 0;

@@ -206,7 +206,7 @@ struct fraction {
     double value, c, d;
 };
 
-/* Its next term: numerator / (denominator + ...). False: it no longer changes. */
+/* The next term: numerator / (denominator + ...). False: the value no longer changes. */
 static bool next_fraction_term(struct fraction *of, double numerator, double denominator)
 {
     of->d = denominator + numerator * of->d;

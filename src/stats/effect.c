@@ -31,7 +31,7 @@ static double *q_at(const struct model *model, size_t row, size_t column)
     return &model->q[row * model->columns + column];
 }
 
-/* An effect on y's scale as it is told. */
+/* The effect on the scale of y. */
 static double effect_on_scale(const struct model *model, double effect)
 {
     return model->in->plain ? effect * model->unit : exp(effect);

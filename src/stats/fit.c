@@ -73,8 +73,7 @@ static double cost(const struct fit *fit)
     return sum;
 }
 
-/* One step of Gauss and Newton with the weights that there are, shortened until it is one
- * downwards. */
+/* One weighted Gauss-Newton step, shortened until it decreases the objective. */
 static void take_gauss_newton_step(struct fit *fit)
 {
     double precision[MOST][MOST] = {0}, right[MOST] = {0}, value, slope[MOST];

@@ -14,7 +14,7 @@ enum { OVER, UNDER, BISECTIONS = 64 };
 static const double bets[STATS_SEQUENCE_BETS] = {0.15, 0.4, 1, 2.5};
 static const double shares[STATS_SEQUENCE_BETS] = {0.2, 0.3, 0.3, 0.2};
 
-/* The score of the difference i of those about the centre: its sign, and its magnitude by rank. */
+/* The signed-rank score of difference i about the centre. */
 static double signed_rank_score(const double *x, size_t i, double centre)
 {
     double own = x[i] - centre;

@@ -55,7 +55,7 @@ static void record_difference(struct checking *checking, enum name action, uint6
                  ", and the record ends");
 }
 
-/* Each event of the model against the next one of the record. */
+/* Compares an event of the model with the next one of the record. */
 static void compare_with_record(void *context, enum name action, uint64_t addr, uint64_t size,
                                 uint16_t stream)
 {
@@ -73,8 +73,7 @@ static void compare_with_record(void *context, enum name action, uint64_t addr, 
     checking->out->events++;
 }
 
-/* The recorded device: gives the recorded address if it gave one here, else refuses as it did
- * then. */
+/* Plays the recorded device: returns the recorded address if it gave one here, else refuses. */
 static bool give_recorded_address(struct checking *checking, enum name action, uint64_t *addr)
 {
     const struct snapshot_event *event = next_recorded_event(checking);

@@ -71,7 +71,7 @@ static bool is_inside(const struct ranges *ranges, uint64_t addr, uint64_t size)
            addr + size <= ranges->items[at].addr + ranges->items[at].size;
 }
 
-/* Takes [addr, addr + size) out of whatever is free there. */
+/* Removes [addr, addr + size) from the free ranges. */
 static void cut_range(struct ranges *ranges, uint64_t addr, uint64_t size)
 {
     uint64_t end = addr + size;
@@ -87,7 +87,7 @@ static void cut_range(struct ranges *ranges, uint64_t addr, uint64_t size)
     }
 }
 
-/* Puts a range back, joined with its neighbours within [low, high). */
+/* Returns a range, joined with its neighbours within [low, high). */
 static void join_range(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t low,
                        uint64_t high)
 {
@@ -234,9 +234,9 @@ static bool reserve_address_space(void *context, uint64_t size, uint64_t *addr)
     return true;
 }
 
-/* What the record tells of the address space as it was: a recorded segment that begins a chunk
- * lower than all before it was taken from the highest gap, so that gaps are there; one that lies
- * elsewhere filled a hole that others had left. All below is free. */
+/* Infers the address space from the record: a recorded segment that begins a chunk lower than all
+ * before it was taken from the highest gap, so gaps exist there; one that lies elsewhere filled a
+ * hole. All addresses below are free. */
 static void infer_address_space(struct driver *driver, const struct snapshot_event *events,
                                 size_t count)
 {

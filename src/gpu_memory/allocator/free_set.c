@@ -177,9 +177,8 @@ void free_set_fini(struct free_set *set)
     *set = (struct free_set){0};
 }
 
-/* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table
- * is guessed from outside, as there is none: the worst a made-up file can do is to make its own
- * reading slow. */
+/* Most addresses are multiples of 512, so they are mixed. The table has no secret seed: a crafted
+ * file can only make its own reading slow. */
 static size_t hash_addr(const struct addr_map *map, uint64_t addr)
 {
     uint64_t mixed = addr * UINT64_C(0x9E3779B97F4A7C15);

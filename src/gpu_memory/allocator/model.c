@@ -206,7 +206,7 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
 
 /* What was there before the record began. */
 
-/* A block between prev and next, which may be none. */
+/* Adds a block between prev and next, which may be absent. */
 static uint32_t add_model_piece(struct model *model, const struct model_block *like,
                                 const struct model_piece *piece)
 {

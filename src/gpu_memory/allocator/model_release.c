@@ -90,7 +90,7 @@ void collect_garbage(struct model *model)
     free(found);
 }
 
-/* Oversize blocks are never split, but for what lay there before the record began. */
+/* Oversize blocks are never split, except those allocated before the record began. */
 static bool is_whole_segment(const struct model *model, uint32_t at)
 {
     return !model->blocks[at].expandable && !is_split(&model->blocks[at]);

@@ -136,7 +136,7 @@ static bool should_split(const struct model *model, const struct request *reques
     return request->size < model->options.settings.max_split_bytes && rest > SMALL_MAX;
 }
 
-/* The front of a block; the rest goes back to the free ones. */
+/* Returns the front of a block; the rest stays free. */
 static uint32_t split_block(struct model *model, uint32_t rest, uint64_t size)
 {
     struct model_block like = model->blocks[rest];

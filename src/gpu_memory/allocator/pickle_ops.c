@@ -25,7 +25,7 @@ static bool has(struct pickle *p, size_t values)
            pickle_fail(p, "it needs values that were not given before it");
 }
 
-/* The argument: count bytes, NULL when the input ends before them. */
+/* An argument of count bytes; NULL: the input ends before it does. */
 static const uint8_t *read_argument(struct pickle *p, uint64_t count)
 {
     if ((uint64_t)(p->end - p->at) < count) {
@@ -47,7 +47,7 @@ static uint64_t little_endian(const uint8_t *bytes, size_t count)
     return value;
 }
 
-/* An argument that is a number of count bytes without a sign. */
+/* An unsigned argument of count bytes. */
 static bool read_unsigned(struct pickle *p, size_t count, uint64_t *out)
 {
     const uint8_t *bytes = read_argument(p, count);
@@ -218,7 +218,6 @@ static bool put_items(struct pickle *p, const struct pickle_value *values, size_
     return true;
 }
 
-/* Puts count values behind what the holder has. */
 static bool append_values(struct pickle *p, struct holder *holder,
                           const struct pickle_value *values, size_t count)
 {
@@ -342,8 +341,7 @@ static bool op_mark(struct pickle *p)
     return true;
 }
 
-/* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones
- * in line: a trace has a hundred million of them. */
+/* Runs one opcode; false: err was set. Inline, because a trace has a hundred million of them. */
 static inline bool run_opcode(struct pickle *p, uint8_t opcode)
 {
     uint64_t number = 0;

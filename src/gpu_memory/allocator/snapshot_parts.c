@@ -208,7 +208,7 @@ static enum block_state parse_block_state(struct pickle_value state)
     }
 }
 
-/* Blocks lie one after the other; older writers leave their addresses out. */
+/* Blocks are contiguous; older writers omit their addresses. */
 static bool add_snapshot_block(struct reading_snapshot *reading, struct pickle_value dict,
                                uint64_t *addr)
 {

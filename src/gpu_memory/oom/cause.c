@@ -60,7 +60,6 @@ struct shown {
     char text[32];
 };
 
-/* A size for a sentence. */
 static const char *format_oom_size(struct shown *out, struct oom_size size)
 {
     AUTO_TEXT struct text text = {0};

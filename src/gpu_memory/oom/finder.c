@@ -212,8 +212,7 @@ static void add_body(struct source *source, const char *words, size_t length)
     text_add_bytes(&source->body, words, length < room ? length : room);
 }
 
-/* The line as a person would know it again, in ASCII: what frameworks write is, and a cut never
- * parts a character. */
+/* The line in ASCII, which is what frameworks write, so that no cut splits a character. */
 static void copy_printable_line(const struct window *window, char out[OOM_TEXT_SIZE])
 {
     size_t used = 0;
@@ -345,7 +344,6 @@ static void end_source_line(struct oom_finder *finder, struct source *source, bo
         close_message(source);
 }
 
-/* What was gathered of a line. */
 static void flush_piece(struct oom_finder *finder, bool ends)
 {
     char name[OOM_SOURCE_SIZE];

@@ -57,7 +57,7 @@ static uint64_t clip(wide value)
     return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }
 
-/* Half a unit of the last decimal to both sides; what is printed in bytes is exact. */
+/* Rounded figures may be off by half a unit of the last decimal; bytes are exact. */
 static struct oom_size make_oom_size(const struct decimal *number, uint64_t unit, uint64_t least)
 {
     wide twice = number->digits * 2, below = twice > 0 ? twice - 1 : 0;

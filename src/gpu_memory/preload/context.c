@@ -130,9 +130,9 @@ static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, u
     return left < ROOM ? left : ROOM;
 }
 
-/* A request on its way makes the driver's figure seem too small (its room is reserved first, given
- * back last), never too large: so a larger one is always taken, a smaller one only when nobody is
- * on his way. reserved: for the context that is there now. False: nothing was learnt. */
+/* A pending request makes the driver's figure seem too small (room for it is reserved first and
+ * returned last), never too large: a larger figure is always accepted, a smaller one only if no
+ * request is pending. reserved: for the context that exists now. False: no new figure. */
 static bool sample_context(struct process_state *state, int gpu, enum context_when when,
                            uint64_t reserved)
 {
@@ -190,8 +190,9 @@ void context_look(int gpu, enum context_when when)
         look_if_due(gpu, when, 0);
 }
 
-/* The largest that a process of the job has on that GPU, as far as the driver has told; else what
- * is assumed, and some more: until the context is there and read, others may take all the rest. */
+/* The largest context of the job's processes on that GPU, as far as the driver has reported it;
+ * else an assumed size plus a margin, because other processes may take the rest until the context
+ * can be read. */
 static uint64_t expected_context_bytes(const struct process_state *state, int gpu)
 {
     uint64_t most = 0;

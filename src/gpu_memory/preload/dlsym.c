@@ -99,7 +99,7 @@ struct picked dlsym_look_up(void *handle, const char *name, const char *version,
 struct picked look_up_plain(void *handle, const char *name, const void *caller)
     __attribute__((visibility("hidden"), used));
 
-/* Looks as this library, which changes nothing for a handle of its own. */
+/* This library is the caller then, which matters for RTLD_NEXT and RTLD_DEFAULT only. */
 static void *call_real_dlsym(void *handle, const char *name, const char *version)
 {
     return version ? real_dlvsym()(handle, name, version) : real_dlsym()(handle, name);

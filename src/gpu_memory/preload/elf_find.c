@@ -19,8 +19,8 @@ struct tables {
     const ElfW(Half) * versions; /* NULL: none */
 };
 
-/* Not strcmp and its kin: a sanitizer that replaces these finds the real ones by dlsym, and so by
- * this. */
+/* Not strncmp: a sanitizer that replaces it finds the real one by dlsym, and so through this
+ * file. */
 static bool name_begins_with(const char *text, const char *with)
 {
     while (*with && *text == *with) {

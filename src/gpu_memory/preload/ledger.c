@@ -19,7 +19,7 @@ static uint64_t load_figure(const _Atomic uint64_t *figure)
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
-/* What several processes write. */
+/* Several processes write the figure. */
 static uint64_t add_to_figure(_Atomic uint64_t *to, uint64_t bytes)
 {
     uint64_t seen = load_figure(to);

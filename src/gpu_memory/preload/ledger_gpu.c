@@ -14,7 +14,7 @@ static uint64_t limit_for_total(const struct gpu_ledger *ledger, uint64_t total)
     return least && least < total ? least : 0;
 }
 
-/* Finds the GPU's row, or makes it. Rows stay. */
+/* Rows are never removed. */
 static int find_or_add_row(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_t total)
 {
     for (int i = 0; i < GPU_LEDGER_GPUS;) {

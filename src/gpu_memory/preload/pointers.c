@@ -19,8 +19,8 @@ void *wiped_map(size_t size)
     return NULL;
 }
 
-/* Addresses are multiples of 256 and more: what is below carries nothing. (The finalizer of
- * MurmurHash3.) */
+/* The finalizer of MurmurHash3: the low bits of addresses, multiples of 256, carry no
+ * information. */
 static uint64_t mix_pointer_key(uint64_t key)
 {
     key ^= key >> 33;

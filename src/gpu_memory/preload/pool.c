@@ -53,8 +53,8 @@ static bool is_settled(const struct process_state *state, struct pool_state *pla
            ledger_headroom(state, place->gpu) >= PLENTY && ++place->calls % NOW_AND_THEN != 0;
 }
 
-/* The lock is held over this one question, which the driver answers from its own memory, so that
- * answers are booked in their order. */
+/* Called with the lock held, so that answers are booked in order; the driver answers from its own
+ * memory. */
 static void settle_pool(struct pool_state *place, uint64_t taken, bool gone)
 {
     uint64_t before = place->reserved;
@@ -157,7 +157,7 @@ void pool_failed(const struct pool_call *call, uint64_t size, cu_result result)
         ledger_call_end();
 }
 
-/* With the state locked. */
+/* Called with the state locked. */
 static uint64_t update_pool_used(struct pool_state *place, uint64_t more, uint64_t less)
 {
     uint64_t now = atomic_load_explicit(&place->used, memory_order_relaxed) + more - less;

@@ -45,7 +45,7 @@ static struct pool_call find_pool(struct process_state *state, const struct pool
     return call;
 }
 
-/* What could not be foreseen to fit is looked at after the driver gave it. */
+/* Checks, after the driver has allocated it, what could not be checked before. */
 static cu_result commit_pooled(struct process_state *state, const struct pooled *options,
                                const struct pool_call *call)
 {

@@ -45,7 +45,7 @@ static struct process_state *page_get(void)
     return none;
 }
 
-/* Opening what is no memfd could do something to it. */
+/* Opening another kind of file could have side effects. */
 static bool is_ledger_memfd(const char *path)
 {
     static const char name[] = "/memfd:" GPU_LEDGER_NAME;
@@ -347,8 +347,8 @@ void process_state_wait(struct process_state *state)
     }
 }
 
-/* Opened anew for each: a program may close a descriptor that it does not know, and give its number
- * to a file of its own. */
+/* Opens the file each time: a program may close a descriptor that it does not know and reuse its
+ * number. */
 static void append_trace_event(const char *path, const struct gpu_ledger_event *event)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

@@ -280,9 +280,8 @@ bool cgroup_enter_runner(const char *parent, struct err *err)
     return cgroup_write(own, "cgroup.procs", "0") || err_sys(err, "enter %s", own);
 }
 
-/* The folder and the files by which processes are moved and controllers handed down; limits stay
- * whose they were. There are no links in a cgroup file system, and each step is taken from the
- * folder that was opened. */
+/* Hands over the folder and the files that move processes and enable controllers; limits keep their
+ * owner. A cgroup file system has no links, and each step starts at the opened folder. */
 static bool delegate_cgroup(int folder, uid_t uid, gid_t gid)
 {
     static const char *const files[] = {"cgroup.procs", "cgroup.threads", "cgroup.subtree_control"};

@@ -91,7 +91,7 @@ bool cgroup_remove(const char *leaf)
     return access(leaf, F_OK) != 0 && errno == ENOENT;
 }
 
-/* "runner": where a runner was; "user": what root has handed to somebody. */
+/* "runner": where a runner was; "user": what root has delegated to a user. */
 static bool is_tare_cgroup(const char *name)
 {
     static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-",

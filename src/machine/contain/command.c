@@ -25,8 +25,8 @@ static bool become_user(const struct init_plan *plan)
                                   syscall(SYS_setresuid, plan->uid, plan->uid, plan->uid) == 0);
 }
 
-/* What is shared stays open in the command too, under its number: whom the init's capabilities keep
- * out of its files (in a user namespace) finds it here. */
+/* The shared descriptor stays open in the command, under its number: a process that the init's
+ * capabilities keep out of its files (in a user namespace) finds it here. */
 static bool close_other_descriptors(unsigned shared)
 {
     return fcntl((int)shared, F_SETFD, 0) == 0 && (shared == 4 || sys_close_range(4, shared - 1)) &&

@@ -183,7 +183,7 @@ struct guardian *guardian_start(struct err *err)
     return guardian;
 }
 
-/* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
+/* Never waits: a stopped guardian would stop the runner with it. */
 static bool send_to_guardian(struct guardian *guardian, const struct message *message,
                              struct err *err)
 {
@@ -242,7 +242,7 @@ static void end_guardian(struct guardian *guardian)
     guardian->pid = 0;
 }
 
-/* Takes its answers. False: it is dead. */
+/* False: it is dead. */
 static bool receive_guardian_answers(struct guardian *guardian)
 {
     char answer;
@@ -262,7 +262,7 @@ static bool ping_guardian(struct guardian *guardian, struct err *err)
     return send_to_guardian(guardian, &(struct message){.kind = ASK}, err);
 }
 
-/* The new one knows all that the one before knew, and answers. */
+/* Sends the new guardian all that the previous one knew, and waits for its answer. */
 static bool replace_guardian(struct guardian *guardian, struct err *err)
 {
     int64_t heard_ns = guardian->heard_ns;

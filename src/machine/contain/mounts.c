@@ -52,7 +52,7 @@ static const uint64_t kept =
     1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE | 1ULL << CAP_LEASE |
     1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
 
-/* Of the sets of this process: the inheritable, with which the ambient goes; own: all. */
+/* Lowers the inheritable set of this process, and with it the ambient one; own: all sets. */
 static bool lower_capabilities(bool own)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -118,7 +118,7 @@ static bool is_init_folder(int fd, const struct init_folder *folder)
     return status.st_dev == folder->dev && status.st_ino == folder->ino;
 }
 
-/* Without following a link at its end. -1: errno; ESTALE where it is another. */
+/* Does not follow a link at the end. -1: errno; ESTALE if it is another folder. */
 static int open_init_folder(const struct init_folder *folder)
 {
     int fd = open(folder->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -10,7 +10,7 @@
 
 static const int WAIT_MS = 50;
 
-/* What the pipe holds now. False: at its end, or beyond limit. */
+/* Reads what the pipe holds now. False: end of output, or beyond the limit. */
 static bool drain_output(int fd, const struct job_question *question, struct text *out)
 {
     char bytes[16384];
@@ -28,7 +28,7 @@ static bool drain_output(int fd, const struct job_question *question, struct tex
     }
 }
 
-/* Until the command ends, whoever else has its output open. */
+/* Waits until the command ends, even if other processes have its output open. */
 static enum job_answer wait_for_query_answer(struct job *job, int fd,
                                              const struct job_question *question, int64_t start_ns,
                                              struct text *out)
@@ -74,7 +74,7 @@ static enum job_answer wait_for_query_answer(struct job *job, int fd,
     }
 }
 
-/* True: nothing of it is left. */
+/* True: no process of it is left. */
 static bool end_query_job(struct job *job)
 {
     int64_t give_up_ns = clock_monotonic_ns() + JOB_PROOF_MAX_S * NS_PER_S;

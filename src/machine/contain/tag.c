@@ -245,7 +245,7 @@ static bool has_helper(int proc, pid_t pid)
     return false;
 }
 
-/* Whatever its file is called: the caller knows its pid and start time. */
+/* By pid and start time, which the caller knows, not by the name of its file. */
 static bool is_known_runner(const struct proc_stat *stat, const struct live_runners *runners)
 {
     for (size_t i = 0; runners && i < runners->count; i++)

@@ -26,7 +26,7 @@ static const size_t RECORD_MAX = 1 << 20;
 static const int64_t TURN_NS = 10 * NS_PER_S;
 enum { TURN_PAUSE_MS = 10 };
 
-/* Root believes only what nobody else could have written. */
+/* Root trusts only files that no other user could have written. */
 static bool check_record_owner(int fd, const char *name, struct err *err)
 {
     struct stat status;
@@ -115,7 +115,7 @@ static bool record_write(int file, const struct governor_change *change, struct 
            err_sys(err, "write down what the CPU frequency governor was, in the state folder");
 }
 
-/* Nobody relies on it: what is written there is given back. */
+/* No live run uses it: restores what the record says. */
 static bool restore_leftover(int file, const char *sysroot, struct governor_leftover *out,
                              struct err *err)
 {
@@ -140,7 +140,7 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
     return ok;
 }
 
-/* A living run has set it: the same, or not. */
+/* A live run has set a governor: succeeds if it is the same one. */
 static bool join_held_governor(int file, const char *wanted, struct err *err)
 {
     struct governor_change change = {0};

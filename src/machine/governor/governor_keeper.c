@@ -57,7 +57,7 @@ static bool set_ordered_governor(struct keep *keep, const struct order *order, s
            governor_hold_take(keep->folder, keep->sysroot, order->governor, &keep->hold, err);
 }
 
-/* False: there is nothing more to be heard. */
+/* False: the socket is closed. */
 static bool handle_keeper_order(struct keep *keep)
 {
     struct order order;

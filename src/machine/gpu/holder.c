@@ -69,8 +69,7 @@ void gpu_holder_print_names(const struct gpu_holder *holders, size_t count, stru
                   holders[i].start_time, holders[i].pid_namespace);
 }
 
-/* Digits only, from 1 to most; *at moves behind them and the byte that ends them, which must be
- * this one. */
+/* Digits only, 1 to most. *at moves past them and past the byte that follows, which must be end. */
 static bool parse_holder_number(const char **at, char end, int64_t most, int64_t *out)
 {
     const char *from = *at;

@@ -239,7 +239,7 @@ static size_t row_find(const struct gpu_ledger *table, const char *uuid)
     return GPU_LEDGER_GPUS;
 }
 
-/* Of whom it cannot be told is taken to live. */
+/* Processes whose state is unknown count as alive. */
 static bool has_process_ended(const struct ledger *ledger, const struct gpu_ledger_process *process)
 {
     char name[16];

@@ -227,8 +227,8 @@ static enum gpu_lock_answer try_lock_gpu(const struct gpu_locks *locks, struct l
     return GPU_LOCKS_FAILED;
 }
 
-/* By what the holder has said where only it or root can have; by its number where it could not
- * write (into what a killed run of another user left). */
+/* Compares what the holder wrote, if only it or root can have written it; else the pid, if the file
+ * is one that a killed run of another user left. */
 static bool is_passed_holder(const struct gpu_lock_conflict *conflict,
                              const struct gpu_holder *passed, size_t count)
 {

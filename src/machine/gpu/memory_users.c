@@ -125,7 +125,7 @@ static _Noreturn void be_child(const struct gpu_vendor *vendor, const char *libr
     _exit(0);
 }
 
-/* False: the time was over. */
+/* False: the deadline passed. */
 static bool read_child_answer(int fd, int64_t deadline_ns, struct text *out)
 {
     char buffer[16384];

@@ -187,7 +187,7 @@ bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, str
 /* a storm of errors must not keep the meter from its other readings */
 enum { EVENTS_AT_ONCE = 64 };
 
-/* Only when they are asked for: whoever wants to know who holds memory registers for nothing. */
+/* Called when events are first asked for: a list of memory users needs no registration. */
 static void begin_event_watch(struct gpu_sensor *sensor)
 {
     const struct nvml *api = sensor->api;

@@ -107,7 +107,7 @@ static bool read_energy_counter(struct gpu_process *process, struct counter_read
     return good;
 }
 
-/* Gives how many of the three kinds of figures came. */
+/* Returns how many of the three kinds of figures were read. */
 static int add_counter_figures(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
@@ -303,8 +303,8 @@ static void learn_beat(struct gpu_process *process)
     process->beat.learned = true;
 }
 
-/* Only the read before the change, and the read after it, say more than the first one; the others
- * are not told. */
+/* Only the reading before the change and the one after it add to the first one; the others are not
+ * sent. */
 static void measure_edge(struct gpu_process *process)
 {
     struct meter_reply *reply = &process->reply;
@@ -438,8 +438,7 @@ static bool answer_order(struct gpu_process *process, uint32_t kind, uint64_t id
     return send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
 }
 
-/* What the terminal sends to the runner is the runner's to act on; its own descriptors are none of
- * the meter's. */
+/* The terminal's signals are for the runner; the meter keeps none of its descriptors. */
 static void set_up_meter_process(int fd)
 {
     static const int ignored[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP,

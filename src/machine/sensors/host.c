@@ -165,7 +165,7 @@ size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start
     return add_watched_job(meter, host_job_new_tree(meter->sysroot, pid, start_time));
 }
 
-/* The larger of what was seen and what the kernel counted. */
+/* Keeps the larger of the sampled value and the kernel's count. */
 static void raise_reading(struct reading *seen, bool counted, double value)
 {
     if (counted && (!seen->valid || value > seen->value))

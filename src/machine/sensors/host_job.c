@@ -159,7 +159,6 @@ static struct charged charged_read(const struct host_job *job)
     return out;
 }
 
-/* Keeps the highest. */
 static void raise_highest(struct reading *so_far, double value)
 {
     if (!so_far->valid || value > so_far->value)
@@ -226,8 +225,7 @@ static void processes_tell(struct host_job *job, struct reading now, struct host
     out->processes_peak = job->processes;
 }
 
-/* A played machine may have files of the job's pressure too; else those of the real cgroup
- * count. */
+/* A played machine may have files of the job's pressure; else those of the real cgroup count. */
 static ssize_t read_job_pressure(const struct host_job *job, const char *resource, char *out,
                                  size_t size)
 {

@@ -36,7 +36,7 @@ struct host_others {
     size_t group_count;
 };
 
-/* A played /proc is what it says. */
+/* A played /proc is complete. */
 static bool sees_all_processes(const char *sysroot)
 {
     struct stat status;

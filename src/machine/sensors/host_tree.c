@@ -123,7 +123,7 @@ static void keep_gone(struct host_tree *tree, const struct member *now, size_t c
     }
 }
 
-/* Ended and not yet waited for: it uses nothing, but what it used is not its parent's yet. */
+/* A zombie uses nothing, but what it used is not yet in its parent's figures. */
 static void update_member(struct host_tree *tree, const struct proc_stat *stat, struct member *to,
                           struct host_job_figures *out)
 {
@@ -149,8 +149,8 @@ static struct use sum_of(const struct host_tree *tree)
     return sum;
 }
 
-/* A child that was not waited for properly (SIGCHLD ignored) takes its own with it: no sum falls
- * for that. */
+/* A child that is not waited for (SIGCHLD ignored) takes its figures with it; the sum must not fall
+ * then. */
 static void raise_most(uint64_t *so_far, uint64_t sum, uint64_t base)
 {
     if (sum > base && sum - base > *so_far)

@@ -129,7 +129,8 @@ static void died(struct meter *meter)
     meter_replace(meter, text);
 }
 
-/* A meter that cannot begin: at first that is for good; later its driver may be under repair. */
+/* A meter that cannot begin at first stays unavailable; later its driver may be under repair, so it
+ * is replaced. */
 static void handle_refusal(struct meter *meter, const struct meter_response *response)
 {
     if (meter->was_ready) {
@@ -243,7 +244,7 @@ void meter_forget(struct meter *meter, int64_t before_ns)
                 meter->sample_count * sizeof *meter->samples);
 }
 
-/* It ends by itself when its socket is closed; one that hangs is killed and left. */
+/* It ends when its socket is closed; one that hangs is killed and abandoned. */
 static void end_meter_process(struct meter *meter)
 {
     bool idle = meter->state == METER_READY && meter->pending_count == 0;

@@ -108,8 +108,8 @@ static void domain_name(const struct pmu *pmu, size_t index, const char *prefix,
         snprintf(out, size, "%s-%llu", prefix, (unsigned long long)package);
 }
 
-/* The kernel's setting refuses above 0 without CAP_PERFMON; else something else did, as a
- * container's filter of calls does. */
+/* Above 0 the kernel's setting refuses without CAP_PERFMON; else something else did, such as a
+ * container's seccomp filter. */
 static char *suggest_perf_fix(const char *sysroot)
 {
     char line[32];

@@ -17,7 +17,7 @@ enum { OTHERS_MAY_WRITE = S_IWGRP | S_IWOTH };
 /* Far above a run with a hundred thousand jobs. */
 static const size_t FILE_MAX = 64 << 20;
 
-/* Also against access control lists: their mask is the mode's group part. */
+/* Covers access control lists too: their mask is the group part of the mode. */
 static bool check_folder_owner(const struct stat *status, const char *what, struct err *err)
 {
     if (status->st_uid != geteuid())
@@ -148,8 +148,7 @@ static bool read_entry_record(struct entry *entry, off_t size)
     return true;
 }
 
-/* We hold the lock: the runner is dead. A boot id is never used again, so it outweighs a host's
- * name, which changes. */
+/* We hold the lock, so the runner is dead. A boot id is never reused; a host's name can change. */
 static void judge_entry(struct entry *entry, const struct record_header *own)
 {
     const struct record *record = &entry->record;

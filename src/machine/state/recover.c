@@ -26,7 +26,7 @@ struct ending {
     struct job_member unproven; /* pid 0: none */
 };
 
-/* All its jobs; false: something survived. */
+/* False: a process survived. */
 static bool end_recorded_jobs(const struct recovery *recovery, const struct record *record,
                               struct ending *out, struct err *err)
 {

@@ -176,8 +176,7 @@ static bool make_own_file(struct state *state, struct err *err)
     return err_set(err, "no file could be made in the state folder: others remove them");
 }
 
-/* One line, by one write: a reader sees it whole or not at all. A torn one is ended before the
- * next. */
+/* Writes the line by one call, so that readers see all of it or nothing. Ends a torn line first. */
 static bool append_state_line(struct state *state, const struct text *line, struct err *err)
 {
     AUTO_TEXT struct text ended = {0};

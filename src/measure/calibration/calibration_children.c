@@ -165,7 +165,7 @@ static void reader_main(const struct calibration_options *options)
     }
 }
 
-/* What changes while the GPU is watched. Few calls: each takes time from the reader. */
+/* Reads only what changes while the GPU is watched: each call delays the reader. */
 static void refresh_look(const struct calibration_options *options, struct gpu_sensor *sensor,
                          struct calibration_look *look)
 {

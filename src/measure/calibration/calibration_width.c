@@ -42,7 +42,7 @@ static void play_counter_reading(const struct played *gpu, double t_s, struct se
                                                             energy_j(gpu, updated_s) * 1000)});
 }
 
-/* Densely at the edges of a window, as a run reads it. */
+/* Samples densely at the edges of a window, as a run does. */
 static void play_sensor(const struct played *gpu, double from_s, double to_s, bool counter,
                         struct series *series)
 {

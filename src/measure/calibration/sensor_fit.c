@@ -97,7 +97,7 @@ static double shown_at(struct fit *fit, double t_s, double length_s)
     return t_s > load->end_s ? shown * exp(-(t_s - load->end_s) / length_s) : shown;
 }
 
-/* Solves a x = b in place by Cholesky's way; a is positive definite. */
+/* Solves a x = b in place; a is positive definite. */
 static void solve_cholesky(double a[COLUMNS][COLUMNS], double b[COLUMNS])
 {
     for (int i = 0; i < COLUMNS; i++)
@@ -119,8 +119,8 @@ static void solve_cholesky(double a[COLUMNS][COLUMNS], double b[COLUMNS])
     }
 }
 
-/* -2 log likelihood of this length and delay: idle power, rise and a slow drift of both are the
- * best for it. A value seen at an uncertain time is as uncertain as the model changes meanwhile. */
+/* -2 log likelihood of this length and delay, with the idle power, rise and slow drift that fit
+ * best. The uncertainty of a value's time adds the model's change over it. */
 static double score_fit(struct fit *fit, double length_s, double delay_s)
 {
     double rise = fit->input->rise_w, floor = MODEL_SHARE * rise, noise = fit->input->noise_w;
@@ -223,8 +223,8 @@ static double score_beside(struct fit *fit, struct point best, int which, double
     return descend(fit, best, which, 0.005, 5e-5).score;
 }
 
-/* How far the figure can go until the score, at its best in the other one, has risen so much: the
- * farther side. */
+/* How far the figure can move until the score, minimised over the other figure, has risen by rise;
+ * the larger of both sides. */
 static double profile_half_width(struct fit *fit, struct point best, int which, double rise)
 {
     double farthest_s = 0, value_s = which == 1 ? best.length_s : best.delay_s;

@@ -75,7 +75,7 @@ static void make_anchors(const struct window_index *index, const struct segment 
                                                        before_w});
 }
 
-/* Is a moment further than gap_ns from both of its neighbours? */
+/* Whether the moment is further than gap_ns from both neighbours. */
 static bool is_isolated_moment(const struct power_sample *before, const struct power_sample *after,
                                int64_t t_ns, int64_t gap_ns)
 {
@@ -83,8 +83,8 @@ static bool is_isolated_moment(const struct power_sample *before, const struct p
            (!after || shape_seconds(after->t_ns, t_ns) * NS_PER_S > (double)gap_ns);
 }
 
-/* Where the sensor shows new values less often than its profile says, each is in the trace
- * several times; where oftener, one that was read again may be there once: it held until one
+/* If the sensor updates less often than its profile says, the trace repeats each value; if it
+ * updates more often, a value that was read again may be in the trace once: it held until one
  * update before the next. */
 static bool is_repeated_value(const struct power_sample *last, const struct power_sample *next,
                               int64_t shown_ns)
@@ -112,7 +112,7 @@ static int64_t find_shown_ns(const struct window_index *index, const struct seri
     return 0;
 }
 
-/* The trace without what cannot be watts, and with anchors where it has gaps. */
+/* Drops samples that cannot be powers and inserts anchors into gaps. */
 static struct samples merge_trace_with_anchors(const struct series *series,
                                                const struct window_sensor *sensor,
                                                const struct samples *anchors, int64_t shown_ns)

@@ -31,8 +31,8 @@ static bool is_repeat_of_last(const struct power_sample *samples, size_t i, size
            shape_seconds(samples[i].t_ns, samples[last].t_ns) < repeated * period_s;
 }
 
-/* Over how long the values may be means: of a mean each change comes back, the other way, when
- * what caused it leaves the mean; while it does not, a rise is spread evenly over the length. */
+/* The time over which the values may be means. A mean repeats each change with the opposite sign
+ * when its cause leaves the mean; until then a rise is spread evenly over the length. */
 static double averaging_span(const double *changes_w, size_t count, double period_s)
 {
     double square = 0, alike = 0, most = 0, before = 0;

@@ -125,7 +125,7 @@ void shape_fini(struct shape *shape)
     *shape = (struct shape){0};
 }
 
-/* Index of the last sample at or before t, 0 when t is before them all. */
+/* Index of the last sample at or before t; 0 if t is before them all. */
 static size_t find_sample_before(const struct shape *shape, double t)
 {
     size_t after = FIRST_PLACE(at, 0, shape->count, sample_time(shape, at) > t);

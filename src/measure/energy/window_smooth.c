@@ -227,8 +227,8 @@ static struct state smoothed(const struct state *x, const struct state *after,
                           x->gg + c * c * e + 2 * c * d * f + d * d * h};
 }
 
-/* The gain of each knot of a segment from all of them, and by how much it makes the trace's
- * integral rise until there. */
+/* Smooths the gain at each knot of a segment, and splits the observed energy into what the gain
+ * adds up to there and the rest. */
 static void smooth_segment(struct knot *knots, size_t count, struct pass *pass)
 {
     pass->predicted = mem_array(count, sizeof *pass->predicted);

@@ -111,7 +111,7 @@ static const double CONFIRM_S = 1.5, SETTLE_S = 30;
 
 enum { PASSES = 0, BLOCKS = 1, HOLDS = 2 };
 
-/* how: of these. Takes text. */
+/* how: PASSES, or BLOCKS and HOLDS. Takes text. */
 static void add_guard_finding(struct guard_findings *out, const char *kind, int how, char *text)
 {
     guard_findings_add(
@@ -183,8 +183,8 @@ static void check_gpu_users(const struct guard_look *look, struct guard_findings
             look->device, look->left_out);
 }
 
-/* What the foreign processes do not explain; with one whose memory nobody knows, nothing can be
- * said. */
+/* Checks the memory that foreign processes do not explain; unknown if one of them has an unknown
+ * size. */
 static void check_gpu_memory(const struct preflight_settings *settings,
                              const struct guard_known *known, const struct guard_look *look,
                              struct guard_findings *out)

@@ -42,7 +42,7 @@ void watch_fini(struct watch *watch)
     *watch = (struct watch){0};
 }
 
-/* The newest of this kind and process, and how many there are. */
+/* The newest span of this kind and process, and how many there are. */
 static struct watch_span *find_watch_span(struct watch *watch, const char *kind, int32_t pid,
                                           uint64_t start_time, size_t *count)
 {
@@ -139,7 +139,7 @@ static void look_at_limit(struct watch *watch, const struct guard_look *look)
                        before.value, now.value));
 }
 
-/* One that was there at the start, was told then, and does nothing, is what it was. */
+/* An idle process that was reported at the start does not count again. */
 static bool counts_as_foreign(const struct guard_user *user)
 {
     bool works = user->sm_percent.valid && user->sm_percent.value > 0;

@@ -108,7 +108,7 @@ static void end_fifo_line(struct mark_fifo *fifo, const char *line, size_t lengt
     fifo->used = 0;
 }
 
-/* The beginning or the middle of a line. */
+/* Appends a part of a line. */
 static void append_to_line(struct mark_fifo *fifo, const char *bytes, size_t count)
 {
     if (fifo->overlong || count > sizeof fifo->line - 1 - fifo->used) {

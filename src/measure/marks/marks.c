@@ -12,7 +12,7 @@ void marks_fini(struct marks *marks)
     *marks = (struct marks){0};
 }
 
-/* What is known of this name, or the next free place. NULL: no place is left. */
+/* The entry of this name, or the next free one. NULL: all are in use. */
 static struct marks_name *find_or_next_name(struct marks *marks, const char *name)
 {
     EACH (item, marks->names, marks->name_count)

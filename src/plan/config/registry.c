@@ -49,7 +49,7 @@ static void read_registry_root(const struct source *source, const char *folder,
     }
 }
 
-/* Takes the document that stands in registry->doc. */
+/* Reads registry->doc. */
 static bool read_registry_document(struct registry *registry, struct problems *problems)
 {
     size_t errors = problems->errors;

@@ -39,7 +39,7 @@ static const struct field step_rows[] = {
 
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
 
-/* The hyperparameter of this name; NULL: there is none, which is told. */
+/* NULL: unknown hyperparameter, which was reported. */
 static const struct param *find_step_param(const struct source *source, const char *path,
                                            const struct repo *repo, const char *name)
 {

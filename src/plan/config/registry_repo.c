@@ -165,8 +165,8 @@ static void check_keys(const struct source *source, const char *path, const json
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
 
-/* Repository and model make the name of an experiment's folder, where the planner puts '_' for what
- * does not fit. */
+/* Repository and model name an experiment's folder, in which the planner replaces other characters
+ * by '_'. */
 static bool check_registry_name(const struct source *source, const char *path, const char *what,
                                 const char *name)
 {
@@ -291,7 +291,7 @@ static void read_required_arg(const struct source *source, const char *path, con
         out->launcher_end = out->required_args.count;
 }
 
-/* "named: loss, train_loss": each of letters, digits and what joins them. */
+/* "named: loss, train_loss": letters, digits and joining characters. */
 static bool check_metric_names(const struct source *source, const char *path, const char *name,
                                const char *names)
 {

@@ -70,7 +70,7 @@ static bool find_index(const struct setting *set, const json_t *list, const char
     return refuse_setting(set, why);
 }
 
-/* Takes value. Puts it where the steps lead to. */
+/* Takes value. */
 static bool put_setting(struct setting *set, const struct strv *steps, json_t *value)
 {
     json_t *at = set->doc->root;
@@ -108,7 +108,7 @@ static bool put_setting(struct setting *set, const struct strv *steps, json_t *v
     return false;
 }
 
-/* JSON, else a string; NULL: neither. */
+/* As JSON, else as a string. NULL: neither. */
 static json_t *parse_setting_value(const char *text)
 {
     json_t *value = json_load_bounded(text, strlen(text), JSON_DECODE_ANY, NULL);
@@ -358,7 +358,7 @@ static void read_settings_root(const struct source *source, const json_t *root,
     free(top.registry); /* the command line looks for it before the settings are read */
 }
 
-/* Takes the document that stands in settings->doc. */
+/* Reads settings->doc. */
 static bool read_settings_document(struct settings *settings, bool strict,
                                    struct problems *problems)
 {

@@ -25,8 +25,7 @@ static const struct {
     {"TiB", UINT64_C(1) << 40},
 };
 
-/* Digits and at most one point, read by hand: strtod would follow the locale and take "inf" and
- * "0x10". */
+/* Digits and at most one point. Not strtod: it follows the locale and accepts "inf" and "0x10". */
 static const char *parse_decimal(const char *at, double *number)
 {
     double whole = 0;

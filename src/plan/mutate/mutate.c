@@ -228,7 +228,7 @@ void mutation_free(struct mutation *mutation)
     free(mutation);
 }
 
-/* Takes the value. False when it is the default. */
+/* Takes the value. False: it is the default. */
 static bool set_mutated_value(struct mutation *mutation, size_t i, struct value value)
 {
     value_fini(&mutation->values[i]);

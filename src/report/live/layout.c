@@ -70,8 +70,8 @@ static void begin_next_row(struct rows *rows)
     rows->count++;
 }
 
-/* On the last row: the sign stands for all that is left out, if need be for the part before it
- * too. */
+/* The sign at the end of the last row replaces all that is left out and, if it does not fit
+ * otherwise, the part before it. */
 static void mark_left_out(struct rows *rows)
 {
     rows->full = true;
@@ -90,7 +90,7 @@ static void mark_left_out(struct rows *rows)
                   rows->out);
 }
 
-/* Puts it behind what is there, or on the next row. */
+/* Appends the part to the row, or begins the next row with it. */
 static void put_part(struct rows *rows, const char *part)
 {
     size_t columns = utf8_columns(part), gap = rows->used > rows->empty ? strlen(GAP) : 0;

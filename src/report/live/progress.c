@@ -210,7 +210,6 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
     progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
 }
 
-/* What makes a person look at a row twice. */
 static void add_bad_verdict(const struct progress *progress, struct text *out)
 {
     enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment
@@ -220,7 +219,7 @@ static void add_bad_verdict(const struct progress *progress, struct text *out)
         text_addf(out, ", %s", verdict_name(verdict));
 }
 
-/* Optional ones that were not found are left out beside those that were. */
+/* Optional metrics that were not found are left out if others were. */
 static void add_result_metrics(const struct plan_experiment *experiment, struct text *out,
                                const json_t *metrics)
 {
@@ -326,7 +325,7 @@ static bool is_told_of_machine(struct progress *progress, const char *kind)
     return false;
 }
 
-/* Said with what it weighs: a leftover that was ended is no reason to get up at night. */
+/* Shows its weight: a leftover that was ended is not an alarm. */
 static void show_evidence(struct progress *progress, const struct event *event)
 {
     const char *kind = json_get_text(event->data, "kind");
@@ -378,7 +377,7 @@ static char *gpus_of(const struct event *event)
 
 enum { LANES_MAX = 1024 };
 
-/* The lane that says so, or that has the experiment. */
+/* The lane that the event names, or that has its experiment. */
 static struct shown *find_event_lane(struct progress *progress, const struct event *event)
 {
     json_int_t number = 0;

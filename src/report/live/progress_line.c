@@ -138,7 +138,7 @@ static void add_attempt(const struct progress *progress, const struct plan_exper
         text_addf(out, "/%lld", (long long)experiment->max_retries + 1);
 }
 
-/* To where a person would round: fives from 20 on, halves of hours and days. */
+/* Fives from 20 on, halves of hours and days. */
 static double round_for_people(double value, bool halves)
 {
     double step = value >= 20 ? 5 : halves && value < 10 ? 0.5 : 1;
@@ -305,7 +305,7 @@ void progress_line_of(struct progress *progress, size_t number, size_t width, st
     text_add(out, text_get(&parts));
 }
 
-/* Separators stay, all else that a terminal would obey goes. */
+/* Keeps separators and removes what steers a terminal. */
 static void make_parts_printable(struct text *parts, bool ascii)
 {
     struct text safe = {0};
@@ -443,8 +443,7 @@ static void update_sensor(struct progress *progress, const char *sensor, const j
         training_bars(&lane->training, data, progress_now_ns(progress));
 }
 
-/* The place of a metric: its own, else an empty one, else that of the one that was seen least
- * lately. */
+/* The metric's place, else an empty one, else that of the metric seen least recently. */
 static struct shown_metric *find_metric_place(struct shown *lane, const char *name)
 {
     struct shown_metric *oldest = lane->metrics;

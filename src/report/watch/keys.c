@@ -66,7 +66,7 @@ static bool matches(const struct live_experiment *experiment, const char *find)
            (experiment->failure && strcasestr(experiment->failure, find));
 }
 
-/* From the chosen one on, over the end; behind: not itself. */
+/* Searches from the chosen experiment on and wraps around; behind: starts after it. */
 static void find_next_match(struct watch_view *view, const struct live_run *run, bool behind,
                             bool back)
 {

@@ -60,7 +60,7 @@ static void set_between(struct dots *dots, size_t x, size_t from, size_t to)
     }
 }
 
-/* A straight line without gaps, column by column. */
+/* Draws a straight line without gaps, column by column. */
 static void draw_line(struct dots *dots, size_t x0, size_t y0, size_t x1, size_t y1, bool filled)
 {
     size_t last = y0;
@@ -173,8 +173,8 @@ void plot_draw(const struct grid_area *area, const struct plot *plot)
 
 enum { CURVE_ROWS_MIN = 4 };
 
-/* Names of metrics as they are chosen one after the other: those of the registry first. at: place
- * from 0; NULL: no more. */
+/* Metrics in the order in which keys choose them: those of the registry first. at counts from 0.
+ * NULL: past the last one. */
 static const char *nth_metric_name(const struct live_run *run, const struct watch_view *view,
                                    size_t at)
 {

@@ -318,7 +318,7 @@ static void draw_pane(struct watch_view *view, const struct watch_scene *scene,
         draw[pane](view, scene, &inside);
 }
 
-/* The first rows of what is left; those are taken from it. */
+/* Cuts the first rows off left and returns them. */
 static struct grid_area cut_rows(struct grid_area *left, size_t rows)
 {
     struct grid_area out = *left;

@@ -199,7 +199,7 @@ static bool same_bar(const struct bar *a, const struct bar *b)
            (!a->total.valid || a->total.value == b->total.value) && same_name(a->name, b->name);
 }
 
-/* Where it is, or is to be. */
+/* The bar's place, or where to store it. */
 static size_t find_bar_place(struct bars *bars, const struct bar *bar)
 {
     size_t oldest = 0;

@@ -236,7 +236,7 @@ static void match_complete_lines(struct joblog *log)
     log->batched = 0;
 }
 
-/* The line is complete. Its bytes must stay where they are until match_complete_lines. */
+/* Its bytes must stay in place until match_complete_lines. */
 static void add_log_line(struct joblog *log, const char *start, size_t length)
 {
     uint64_t number = log->newlines + 1;
@@ -336,7 +336,7 @@ void joblog_free(struct joblog *log)
     free(log);
 }
 
-/* Two files, one report: the log's own trouble comes first. */
+/* Reports one error for two files: that of the log first. */
 static bool report_file_errors(bool log_written, bool times_written, const struct err *log_err,
                                const struct err *times_err, struct err *err)
 {

@@ -66,7 +66,7 @@ static void merge_cells(struct metric_history *history)
     history->count = to;
 }
 
-/* To half of the room at most: then each match costs the same, however many come. */
+/* To half of the limit at most, so that the cost of each match stays constant. */
 static void halve_history(struct metric_history *history)
 {
     if (history->stride == 0)

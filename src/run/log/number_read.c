@@ -121,7 +121,7 @@ static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
     return true;
 }
 
-/* Decimal digits only: strtod would take hexadecimal ones, and a second sign. */
+/* Decimal digits only: strtod would accept hexadecimal ones and a second sign. */
 static bool read_decimal_number(struct span text, locale_t c_locale, double *out)
 {
     char copy[NUMBER_TEXT_MAX + 1], *end;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Letters beyond ASCII are letters too. */
+/* Letters outside ASCII count. */
 static bool is_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
@@ -47,7 +47,7 @@ static size_t find_sign(const char *at, size_t left, char plain[3])
     return length <= left ? length : 0;
 }
 
-/* Control sequences (ECMA-48, 5.4) are left out; a backspace draws the line again. */
+/* Drops control sequences (ECMA-48, 5.4); a backspace restarts the line. */
 static void copy_shown_text(struct printed_line *out, const char *line, size_t length)
 {
     size_t used = 0, at = 0;
@@ -115,7 +115,7 @@ static size_t printed_word_length(const char *at)
     }
 }
 
-/* "val_loss/top1": several words that are joined. Returns where it ends. */
+/* "val_loss/top1": several joined words. Returns where they end. */
 static size_t add_word_tokens(struct printed_line *line, size_t at, size_t *first)
 {
     *first = line->token_count;
@@ -137,7 +137,7 @@ static size_t add_word_tokens(struct printed_line *line, size_t at, size_t *firs
     }
 }
 
-/* Digits with separators and an exponent, without its sign. */
+/* Digits with separators and an exponent, without the sign. */
 static size_t printed_number_length(const char *at)
 {
     size_t length = 0;
@@ -152,8 +152,7 @@ static size_t printed_number_length(const char *at)
     return length;
 }
 
-/* A number, a fraction of two integers, or something that only begins like one ("3it/s", a
- * date). */
+/* A number, a fraction of two integers, or what only begins like one ("3it/s", a date). */
 static size_t add_number_token(struct printed_line *line, size_t at, size_t sign)
 {
     const char *text = line->text + at + sign;

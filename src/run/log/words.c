@@ -72,7 +72,7 @@ static struct line_span trimmed(struct line_span line)
     return line;
 }
 
-/* The line that ends at *end, whose own end is moved before it. False: there is none left. */
+/* The line that ends at *end, which moves to the end of the line before. False: no line left. */
 static bool find_line_before(const char *text, size_t *end, struct line_span *out)
 {
     size_t start = *end;
