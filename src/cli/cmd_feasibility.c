@@ -167,7 +167,7 @@ static bool make_study_options(const struct cli_call *call, struct study_options
     if (!read_gpu_memory(call, &bytes, err))
         return false;
     AUTO_FREE char *library =
-        call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
+        call->values[OPTION_NO_TRACK].given ? NULL : gpus_preload_library(&missing);
     if (missing.text[0] && !is_feasibility_quiet(call))
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_options){.track = library != NULL,

@@ -375,8 +375,8 @@ static int run_task(const struct cli_call *call, struct run_resources *means)
                                flag      ? flag
                                : earlier ? earlier
                                          : "");
-    int code = run_task_begin(&means->caller.environment, call->operands.items[0],
-                              (size_t)call->values[OPTION_TASK].integer, &start);
+    int code = submit_task_begin(&means->caller.environment, call->operands.items[0],
+                                 (size_t)call->values[OPTION_TASK].integer, &start);
     if (!start.path)
         return code;
     return run_session_in(call, means, NULL, start.path);

@@ -52,7 +52,7 @@ static bool locate_list_registry(const char *asked, const char *config, struct l
         if (!how->has_settings)
             return false;
     }
-    how->located = locate_registry(config, how->has_settings ? &how->settings.doc : NULL);
+    how->located = registry_locate(config, how->has_settings ? &how->settings.doc : NULL);
     if (!how->located.path)
         cli_error("%s", how->located.missing);
     return how->located.path;

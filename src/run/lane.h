@@ -159,8 +159,8 @@ struct lane_load {
 };
 
 /* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
-enum background_next background_ended(struct background_tally *tally, enum outcome outcome,
-                                      bool beside);
+enum background_next lane_background_ended(struct background_tally *tally, enum outcome outcome,
+                                           bool beside);
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
 /* or not: written down, with what is left */

@@ -10,8 +10,8 @@ enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
-enum background_next background_ended(struct background_tally *tally, enum outcome outcome,
-                                      bool beside)
+enum background_next lane_background_ended(struct background_tally *tally, enum outcome outcome,
+                                           bool beside)
 {
     if (outcome == OUTCOME_SUCCEEDED) {
         tally->succeeded++;
@@ -213,7 +213,7 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
     struct lane_background *background = &lane->background;
     double delay_s = lane->runner->plan->parallel.restart_delay_s * lane->runner->time_scale;
     enum background_next next =
-        background_ended(&background->tally, outcome, !is_background_alone(lane));
+        lane_background_ended(&background->tally, outcome, !is_background_alone(lane));
     if (background->tally.failed_beside == 1 && outcome == OUTCOME_FAILED)
         background->first_death_s = beside_s(lane);
     if (background->halted)

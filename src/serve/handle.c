@@ -56,8 +56,8 @@ static struct MHD_Response *body_response(struct text *body)
     return MHD_create_response_from_buffer(length, text_take(body), MHD_RESPMEM_MUST_FREE);
 }
 
-enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type,
-                      struct text *body)
+enum MHD_Result serve_reply(struct MHD_Connection *connection, unsigned status, int type,
+                            struct text *body)
 {
     return send_response(connection, status, body_response(body), types[type], page_policy,
                          "no-store");
@@ -69,7 +69,7 @@ static enum MHD_Result reply_json(struct MHD_Connection *connection, unsigned st
     json_print(json, &body);
     text_add(&body, "\n");
     json_decref(json);
-    return reply(connection, status, REPLY_JSON, &body);
+    return serve_reply(connection, status, REPLY_JSON, &body);
 }
 
 static enum MHD_Result reply_error(struct MHD_Connection *connection, unsigned status,
@@ -95,10 +95,10 @@ static enum MHD_Result reply_page(const struct serve *serve, struct MHD_Connecti
         0, (json_int_t)clock_local_offset_s(clock_realtime_ns()), "way", "sessions");
     page_live_write(head, serve->language, script, style, &body);
     json_decref(head);
-    return reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
+    return serve_reply(connection, MHD_HTTP_OK, REPLY_HTML, &body);
 }
 
-void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1])
+void serve_assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1])
 {
     SHA2_CTX state;
     char hex[DIGEST_HEX + 1];
@@ -191,7 +191,7 @@ static enum MHD_Result give_events(const struct call *call, struct channel *chan
                              page_policy, "no-store");
     }
     text_clear(first);
-    return reply(call->connection, MHD_HTTP_OK, REPLY_TEXT, first);
+    return serve_reply(call->connection, MHD_HTTP_OK, REPLY_TEXT, first);
 }
 
 /* What the run's files say of one experiment. */

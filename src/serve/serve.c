@@ -139,7 +139,7 @@ struct serve *serve_start(const struct serve_options *options, struct err *err)
     serve->language = options->language;
     raise_descriptor_limit();
     serve_runs_init(&serve->runs, options);
-    assets_tag(serve->script_tag, serve->style_tag);
+    serve_assets_tag(serve->script_tag, serve->style_tag);
     if (!microhttpd_load(err) ||
         !(options->socket ? open_socket(options, serve, err)
                           : open_port(options, serve, &port, err)) ||

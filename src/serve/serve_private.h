@@ -91,10 +91,10 @@ enum MHD_Result serve_handle(void *context, struct MHD_Connection *connection, c
 
 /* An answer (handle.c). The body is taken, and empty afterwards. */
 enum { REPLY_TEXT, REPLY_HTML, REPLY_JSON };
-enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, int type,
-                      struct text *body);
+enum MHD_Result serve_reply(struct MHD_Connection *connection, unsigned status, int type,
+                            struct text *body);
 /* The pages' script and style, as they were built in, and a tag that changes with them. */
-void assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1]);
+void serve_assets_tag(char script[SERVE_TAG + 1], char style[SERVE_TAG + 1]);
 
 /* Loads the web server's library. To be called before any other of its functions. False: err says
  * what is missing. (microhttpd.c) */

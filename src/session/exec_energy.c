@@ -37,7 +37,7 @@ bool exec_gpu_memory_prepare(struct exec_gpu_memory *memory, struct strv *enviro
     if (!gpus_run_cuda(environment, NULL, err))
         return err_wrap(
             err, "%s", memory->limit_text ? "--gpu-memory-limit" : "GPU memory cannot be followed");
-    AUTO_FREE char *library = preload_library(err);
+    AUTO_FREE char *library = gpus_preload_library(err);
     memory->ledger = library ? ledger_new(library, &limit, err) : NULL;
     if (!memory->ledger)
         return err_wrap(err, "GPU memory cannot be followed");

@@ -268,7 +268,7 @@ static char *readable_real_path(const char *path)
     return access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
 }
 
-char *preload_library(struct err *err)
+char *gpus_preload_library(struct err *err)
 {
     const char *named = getenv("TARE_CUDA_LIBRARY");
     if (named && *named) {

@@ -90,6 +90,6 @@ char *pool_text(const struct pool *pool);
 /* As seen from where the program lies (it may have been moved with its folders), else where it was
  * installed; tests name another by TARE_CUDA_LIBRARY. The caller frees; NULL: nowhere, err says
  * where it was looked for. */
-char *preload_library(struct err *err);
+char *gpus_preload_library(struct err *err);
 
 #endif

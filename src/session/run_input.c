@@ -48,7 +48,7 @@ static void read_registry(const struct run_options *how, struct run_input *input
         return;
     }
     AUTO(located_fini)
-    struct located located = locate_registry(how->registry_path, &input->settings.doc);
+    struct located located = registry_locate(how->registry_path, &input->settings.doc);
     input->registry_path = steal_ptr(located.path);
     input->registry_why = located.why;
     if (input->registry_path)
@@ -260,7 +260,7 @@ void study_registry_fini(struct study_registry *study)
     *study = (struct study_registry){0};
 }
 
-struct located locate_registry(const char *given, const struct json_doc *settings)
+struct located registry_locate(const char *given, const struct json_doc *settings)
 {
     struct located out = {.path = mem_strdup(given), .why = "given by --config"};
     if (given)

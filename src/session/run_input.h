@@ -68,7 +68,7 @@ struct located {
  * ./mutation, in the working folder, in ./config, for a folder "settings" in ../mutation and .. as
  * seen from it, else the one that came with the program; docs/reference/settings.md has the same
  * list. settings: may be NULL, and its file too. */
-struct located locate_registry(const char *given, const struct json_doc *settings);
+struct located registry_locate(const char *given, const struct json_doc *settings);
 void located_fini(struct located *located);
 
 /* The registry of the study that is installed with the program, for hints. */

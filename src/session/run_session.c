@@ -132,7 +132,7 @@ static bool find_preload(const struct strv *environment, const struct plan *plan
     if (!plan_says_of_gpu_memory(plan, SWITCH_ON))
         return true;
     if (gpus_run_cuda(environment, plan, err))
-        *out = preload_library(err);
+        *out = gpus_preload_library(err);
     return *out || err_wrap(err, "the settings ask for GPU memory to be followed or limited");
 }
 
@@ -147,7 +147,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
                 &session->meters);
     if (!preload && session->meters.options.gpu_count > 0 &&
         plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
-        preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
+        preload =
+            gpus_preload_library(&(struct err){0}); /* without it the driver's samples stand */
     meters_distrust_jobs(&session->meters, session->containment.pidns);
     meters_say_refused(&session->meters);
     session_say_meters(session);

@@ -274,8 +274,8 @@ static enum look check_task_start(const char *run_dir, size_t number, struct tas
     return tasks_begin(dir, path, number, grace_max_s(dir), start, err) ? LOOK_READY : LOOK_REFUSED;
 }
 
-int run_task_begin(const struct strv *env, const char *run_dir, size_t number,
-                   struct tasks_start *start)
+int submit_task_begin(const struct strv *env, const char *run_dir, size_t number,
+                      struct tasks_start *start)
 {
     struct err err = {0};
     struct wait wait = make_start_wait(env);

@@ -53,7 +53,7 @@ json_t *collected_json(const struct collected *collected, const char *run_dir);
 /* Makes the start's folder: start->path. NULL there: what was wrong has been said; the exit code.
  * As a task of Slurm (env says so) it waits for what another machine wrote a moment ago, and, begun
  * again after its node was lost, for the lock that this node still has. */
-int run_task_begin(const struct strv *env, const char *run_dir, size_t number,
-                   struct tasks_start *start);
+int submit_task_begin(const struct strv *env, const char *run_dir, size_t number,
+                      struct tasks_start *start);
 
 #endif

@@ -43,7 +43,7 @@ void model_emit(const struct model *model, enum name action, uint64_t addr, uint
         model->options.listener(model->options.listener_context, action, addr, size, stream);
 }
 
-uint32_t block_new(struct model *model, const struct model_block *like)
+uint32_t model_block_new(struct model *model, const struct model_block *like)
 {
     uint32_t block;
     if (model->spare_count > 0) {
@@ -57,7 +57,7 @@ uint32_t block_new(struct model *model, const struct model_block *like)
     return block;
 }
 
-void block_drop(struct model *model, uint32_t block)
+void model_block_drop(struct model *model, uint32_t block)
 {
     model->blocks[block].used = false;
     MEM_ADD(model->spare, model->spare_count) = block;
@@ -68,7 +68,7 @@ static struct free_set *set_of(struct model *model, const struct model_block *bl
     return &model->free[queue_of(model, block->pool, block->stream)];
 }
 
-void free_insert(struct model *model, uint32_t at)
+void model_free_insert(struct model *model, uint32_t at)
 {
     struct model_block *block = &model->blocks[at];
     block->gc_base = model->searches[block->pool];
@@ -76,14 +76,14 @@ void free_insert(struct model *model, uint32_t at)
                     (struct free_key){.size = block->size, .addr = block->addr, .block = at});
 }
 
-void free_take(struct model *model, uint32_t at)
+void model_free_take(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
     free_set_remove(set_of(model, block),
                     (struct free_key){.size = block->size, .addr = block->addr, .block = at});
 }
 
-void unmapped_insert(struct model *model, uint32_t at)
+void model_unmapped_insert(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
     struct unmapped *list = &model->unmapped[queue_of(model, block->pool, block->stream)];
@@ -94,7 +94,7 @@ void unmapped_insert(struct model *model, uint32_t at)
     list->blocks[place] = at;
 }
 
-void unmapped_remove(struct model *model, uint32_t at)
+void model_unmapped_remove(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
     struct unmapped *list = &model->unmapped[queue_of(model, block->pool, block->stream)];
@@ -116,9 +116,9 @@ uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src)
     if (gone->allocated || gone->pending || kept->mapped != gone->mapped)
         return 0;
     if (gone->mapped)
-        free_take(model, src);
+        model_free_take(model, src);
     else
-        unmapped_remove(model, src);
+        model_unmapped_remove(model, src);
     if (kept->prev == src) {
         kept->addr = gone->addr;
         link_blocks(model, gone->prev, dst);
@@ -127,18 +127,18 @@ uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src)
     }
     kept->size += gone->size;
     uint64_t taken = gone->size;
-    block_drop(model, src);
+    model_block_drop(model, src);
     return taken;
 }
 
-void block_to_free(struct model *model, uint32_t at)
+void model_block_to_free(struct model *model, uint32_t at)
 {
     struct model_block *block = &model->blocks[at];
     uint64_t size = block->size;
     model_emit(model, NAME_FREE_COMPLETED, block->addr, block->requested, block->stream);
     uint64_t taken = model_merge_blocks(model, at, block->prev);
     taken += model_merge_blocks(model, at, block->next);
-    free_insert(model, at);
+    model_free_insert(model, at);
     if (!block->expandable) {
         /* What was taken in counted as split already. */
         energy_meters_sub(&model->stats.inactive_split, taken);
@@ -149,7 +149,7 @@ void block_to_free(struct model *model, uint32_t at)
     energy_meters_sub(&model->stats.requested, block->requested);
 }
 
-void pending_add(struct model *model, uint32_t at)
+void model_pending_add(struct model *model, uint32_t at)
 {
     model->blocks[at].pending = true;
     MEM_ADD(model->pending, model->pending_count) = at;
@@ -163,9 +163,9 @@ void model_release(struct model *model, uint32_t at, bool still_used)
     energy_meters_sub(&model->stats.allocated, block->size);
     model_emit(model, NAME_FREE_REQUESTED, block->addr, block->requested, block->stream);
     if (still_used)
-        pending_add(model, at);
+        model_pending_add(model, at);
     else
-        block_to_free(model, at);
+        model_block_to_free(model, at);
 }
 
 void model_complete(struct model *model, uint32_t at)
@@ -181,7 +181,7 @@ void model_complete(struct model *model, uint32_t at)
     if (--model->pending_live == 0)
         model->pending_count = 0;
     block->pending = false;
-    block_to_free(model, at);
+    model_block_to_free(model, at);
 }
 
 const struct model_stats *model_stats(const struct model *model)
@@ -210,7 +210,7 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
 static uint32_t add_model_piece(struct model *model, const struct model_block *like,
                                 const struct model_piece *piece)
 {
-    uint32_t at = block_new(model, like);
+    uint32_t at = model_block_new(model, like);
     link_blocks(model, like->prev, at);
     energy_meters_add(&model->stats.reserved, piece->size);
     if (piece->allocated || piece->pending) {
@@ -220,9 +220,9 @@ static uint32_t add_model_piece(struct model *model, const struct model_block *l
     if (piece->allocated)
         energy_meters_add(&model->stats.allocated, piece->size);
     else if (piece->pending)
-        pending_add(model, at);
+        model_pending_add(model, at);
     else
-        free_insert(model, at);
+        model_free_insert(model, at);
     return at;
 }
 
@@ -234,7 +234,7 @@ void model_preload(struct model *model, const struct model_early *early,
     EACH (piece, pieces, count)
         total += piece->size;
     if (early->base)
-        expandable = expandable_carve(model, early, total, &prev, &next);
+        expandable = model_expandable_carve(model, early, total, &prev, &next);
     for (size_t i = 0; i < count; i++) {
         struct model_block like = {.addr = addr,
                                    .size = pieces[i].size,

@@ -26,8 +26,8 @@ static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half
                                .expandable = (uint32_t)model->expandable_count,
                                .stream = stream,
                                .pool = half};
-    uint32_t at = block_new(model, &like);
-    unmapped_insert(model, at);
+    uint32_t at = model_block_new(model, &like);
+    model_unmapped_insert(model, at);
     return at;
 }
 
@@ -54,8 +54,8 @@ static uint32_t unmapped_at(const struct model *model, size_t queue, uint64_t ad
     return MODEL_NONE;
 }
 
-uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total,
-                          uint32_t *prev, uint32_t *next)
+uint32_t model_expandable_carve(struct model *model, const struct model_early *early,
+                                uint64_t total, uint32_t *prev, uint32_t *next)
 {
     uint16_t half = (uint16_t)(early->pool * 2 + early->small);
     size_t queue = queue_of(model, half, early->stream);
@@ -67,24 +67,24 @@ uint32_t expandable_carve(struct model *model, const struct model_early *early, 
     if (at == MODEL_NONE)
         return 0;
     struct model_block whole = model->blocks[at];
-    unmapped_remove(model, at);
+    model_unmapped_remove(model, at);
     *prev = whole.prev;
     *next = whole.next;
     if (early->addr > whole.addr) {
         model->blocks[at].size = early->addr - whole.addr;
-        unmapped_insert(model, at);
+        model_unmapped_insert(model, at);
         *prev = at;
     } else {
-        block_drop(model, at);
+        model_block_drop(model, at);
     }
     uint64_t behind = early->addr + total, end = whole.addr + whole.size;
     if (behind < end) {
         struct model_block like = whole;
         like.addr = behind;
         like.size = end - behind;
-        uint32_t rest = block_new(model, &like);
+        uint32_t rest = model_block_new(model, &like);
         link_blocks(model, rest, whole.next);
-        unmapped_insert(model, rest);
+        model_unmapped_insert(model, rest);
         *next = rest;
     }
     return whole.expandable;
@@ -132,7 +132,7 @@ static void map(struct model *model, uint32_t at, uint64_t size)
     uint64_t addr = block->addr;
     if (mapped > block->size)
         mapped = block->size;
-    unmapped_remove(model, at);
+    model_unmapped_remove(model, at);
     block->mapped = true;
     if (mapped < block->size) {
         struct model_block like = *block;
@@ -140,21 +140,21 @@ static void map(struct model *model, uint32_t at, uint64_t size)
         like.size -= mapped;
         like.requested = 0;
         like.mapped = false;
-        uint32_t rest = block_new(model, &like);
+        uint32_t rest = model_block_new(model, &like);
         link_blocks(model, rest, like.next);
         link_blocks(model, at, rest);
         block = &model->blocks[at];
         block->size = mapped;
-        unmapped_insert(model, rest);
+        model_unmapped_insert(model, rest);
     }
     model_merge_blocks(model, at, block->prev);
     model_merge_blocks(model, at, block->next);
-    free_insert(model, at);
+    model_free_insert(model, at);
     energy_meters_add(&model->stats.reserved, mapped);
     model_emit(model, NAME_SEGMENT_MAP, addr, mapped, block->stream);
 }
 
-uint32_t expandable_grow(struct model *model, const struct request *request)
+uint32_t model_expandable_grow(struct model *model, const struct request *request)
 {
     uint32_t at;
     uint64_t size = request->size;
@@ -171,7 +171,7 @@ uint32_t expandable_grow(struct model *model, const struct request *request)
         map(model, next, missing < model->blocks[next].size ? missing : model->blocks[next].size);
         at = next;
     }
-    free_take(model, at);
+    model_free_take(model, at);
     return at;
 }
 
@@ -182,13 +182,13 @@ static void keep_part(struct model *model, uint32_t of, uint64_t addr, uint64_t 
     like.addr = addr;
     like.size = size;
     like.requested = 0;
-    uint32_t part = block_new(model, &like);
+    uint32_t part = model_block_new(model, &like);
     link_blocks(model, before ? like.prev : of, part);
     link_blocks(model, part, before ? of : like.next);
-    free_insert(model, part);
+    model_free_insert(model, part);
 }
 
-void expandable_unmap(struct model *model, uint32_t at)
+void model_expandable_unmap(struct model *model, uint32_t at)
 {
     struct model_block *block = &model->blocks[at];
     struct expandable *segment = &model->expandables[block->expandable - 1];
@@ -201,7 +201,7 @@ void expandable_unmap(struct model *model, uint32_t at)
         return;
     uint64_t addr = block->addr, size = block->size;
     uint16_t stream = block->stream;
-    free_take(model, at);
+    model_free_take(model, at);
     if (begin > addr)
         keep_part(model, at, addr, begin - addr, true);
     if (end < addr + size)
@@ -212,13 +212,13 @@ void expandable_unmap(struct model *model, uint32_t at)
     block->mapped = false;
     model_merge_blocks(model, at, block->prev);
     model_merge_blocks(model, at, block->next);
-    unmapped_insert(model, at);
+    model_unmapped_insert(model, at);
     energy_meters_sub(&model->stats.reserved, end - begin);
     model_emit(model, NAME_SEGMENT_UNMAP, begin, end - begin, stream);
     if (!is_split(block)) { /* nothing of the segment is mapped any more */
-        unmapped_remove(model, at);
+        model_unmapped_remove(model, at);
         const struct model_driver *driver = &model->options.driver;
         driver->give(driver->context, segment->addr, segment->size);
-        block_drop(model, at);
+        model_block_drop(model, at);
     }
 }

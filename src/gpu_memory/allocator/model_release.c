@@ -16,8 +16,8 @@ static void release_segment(struct model *model, uint32_t at)
     driver->give(driver->context, block->addr, block->size);
     energy_meters_sub(&model->stats.segments, 1);
     energy_meters_sub(&model->stats.reserved, block->size);
-    free_take(model, at);
-    block_drop(model, at);
+    model_free_take(model, at);
+    model_block_drop(model, at);
 }
 
 /* The free blocks of half a pool that are whole segments (or, expandable: lie in one), in the
@@ -51,7 +51,7 @@ static uint64_t age_of(const struct model *model, uint32_t at)
     return model->searches[LARGE_HALF] - model->blocks[at].gc_base;
 }
 
-bool garbage_is_due(const struct model *model)
+bool model_garbage_is_due(const struct model *model)
 {
     if (!model->counts_age || model->stats.reserved.now <= gc_bytes(model))
         return false;
@@ -63,7 +63,7 @@ bool garbage_is_due(const struct model *model)
 
 /* Frees all of at least mean age, takes the mean of the rest, and so on until the target is
  * reached. */
-void collect_garbage(struct model *model)
+void model_collect_garbage(struct model *model)
 {
     if (model->stats.reserved.now <= gc_bytes(model))
         return;
@@ -98,7 +98,7 @@ static bool is_whole_segment(const struct model *model, uint32_t at)
 
 /* With max_split_size only: the smallest oversize block that can hold the request, else oversize
  * blocks, the largest first, until they add up to it. True when enough was given back. */
-bool release_oversize(struct model *model, const struct request *request)
+bool model_release_oversize(struct model *model, const struct request *request)
 {
     uint64_t most = model->options.settings.max_split_bytes;
     struct free_set *set = &model->free[queue_of(model, request->half, request->stream)];
@@ -131,7 +131,7 @@ static void complete_pending(struct model *model)
         if (at == MODEL_NONE)
             continue;
         model->blocks[at].pending = false;
-        block_to_free(model, at);
+        model_block_to_free(model, at);
     }
     model->pending_count = model->pending_live = 0;
 }
@@ -147,7 +147,7 @@ static void release_half(struct model *model, uint16_t half)
         return;
     found = free_blocks(model, half, true, &count);
     EACH (entry, found, count)
-        expandable_unmap(model, *entry);
+        model_expandable_unmap(model, *entry);
     free(found);
 }
 

@@ -88,7 +88,7 @@ static uint32_t take_segment(struct model *model, const struct request *request)
         model->stats.reserved.now + size > model->options.cap_bytes)
         return MODEL_NONE;
     if (model->options.settings.expandable)
-        return expandable_grow(model, request);
+        return model_expandable_grow(model, request);
     if (!driver->take(driver->context, size, &addr))
         return MODEL_NONE;
     struct model_block like = {.addr = addr,
@@ -101,7 +101,7 @@ static uint32_t take_segment(struct model *model, const struct request *request)
     energy_meters_add(&model->stats.segments, 1);
     energy_meters_add(&model->stats.reserved, size);
     model_emit(model, NAME_SEGMENT_ALLOC, addr, size, request->stream);
-    return block_new(model, &like);
+    return model_block_new(model, &like);
 }
 
 static uint32_t find_or_grow(struct model *model, const struct request *request)
@@ -116,9 +116,9 @@ static uint32_t find_or_grow(struct model *model, const struct request *request)
         return found;
     }
     if (model->counts_age)
-        collect_garbage(model);
+        model_collect_garbage(model);
     uint32_t block = take_segment(model, request);
-    if (block == MODEL_NONE && release_oversize(model, request))
+    if (block == MODEL_NONE && model_release_oversize(model, request))
         block = take_segment(model, request);
     if (block == MODEL_NONE) {
         model_empty_cache(model);
@@ -142,13 +142,13 @@ static uint32_t split_block(struct model *model, uint32_t rest, uint64_t size)
     struct model_block like = model->blocks[rest];
     bool was_split = is_split(&like);
     like.size = size;
-    uint32_t front = block_new(model, &like);
+    uint32_t front = model_block_new(model, &like);
     struct model_block *behind = &model->blocks[rest];
     link_blocks(model, like.prev, front);
     link_blocks(model, front, rest);
     behind->addr += size;
     behind->size -= size;
-    free_insert(model, rest);
+    model_free_insert(model, rest);
     if (like.expandable)
         return front;
     if (was_split)
@@ -188,5 +188,6 @@ bool model_would_release(const struct model *model, uint16_t pool, uint64_t requ
     struct free_place place;
     if (find_free(model, &request, &place))
         return false;
-    return garbage_is_due(model) || model->stats.reserved.now + request.segment_size > limit_bytes;
+    return model_garbage_is_due(model) ||
+           model->stats.reserved.now + request.segment_size > limit_bytes;
 }

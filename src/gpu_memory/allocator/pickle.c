@@ -29,7 +29,7 @@ static bool fail_of_memory(struct pickle *p)
         MEMORY_PER_BYTE);
 }
 
-bool array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
+bool pickle_array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
 {
     size_t wanted = array->capacity + array->capacity / 2 + 16;
     if (wanted < array->count + more)
@@ -43,7 +43,7 @@ bool array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
     return true;
 }
 
-bool run_index(struct pickle *p, uint64_t hash, uint32_t start)
+bool pickle_run_index(struct pickle *p, uint64_t hash, uint32_t start)
 {
     size_t before = p->run_of.capacity;
     addr_map_set(&p->run_of, hash, start);
@@ -131,7 +131,7 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     p->held_max = count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE
                       ? SIZE_MAX
                       : count * MEMORY_PER_BYTE + MEMORY_LEAST;
-    names_init(&p->names);
+    pickle_names_init(&p->names);
     if (!pickle_run(p)) {
         pickle_free(p);
         return NULL;
@@ -259,7 +259,7 @@ static size_t slot(const char *text, size_t length)
            128;
 }
 
-void names_init(struct names *names)
+void pickle_names_init(struct names *names)
 {
     memset(names, 0, sizeof *names);
     for (unsigned name = 1; name < NAME_COUNT; name++) {
@@ -269,7 +269,7 @@ void names_init(struct names *names)
     }
 }
 
-enum name names_find(const struct names *names, const char *text, size_t length)
+enum name pickle_names_find(const struct names *names, const char *text, size_t length)
 {
     if (length == 0)
         return NAME_UNKNOWN;
@@ -309,8 +309,8 @@ static bool stream_place(struct pickle *p, uint64_t stream, uint16_t hint, uint1
     return true;
 }
 
-bool event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key,
-               struct pickle_value value)
+bool pickle_event_set(struct pickle *p, struct pickle_event *event, struct pickle_value key,
+                      struct pickle_value value)
 {
     uint64_t number;
     switch (key.kind == PICKLE_TEXT ? key.name : NAME_UNKNOWN) {
@@ -368,7 +368,7 @@ bool pickle_event(struct pickle *p, struct pickle_value dict, struct pickle_even
     p->err = err;
     bool good = true;
     while (good && pickle_next(&walk, &key) && pickle_next(&walk, &value))
-        good = event_set(p, out, key, value);
+        good = pickle_event_set(p, out, key, value);
     p->err = NULL;
     return good;
 }

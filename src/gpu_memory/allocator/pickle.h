@@ -73,8 +73,8 @@ struct names {
     uint8_t next[NAME_COUNT];
 };
 
-void names_init(struct names *names);
-enum name names_find(const struct names *names, const char *text, size_t length);
+void pickle_names_init(struct names *names);
+enum name pickle_names_find(const struct names *names, const char *text, size_t length);
 
 /* "free_requested"; "" for NAME_UNKNOWN. */
 const char *pickle_name_text(enum name name);

@@ -149,10 +149,11 @@ static bool push_text(struct pickle *p, uint64_t length)
     if (!bytes)
         return false;
     const char *text = (const char *)bytes;
-    return push(p, (struct pickle_value){.kind = PICKLE_TEXT,
-                                         .name = (uint8_t)names_find(&p->names, text, length),
-                                         .length = (uint32_t)length,
-                                         .text = text});
+    return push(p,
+                (struct pickle_value){.kind = PICKLE_TEXT,
+                                      .name = (uint8_t)pickle_names_find(&p->names, text, length),
+                                      .length = (uint32_t)length,
+                                      .text = text});
 }
 
 static bool push_holder(struct pickle *p, enum pickle_kind kind)
@@ -204,7 +205,7 @@ static bool find_run(struct pickle *p, const struct pickle_value *values, size_t
     made[-1] = (uint32_t)count;
     *start = p->runs.count + RUN_HEAD;
     p->runs.count = *start + count;
-    return known || run_index(p, hash, (uint32_t)*start);
+    return known || pickle_run_index(p, hash, (uint32_t)*start);
 }
 
 static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count,
@@ -306,7 +307,7 @@ static bool set_from(struct pickle *p, size_t start)
         return append_values(p, holder, values, count);
     struct pickle_event *event = (struct pickle_event *)p->events.data + holder->first;
     for (size_t i = 0; i < count; i += 2)
-        if (!event_set(p, event, values[i], values[i + 1]))
+        if (!pickle_event_set(p, event, values[i], values[i + 1]))
             return false;
     return true;
 }

@@ -51,15 +51,15 @@ struct pickle {
 };
 
 /* Room for one more element at data[count]; false (err is set) past held_max. */
-bool array_grow(struct pickle *pickle, struct array *array, size_t more, size_t size);
+bool pickle_array_grow(struct pickle *pickle, struct array *array, size_t more, size_t size);
 
 static inline bool array_room(struct pickle *pickle, struct array *array, size_t more, size_t size)
 {
-    return array->capacity - array->count >= more || array_grow(pickle, array, more, size);
+    return array->capacity - array->count >= more || pickle_array_grow(pickle, array, more, size);
 }
 
 /* Remembers where the run with this hash begins. */
-bool run_index(struct pickle *pickle, uint64_t hash, uint32_t start);
+bool pickle_run_index(struct pickle *pickle, uint64_t hash, uint32_t start);
 
 /* Fails with the place of the opcode that is being read before the text. */
 bool pickle_fail(struct pickle *pickle, const char *format, ...)
@@ -73,7 +73,7 @@ bool pickle_run(struct pickle *pickle);
 bool pickle_refuse(struct pickle *pickle);
 
 /* Sets what the key says; keys that an event does not need are passed over. */
-bool event_set(struct pickle *pickle, struct pickle_event *event, struct pickle_value key,
-               struct pickle_value value);
+bool pickle_event_set(struct pickle *pickle, struct pickle_event *event, struct pickle_value key,
+                      struct pickle_value value);
 
 #endif

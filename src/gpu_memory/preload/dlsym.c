@@ -96,7 +96,7 @@ struct picked {
 /* Called by what stands at the end of this file. */
 struct picked dlsym_look_up(void *handle, const char *name, const char *version, const void *caller)
     __attribute__((visibility("hidden"), used));
-struct picked look_up_plain(void *handle, const char *name, const void *caller)
+struct picked dlsym_look_up_plain(void *handle, const char *name, const void *caller)
     __attribute__((visibility("hidden"), used));
 
 /* This library is the caller then, which matters for RTLD_NEXT and RTLD_DEFAULT only. */
@@ -173,7 +173,7 @@ struct picked dlsym_look_up(void *handle, const char *name, const char *version,
     return (struct picked){in_object(number, handle, name, version), NULL};
 }
 
-struct picked look_up_plain(void *handle, const char *name, const void *caller)
+struct picked dlsym_look_up_plain(void *handle, const char *name, const void *caller)
 {
     return dlsym_look_up(handle, name, NULL, caller);
 }
@@ -189,7 +189,7 @@ __asm__(".text\n"
         "push %rsi\n.cfi_adjust_cfa_offset 8\n"
         "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
         "mov 24(%rsp), %rdx\n"
-        "call look_up_plain\n"
+        "call dlsym_look_up_plain\n"
         "add $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
         "pop %rsi\n.cfi_adjust_cfa_offset -8\n"
         "pop %rdi\n.cfi_adjust_cfa_offset -8\n"
@@ -225,7 +225,7 @@ __asm__(".text\n"
         "-24\n"
         "stp x0, x1, [sp, #16]\n"
         "mov x2, x30\n"
-        "bl look_up_plain\n"
+        "bl dlsym_look_up_plain\n"
         "mov x16, x1\n"
         "mov x17, x0\n"
         "ldp x0, x1, [sp, #16]\n"

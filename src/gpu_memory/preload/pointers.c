@@ -7,7 +7,7 @@
 
 enum { CAPACITY_FIRST = 512 };
 
-void *wiped_map(size_t size)
+void *pointers_wiped_map(size_t size)
 {
     void *out = mmap(NULL, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -48,7 +48,7 @@ static bool grow_pointers(struct pointers *pointers)
     struct pointers larger = {.capacity =
                                   pointers->capacity ? pointers->capacity * 2 : CAPACITY_FIRST,
                               .used = pointers->used};
-    larger.entries = wiped_map(larger.capacity * sizeof *larger.entries);
+    larger.entries = pointers_wiped_map(larger.capacity * sizeof *larger.entries);
     if (!larger.entries)
         return false;
     EACH (entry, pointers->entries, pointers->capacity)

@@ -31,6 +31,6 @@ bool pointers_remove_of(struct pointers *pointers, const void *owner, size_t *at
                         struct pointer_entry *out);
 
 /* Memory that a forked child finds zero; NULL: none. */
-void *wiped_map(size_t size);
+void *pointers_wiped_map(size_t size);
 
 #endif

@@ -36,7 +36,7 @@ static struct process_state *page_get(void)
     struct process_state *out = atomic_load_explicit(&process_state_page, memory_order_acquire);
     if (out)
         return out;
-    struct process_state *fresh = wiped_map(sizeof *fresh), *none = NULL;
+    struct process_state *fresh = pointers_wiped_map(sizeof *fresh), *none = NULL;
     if (!fresh)
         return NULL;
     if (atomic_compare_exchange_strong(&process_state_page, &none, fresh))

@@ -40,7 +40,7 @@ static struct virtuals *virtuals_lock(void)
         return NULL;
     pthread_mutex_lock(&state->lock);
     if (!state->virtuals)
-        state->virtuals = wiped_map(sizeof *state->virtuals);
+        state->virtuals = pointers_wiped_map(sizeof *state->virtuals);
     pthread_mutex_unlock(&state->lock);
     if (state->virtuals)
         pthread_mutex_lock(&state->virtuals->lock);
@@ -59,7 +59,7 @@ static void virtuals_unlock(struct virtuals **virtuals)
 static struct virtual_memory *memory_new(struct virtuals *virtuals)
 {
     if (!virtuals->free) {
-        struct virtual_memory *fresh = wiped_map(MEMORIES_AT_ONCE * sizeof *fresh);
+        struct virtual_memory *fresh = pointers_wiped_map(MEMORIES_AT_ONCE * sizeof *fresh);
         for (size_t i = 0; fresh && i < MEMORIES_AT_ONCE; i++) {
             fresh[i].next_free = virtuals->free;
             virtuals->free = &fresh[i];
@@ -162,7 +162,7 @@ static size_t mapping_at(const struct virtuals *virtuals, cu_pointer start)
 static bool mappings_grow(struct virtuals *virtuals)
 {
     size_t capacity = virtuals->mapping_capacity ? virtuals->mapping_capacity * 2 : MAPPINGS_FIRST;
-    struct mapping *larger = wiped_map(capacity * sizeof *larger);
+    struct mapping *larger = pointers_wiped_map(capacity * sizeof *larger);
     if (!larger)
         return false;
     if (virtuals->mappings) {

@@ -75,7 +75,7 @@ static void end_guarded_jobs(struct watch *watch)
                                             .cgroup = job->cgroup[0] ? job->cgroup : NULL};
             size_t killed = 0;
             memcpy(identity.boot_id, job->boot_id, sizeof identity.boot_id);
-            if (recover_job(&identity, true, NULL, TURN_S, &killed, NULL))
+            if (job_end_orphaned(&identity, true, NULL, TURN_S, &killed, NULL))
                 watch->jobs[i--] = watch->jobs[--watch->count];
         }
     }

@@ -322,7 +322,7 @@ static _Noreturn void end_tree(const struct init_plan *plan)
         tree_kill(&seed, END_PASS_S, &left, NULL);
         if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD && left == 0)
             break;
-        chase_children(seed.root, seed.start_time, CHASE_NS);
+        tree_chase_children(seed.root, seed.start_time, CHASE_NS);
     }
     if (plan->leaf)
         cgroup_remove(plan->leaf);

@@ -302,9 +302,9 @@ static bool this_process_is_of(const char *tag)
     return proc < 0 || tag_holds_this_process(proc, tag);
 }
 
-bool recover_job(const struct job_identity *identity, bool witnessed,
-                 const struct live_runners *runners, double timeout_s, size_t *killed,
-                 struct err *err)
+bool job_end_orphaned(const struct job_identity *identity, bool witnessed,
+                      const struct live_runners *runners, double timeout_s, size_t *killed,
+                      struct err *err)
 {
     char boot_id[40];
     *killed = 0;
@@ -346,7 +346,7 @@ bool recover_job(const struct job_identity *identity, bool witnessed,
 bool job_recover(const struct job_identity *identity, const struct live_runners *runners,
                  double timeout_s, size_t *killed, struct err *err)
 {
-    return recover_job(identity, false, runners, timeout_s, killed, err);
+    return job_end_orphaned(identity, false, runners, timeout_s, killed, err);
 }
 
 bool job_is_unproven(const struct job_identity *identity, struct job_member *out)
@@ -356,7 +356,7 @@ bool job_is_unproven(const struct job_identity *identity, struct job_member *out
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0 || !boot_id_read(boot_id, NULL) || strcmp(boot_id, identity->boot_id) != 0 ||
         !proc_stat_read(proc, identity->pid, &stat) || stat.start_time != identity->start_time ||
-        !proc_stat_alive(&stat) || init_is_left(proc, identity->pid, identity->start_time))
+        !proc_stat_alive(&stat) || job_init_is_left(proc, identity->pid, identity->start_time))
         return false;
     job_member_fill(&stat, out);
     return true;

@@ -43,8 +43,8 @@ void job_usage_keep(struct job *job);
 
 /* As job_recover; witnessed (else runners are heeded): the identity came from the runner itself,
  * while the init lived. */
-bool recover_job(const struct job_identity *identity, bool witnessed,
-                 const struct live_runners *runners, double timeout_s, size_t *killed,
-                 struct err *err);
+bool job_end_orphaned(const struct job_identity *identity, bool witnessed,
+                      const struct live_runners *runners, double timeout_s, size_t *killed,
+                      struct err *err);
 
 #endif

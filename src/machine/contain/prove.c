@@ -180,7 +180,7 @@ static void wait_for_childless_init(struct job *job)
     int64_t waited_ns = job->killed_ns ? clock_monotonic_ns() - job->killed_ns : 0;
     if (!job->killed_ns)
         return;
-    chase_children(job->identity.pid, job->identity.start_time, CHASE_NS);
+    tree_chase_children(job->identity.pid, job->identity.start_time, CHASE_NS);
     if (waited_ns > PATIENCE_NS)
         sys_pidfd_signal(job->pidfd, SIGCONT);
     if (waited_ns > STUCK_NS)

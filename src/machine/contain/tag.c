@@ -289,7 +289,7 @@ static bool is_runner(int proc, const struct proc_stat *stat)
             (strcmp(stat->comm, TARE_NAME "-init") != 0 && is_this_program(proc, stat->pid)));
 }
 
-bool init_is_left(int proc, pid_t pid, uint64_t start_time)
+bool job_init_is_left(int proc, pid_t pid, uint64_t start_time)
 {
     struct proc_stat stat, parent;
     uid_t uid;

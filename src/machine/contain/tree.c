@@ -50,7 +50,7 @@ struct tree_seed tree_seed_doubted(const struct job_identity *identity,
         seed.tag = identity->tag;
     if (seed.tag && identity->cgroup && cgroup_is_leaf_of(identity->cgroup, seed.tag))
         seed.cgroup = identity->cgroup;
-    if (proc >= 0 && init_is_left(proc, identity->pid, identity->start_time))
+    if (proc >= 0 && job_init_is_left(proc, identity->pid, identity->start_time))
         seed.root = identity->pid;
     return seed;
 }
@@ -261,7 +261,7 @@ size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, 
         if ((complete && *left == 0) || clock_monotonic_ns() >= deadline)
             break;
         if (*left > 0 && now.root_alive)
-            chase_children(seed->root, seed->start_time, CHASE_NS);
+            tree_chase_children(seed->root, seed->start_time, CHASE_NS);
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         pause_ns = next_pause(pause_ns, fresh > 0);
     }
@@ -299,7 +299,7 @@ static size_t kill_children(int proc, pid_t init)
     return killed;
 }
 
-void chase_children(pid_t init, uint64_t start_time, int64_t for_ns)
+void tree_chase_children(pid_t init, uint64_t start_time, int64_t for_ns)
 {
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct proc_stat stat;

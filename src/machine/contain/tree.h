@@ -94,14 +94,14 @@ bool tag_holds_this_process(int proc, const char *tag);
 
 /* Whether this is the init of a job, of this user and this program, whose runner is dead: the
  * kernel shows that it has been adopted. */
-bool init_is_left(int proc, pid_t pid, uint64_t start_time);
+bool job_init_is_left(int proc, pid_t pid, uint64_t start_time);
 
 /* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. */
 
 /* Kills the children of a subreaper (init, with this start time) as fast as they can be listed,
  * until it has none that lives or the time is over. A process that forks and exits again and again
  * is its child for most of each short life. */
-void chase_children(pid_t init, uint64_t start_time, int64_t for_ns);
+void tree_chase_children(pid_t init, uint64_t start_time, int64_t for_ns);
 
 /* Frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until
  * it is thawed. (thaw.c) */

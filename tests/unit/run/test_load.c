@@ -104,13 +104,13 @@ static void three_failures_in_a_row_end_a_background_that_is_alone(void **state)
 {
     (void)state;
     struct background_tally tally = {0};
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_SUCCEEDED, false), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_SUCCEEDED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
     assert_false(tally.gave_up);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_GIVE_UP);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_GIVE_UP);
     assert_true(tally.gave_up);
     assert_int_equal(tally.failed, 5);
     assert_int_equal(tally.succeeded, 1);
@@ -121,12 +121,12 @@ static void the_second_failure_beside_the_foreground_is_told_and_the_fifth_is_th
 {
     (void)state;
     struct background_tally tally = {0};
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_SUCCEEDED, true), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_TELL);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_SUCCEEDED, true), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_TELL);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
-    assert_int_equal(background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_GIVE_UP);
+        assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_GIVE_UP);
     assert_int_equal(tally.failed_beside, 6);
 }
 
