@@ -128,7 +128,7 @@ static bool open_in_place(const struct place *place, struct fs_output *out, stru
 }
 
 /* The new file gets the mode and the owner of the old. */
-static bool take_status(int fd, const struct stat *old)
+static bool copy_mode_and_owner(int fd, const struct stat *old)
 {
     struct stat now;
     if (fstat(fd, &now) != 0)
@@ -152,7 +152,7 @@ static bool open_beside(const struct place *place, struct fs_output *out, struct
     if (file->dir < 0)
         return err_sys(err, "open its folder");
     file->fd = fs_make_unfinished(file->dir, there ? 0600 : 0664, file->name, err);
-    bool keeps = file->fd >= 0 && (!there || take_status(file->fd, &place->status));
+    bool keeps = file->fd >= 0 && (!there || copy_mode_and_owner(file->fd, &place->status));
     if (keeps || !there)
         return keeps;
     if (file->fd < 0 && errno != EACCES && errno != EPERM && errno != EROFS)

@@ -63,7 +63,7 @@ static const struct gpu_vendor *vendor_in_use(const struct leftovers *leftovers)
     return NULL;
 }
 
-static void say_limits(const struct clean_view *view)
+static void print_clean_limits(const struct clean_view *view)
 {
     const struct leftovers *leftovers = &view->leftovers;
     for (size_t i = 0; i < leftovers->foreign_count; i++)
@@ -102,7 +102,7 @@ static int list(const struct clean *clean, bool json)
         clean_table(&view, isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0, &text);
     bool written = message_print(&text);
     if (!json)
-        say_limits(&view);
+        print_clean_limits(&view);
     if (!json && view.governor)
         cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
     int code =

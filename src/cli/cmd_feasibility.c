@@ -276,8 +276,8 @@ static size_t choose_measured_models(const struct feasibility *study,
     return count;
 }
 
-static int put_settings(const struct feasibility *study, const struct schedule *schedule,
-                        const char *file, const char *registry)
+static int write_schedule_settings(const struct feasibility *study, const struct schedule *schedule,
+                                   const char *file, const char *registry)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -291,8 +291,8 @@ static int put_settings(const struct feasibility *study, const struct schedule *
 }
 
 /* The table goes where the settings do not. */
-static void say_schedule(const struct feasibility *study, const struct schedule *schedule,
-                         bool to_stdout)
+static void print_schedule(const struct feasibility *study, const struct schedule *schedule,
+                           bool to_stdout)
 {
     AUTO_TEXT struct text text = {0};
     int fd = to_stdout ? STDOUT_FILENO : STDERR_FILENO;
@@ -321,8 +321,8 @@ static int plan_registry(const struct cli_call *call, const struct registry *reg
     }
     AUTO(schedule_fini) struct schedule schedule = {0};
     schedule_make(&study, use, gpu_bytes, (double)values[OPTION_SLOWDOWN].integer / 100, &schedule);
-    say_schedule(&study, &schedule, file != NULL);
-    return put_settings(&study, &schedule, file, path);
+    print_schedule(&study, &schedule, file != NULL);
+    return write_schedule_settings(&study, &schedule, file, path);
 }
 
 static int plan(const struct cli_call *call)

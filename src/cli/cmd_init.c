@@ -162,7 +162,7 @@ static bool check_files(const struct text *registry, const struct text *settings
     return good;
 }
 
-static void say_next(const char *folder, size_t experiments)
+static void print_next_steps(const char *folder, size_t experiments)
 {
     AUTO_FREE char *path =
         strcmp(folder, ".") == 0 ? mem_strdup(SETTINGS) : mem_printf("%s/" SETTINGS, folder);
@@ -202,7 +202,7 @@ static int make_starter_files(const struct cli_call *call, const struct script *
     if (!(dir >= 0 && fs_write_atomic(dir, REGISTRY, text_get(&registry), registry.length, &err) &&
           fs_write_atomic(dir, SETTINGS, text_get(&settings), settings.length, &err)))
         return cli_failed(CLI_BROKEN, &err);
-    say_next(folder, experiments);
+    print_next_steps(folder, experiments);
     return CLI_OK;
 }
 

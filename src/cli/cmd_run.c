@@ -297,7 +297,7 @@ static int make_session(const struct cli_call *call, struct run_resources *means
 }
 
 /* How to do it again, and where to edit what was guessed. */
-static void say_again(const struct cli_call *call, const char *run_dir)
+static void print_how_to_repeat(const struct cli_call *call, const char *run_dir)
 {
     AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
     AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
@@ -319,7 +319,7 @@ static int run_session_in(const struct cli_call *call, struct run_resources *mea
     how.run_dir = &run_dir;
     code = run_session(&how);
     if (call->operands.count && input && script_is_one(call->operands.items[0]))
-        say_again(call, run_dir);
+        print_how_to_repeat(call, run_dir);
     return code;
 }
 

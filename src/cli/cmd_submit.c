@@ -134,7 +134,7 @@ static int submit(const struct cli_call *call, const struct strv *env, struct su
     return CLI_OK;
 }
 
-static void take_config(struct submitted *submitted, const struct slurm_config *config)
+static void apply_slurm_config(struct submitted *submitted, const struct slurm_config *config)
 {
     submitted->submission.kill_wait_s = config->kill_wait_s;
     submitted->submission.array_size = config->array_size;
@@ -185,7 +185,7 @@ static int submit_new(const struct cli_call *call, const struct strv *env,
         return CLI_USAGE;
     }
     bool dry = call->values[OPTION_DRY_RUN].given, answers = slurm_config_read(env, &config, &err);
-    take_config(&submitted, &config);
+    apply_slurm_config(&submitted, &config);
     warn_of_gpus(&input->plan);
     if (dry && !answers)
         cli_note("%s; the script is for a cluster as Slurm comes", err.text);
@@ -259,7 +259,7 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
         return CLI_OK;
     }
     if (slurm_config_read(env, &config, &err))
-        take_config(&submitted, &config);
+        apply_slurm_config(&submitted, &config);
     return submit(call, env, &submitted, only);
 }
 

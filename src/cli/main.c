@@ -30,7 +30,7 @@ static const struct {
     const char *name, *now;
 } former_commands[] = {{"plan-pairs", "feasibility --plan"}};
 
-static bool tell_former(const char *name)
+static bool report_former_command(const char *name)
 {
     EACH_OF (former_command, former_commands)
         if (strcmp(name, former_command->name) == 0) {
@@ -71,7 +71,7 @@ static int unknown_command(char *const *args, size_t count)
         strv_add(&names, cli_commands[i]->name);
     AUTO_FREE char *nearest = problem_nearest(name, (const char *const *)names.items, names.count);
     AUTO_FREE char *typed = shell_words_path(name);
-    if (tell_former(name) || report_left_out(name))
+    if (report_former_command(name) || report_left_out(name))
         return CLI_USAGE;
     if (text_ends_with(name, ".json"))
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name,

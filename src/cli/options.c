@@ -237,7 +237,7 @@ static bool unglue_flag(struct parser *parser, struct found *found)
     return true;
 }
 
-static bool take_option(struct parser *parser, struct found found)
+static bool parse_found_option(struct parser *parser, struct found found)
 {
     while (found.option->type == CLI_FLAG) {
         bool chosen = found.attached && found.option->choices;
@@ -281,7 +281,7 @@ static bool ends_options(const struct cli_command *command, const struct strv *o
            command->ends_options(operands->items[0]);
 }
 
-static bool take_arguments(struct parser *parser, struct strv *operands)
+static bool parse_arguments(struct parser *parser, struct strv *operands)
 {
     while (parser->at < parser->count && !parser->help) {
         const char *arg = parser->args[parser->at++];
@@ -294,7 +294,7 @@ static bool take_arguments(struct parser *parser, struct strv *operands)
         case KIND_UNKNOWN:
             return unknown_option(parser, arg);
         case KIND_OPTION:
-            if (!take_option(parser, found))
+            if (!parse_found_option(parser, found))
                 return false;
             break;
         case KIND_OPERAND:
@@ -341,7 +341,7 @@ bool options_parse(const struct cli_command *command, char *const *args, size_t 
     *out = (struct cli_call){.command = command, .values = values};
     struct parser parser = {
         .command = command, .values = values, .args = args, .count = count, .err = err};
-    bool ok = take_arguments(&parser, &out->operands);
+    bool ok = parse_arguments(&parser, &out->operands);
     *help = ok && parser.help;
     if (!ok || parser.help)
         return ok;

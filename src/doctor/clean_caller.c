@@ -212,7 +212,7 @@ static void request_from_caller(struct clean_caller *caller, char what, struct t
     end_clean_caller(caller);
 }
 
-static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
+static void parse_leftover_claim(const json_t *json, uid_t uid, struct clean_view *view)
 {
     json_int_t pid, start_time;
     struct leftover_claim claim = {
@@ -236,7 +236,7 @@ void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
         json_auto_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
         if (json)
-            take_claim(json, caller->uid, view);
+            parse_leftover_claim(json, caller->uid, view);
     }
 }
 

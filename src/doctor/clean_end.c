@@ -206,7 +206,7 @@ static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
     return left;
 }
 
-static void say_swept(const struct sweep *sweep)
+static void print_swept(const struct sweep *sweep)
 {
     if (sweep->killed > 0)
         cli_note("ended %zu process%s that a dead run left, which one is not known: %s%s",
@@ -235,7 +235,7 @@ static bool end_tagged(const struct clean *clean, struct err *err)
             break;
         poll(NULL, 0, PASS_MS);
     }
-    say_swept(&sweep);
+    print_swept(&sweep);
     leftovers_fini(&sweep.before);
     text_fini(&sweep.names);
     return looked;

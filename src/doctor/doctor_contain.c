@@ -72,7 +72,7 @@ static bool has_all_rights(const struct doctor_machine *machine)
     return machine->uid == 0 && (effective >> 21 & 1);
 }
 
-static char *pidns_mend(const struct doctor_machine *machine)
+static char *suggest_pidns_fix(const struct doctor_machine *machine)
 {
     AUTO_TEXT struct text settings = {0};
     bool all_rights = has_all_rights(machine);
@@ -95,7 +95,7 @@ static char *pidns_mend(const struct doctor_machine *machine)
 static void add_pidns(const struct doctor_machine *machine, const struct containment *containment,
                       struct findings *out)
 {
-    AUTO_FREE char *mend = containment->pidns ? NULL : pidns_mend(machine);
+    AUTO_FREE char *mend = containment->pidns ? NULL : suggest_pidns_fix(machine);
     if (containment->pidns)
         findings_say(out, section, "pid namespace", FINDING_YES, NULL, NULL,
                      "%sthe kernel ends every process of a job with its first; a run's folder is "
@@ -125,7 +125,7 @@ bool doctor_find_mount(const struct doctor_machine *machine, const char *type, c
     return found;
 }
 
-static char *users_cgroup_mend(const struct doctor_machine *machine, const char *point)
+static char *suggest_user_cgroup_fix(const struct doctor_machine *machine, const char *point)
 {
     AUTO_FREE char *manager = mem_printf("/run/user/%u/systemd", (unsigned)machine->uid);
     if (machine_has_path(machine, manager))
@@ -141,8 +141,8 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
                       TARE_NAME, (unsigned)machine->uid, point, TARE_NAME, (unsigned)machine->uid);
 }
 
-static char *cgroup_mend(const struct doctor_machine *machine,
-                         const struct containment *containment, bool *advice)
+static char *suggest_cgroup_fix(const struct doctor_machine *machine,
+                                const struct containment *containment, bool *advice)
 {
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     const char *point = doctor_find_mount(machine, "cgroup2", NULL, mount) ? mount->point : NULL;
@@ -155,7 +155,7 @@ static char *cgroup_mend(const struct doctor_machine *machine,
     if (containment->cgroup_reason && strstr(containment->cgroup_reason, "Read-only"))
         return mem_printf("mount -o remount,rw %s   # in a container: docker run --privileged ...",
                           point);
-    return machine->uid != 0 ? users_cgroup_mend(machine, point) : NULL;
+    return machine->uid != 0 ? suggest_user_cgroup_fix(machine, point) : NULL;
 }
 
 static void add_cgroup(const struct doctor_machine *machine, const struct containment *containment,
@@ -163,7 +163,7 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
 {
     struct finding finding = {.section = section, .name = "cgroup"};
     AUTO_FREE char *mend =
-        containment->cgroup ? NULL : cgroup_mend(machine, containment, &finding.advice);
+        containment->cgroup ? NULL : suggest_cgroup_fix(machine, containment, &finding.advice);
     if (containment->cgroup)
         finding_set(&finding, FINDING_YES, NULL, NULL, "each job gets its own below %s",
                     containment->cgroup_parent ? containment->cgroup_parent : "/");

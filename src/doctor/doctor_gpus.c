@@ -58,7 +58,7 @@ static void add_gpu_lock_finding(const struct gpu_devices *devices, size_t place
     findings_add(out, finding);
 }
 
-static char *locks_mend(void)
+static char *suggest_locks_fix(void)
 {
     if (strcmp(gpus_lock_path(), GPU_LOCK_FOLDER) != 0)
         return mem_strdup("unset TARE_LOCK_DIR   # or name another folder by it");
@@ -84,7 +84,7 @@ static void add_lock_folder(const struct gpu_lock_folder *folder, const struct e
     else
         finding_set(&finding, FINDING_YES, NULL, NULL, "for all users, in %s", folder->path);
     if (finding.mark != FINDING_YES)
-        finding.mend = locks_mend();
+        finding.mend = suggest_locks_fix();
     findings_add(out, finding);
 }
 

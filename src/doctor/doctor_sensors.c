@@ -22,7 +22,7 @@ static json_t *number_or_null(bool valid, double value)
     return valid ? json_finite(value) : json_null();
 }
 
-static void take_meter_responses(struct doctor_look *look)
+static void receive_meter_responses(struct doctor_look *look)
 {
     struct meter_response response;
     for (int takes = 0; look->meter && takes < TAKES_MAX && meter_take(look->meter, &response);
@@ -39,7 +39,7 @@ static void take_meter_responses(struct doctor_look *look)
 static bool is_starting(void *one, int *fd)
 {
     struct doctor_look *look = one;
-    take_meter_responses(look);
+    receive_meter_responses(look);
     *fd = look->meter ? meter_fd(look->meter) : -1;
     return look->meter && meter_state(look->meter) == METER_STARTING;
 }
@@ -187,7 +187,8 @@ static void describe_sensor(const struct doctor_look *look, struct finding *find
                 NULL, "%s: %s, %s", gpu->label, counter, trace);
 }
 
-static char *library_mend(const struct doctor_machine *machine, const struct energy_meters_gpu *gpu)
+static char *suggest_library_fix(const struct doctor_machine *machine,
+                                 const struct energy_meters_gpu *gpu)
 {
     AUTO_FREE char *driver = gpu->vendor->driver_version(machine->root);
     if (gpu->library)
@@ -220,7 +221,7 @@ static void add_gpu_sensor_finding(const struct doctor_machine *machine,
     if (starts)
         finding.mend = mem_strdup(gpu->vendor->fixes[GPU_FIX_SILENT]);
     else if (meter && strstr(reason, not_loaded))
-        finding.mend = library_mend(machine, gpu);
+        finding.mend = suggest_library_fix(machine, gpu);
     finding.advice = starts || !gpu->library;
     findings_add(out, finding);
 }

@@ -61,7 +61,7 @@ char *energy_meters_missing_text(const struct energy_meters_options *options)
     return text_take(&text);
 }
 
-static void tell_gap(void *data, const struct meter_gap *gap)
+static void report_gap(void *data, const struct meter_gap *gap)
 {
     struct energy_meters_meter *meter = data;
     const struct energy_meters_listener *listener = &meter->energy_meters->listener;
@@ -78,7 +78,7 @@ static void start_meter(struct energy_meters *energy_meters, struct energy_meter
                                     .library = gpu->library,
                                     .vendor = gpu->vendor,
                                     .time_scale = given->time_scale,
-                                    .gap = tell_gap,
+                                    .gap = report_gap,
                                     .data = meter};
     *meter =
         (struct energy_meters_meter){.energy_meters = energy_meters,
@@ -203,14 +203,15 @@ static void handle_meter_response(struct energy_meters *energy_meters,
         listener->users(listener->data, meter->label, response->ended_ns, &response->users);
 }
 
-static void tell_lost(struct energy_meters *energy_meters, const struct energy_meters_meter *meter,
-                      const char *reason)
+static void report_lost_gpu(struct energy_meters *energy_meters,
+                            const struct energy_meters_meter *meter, const char *reason)
 {
     if (energy_meters->listener.lost && meter->meter && meter_describe(meter->meter))
         energy_meters->listener.lost(energy_meters->listener.data, meter->label, reason);
 }
 
-static void tell_unavailable(struct energy_meters *energy_meters, struct energy_meters_meter *meter)
+static void report_unavailable(struct energy_meters *energy_meters,
+                               struct energy_meters_meter *meter)
 {
     if (meter->told || (meter->meter && meter_state(meter->meter) != METER_UNAVAILABLE))
         return;
@@ -220,7 +221,7 @@ static void tell_unavailable(struct energy_meters *energy_meters, struct energy_
     if (energy_meters->listener.unavailable)
         energy_meters->listener.unavailable(energy_meters->listener.data, meter->label,
                                             meter->why.text);
-    tell_lost(energy_meters, meter, meter->why.text);
+    report_lost_gpu(energy_meters, meter, meter->why.text);
 }
 
 void energy_meters_dispatch(struct energy_meters *energy_meters)
@@ -233,9 +234,9 @@ void energy_meters_dispatch(struct energy_meters *energy_meters)
              meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++) {
             handle_meter_response(energy_meters, meter, &response);
             if (response.status == METER_GONE)
-                tell_lost(energy_meters, meter, response.text);
+                report_lost_gpu(energy_meters, meter, response.text);
         }
-        tell_unavailable(energy_meters, meter);
+        report_unavailable(energy_meters, meter);
     }
 }
 
@@ -256,7 +257,7 @@ static void order(struct energy_meters_meter *meter, enum meter_kind kind, uint6
         meter->waiting++;
 }
 
-static void tell_counters(struct energy_meters *energy_meters)
+static void report_counters(struct energy_meters *energy_meters)
 {
     const struct energy_meters_listener *listener = &energy_meters->listener;
     const struct rapl *rapl = host_meter_rapl(energy_meters->host);
@@ -292,7 +293,7 @@ void energy_meters_tick(struct energy_meters *energy_meters)
     if (!energy_meters->host)
         return;
     tick_host(energy_meters);
-    tell_counters(energy_meters);
+    report_counters(energy_meters);
     keep_memory(energy_meters);
 }
 
@@ -367,7 +368,7 @@ static void begin_stretch(struct energy_meters *energy_meters)
     if (energy_meters->others)
         host_others_begin(energy_meters->others);
     energy_meters->to = energy_meters->from;
-    tell_counters(energy_meters);
+    report_counters(energy_meters);
     keep_memory(energy_meters);
 }
 
@@ -412,7 +413,7 @@ void energy_meters_edge(struct energy_meters *energy_meters)
                        &energy_meters->to);
     if (energy_meters->others)
         see_others(energy_meters);
-    tell_counters(energy_meters);
+    report_counters(energy_meters);
 }
 
 void energy_meters_end(struct energy_meters *energy_meters, const struct job_usage *usage)

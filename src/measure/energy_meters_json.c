@@ -125,7 +125,7 @@ static void add_budget(const struct energy_meters_figures *figures, json_t *json
                 window->energy_j.valid ? window->aliasing_bound_j : (struct reading){0});
     set_reading(json, "gain_bound", (struct reading){figures->gain.bound, figures->gain.bound > 0});
     json_object_set_new(json, "budget", out);
-    /* The half-widths of several devices are added in squares (add_up in
+    /* The half-widths of several devices are added in squares (add_device_figures in
      * energy_meters_measure.c). */
     json_set_text(json, "combined", figures->devices > 1 ? "independent" : NULL);
 }

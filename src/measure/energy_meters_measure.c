@@ -191,7 +191,7 @@ static void cut_epochs(const struct window_index *index, const struct stretch *s
 }
 
 /* When each step of the job began, and the last one's end. */
-static void take_steps(const struct step_fold *fold, struct window_index *index)
+static void add_step_begins(const struct step_fold *fold, struct window_index *index)
 {
     AUTO_FREE int64_t *begins = mem_array(fold->steps + 1, sizeof *begins);
     for (size_t i = 0; i < fold->steps; i++)
@@ -207,7 +207,7 @@ static void measure_device(const struct series *series, const struct window_sens
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
-    take_steps(stretch->steps, index);
+    add_step_begins(stretch->steps, index);
     window_cut(index, stretch->start_ns, stretch->end_ns, NULL, 0, &whole);
     device->window = whole.window;
     device->energy_mj = whole.energy_mj;
@@ -228,7 +228,7 @@ static bool stretch_disagrees(const struct series *series, const struct window_s
 {
     struct window_index *index = window_index_new(series, sensor);
     struct window_piece whole;
-    take_steps(stretch->steps, index);
+    add_step_begins(stretch->steps, index);
     window_cut(index, stretch->start_ns, stretch->end_ns, NULL, 0, &whole);
     window_index_free(index);
     return whole.window.disagrees;
@@ -318,8 +318,8 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
     }
 }
 
-static void take_host_memory(const struct energy_meters *energy_meters,
-                             const struct stretch *stretch, struct energy_meters_result *out)
+static void add_host_memory(const struct energy_meters *energy_meters,
+                            const struct stretch *stretch, struct energy_meters_result *out)
 {
     for (size_t i = 0; i < stretch->epoch_count; i++) {
         const struct epoch *epoch = &stretch->epochs[i];
@@ -392,7 +392,7 @@ void energy_meters_measure(const struct energy_meters *energy_meters, int64_t st
         measure_gpu(meter, &stretch, out);
     if (energy_meters->host) {
         measure_host(energy_meters->host, &stretch, out);
-        take_host_memory(energy_meters, &stretch, out);
+        add_host_memory(energy_meters, &stretch, out);
         host_window_between(&energy_meters->from, &energy_meters->to, &out->host);
         const struct host_job_figures *job =
             host_meter_job(energy_meters->host, energy_meters->job);

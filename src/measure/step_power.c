@@ -201,7 +201,7 @@ static double figure_half_width(const struct step_model *model, const double *c,
     return sqrt(k * k * (step_model_variance(model, c) + gain * gain) + add);
 }
 
-static void tell_bins(struct step_model *model, const double *add)
+static void fill_bins(struct step_model *model, const double *add)
 {
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count;
@@ -230,7 +230,7 @@ static void refuse_step_power(struct step_power *out, const char *reason)
     snprintf(out->reason, sizeof out->reason, "%s", reason);
 }
 
-static void tell_phases(struct step_model *model, const double *add)
+static void fill_phases(struct step_model *model, const double *add)
 {
     struct step_power *out = model->out;
     size_t phases = model->fold->phase_count, resolved = 0;
@@ -309,7 +309,7 @@ static double median_spacing_s(const struct series *series)
 /* How long the average is and how late, with their standard deviations. Where a calibration found
  * the lag of its middle alone, a sample is taken for a mean since the one before, of a length that
  * is hardly known. False: too little is known; the reason is in out. */
-static bool take_times(struct step_model *model, const struct series *series)
+static bool set_sensor_times(struct step_model *model, const struct series *series)
 {
     const struct sensor_behaviour *behaviour = model->sensor->behaviour;
     double lag_s = fmax(ns_to_s(behaviour->lag_ns), 0), spacing_s;
@@ -359,7 +359,7 @@ static bool prepare_step_model(struct step_model *model, const struct series *se
                  STEPS_MIN);
         return false;
     }
-    if (!take_times(model, series))
+    if (!set_sensor_times(model, series))
         return false;
     if (fold->median_s > STEP_LONGEST_S) {
         refuse_step_power(out, "steps are longer than 10 s");
@@ -449,9 +449,9 @@ static void estimate_step_power(struct step_model *model)
                           "the steps do not last long enough to see how much they vary");
     } else {
         step_model_score(model);
-        tell_phases(model, add);
+        fill_phases(model, add);
         if (!model->out->reason[0])
-            tell_bins(model, add + model->fold->phase_count);
+            fill_bins(model, add + model->fold->phase_count);
     }
     if (*model->spent >= STEP_BUDGET)
         refuse_step_power(model->out,

@@ -243,8 +243,8 @@ static const char *param_at(const struct plan_job *job, size_t place)
     return NULL;
 }
 
-static void take_output(struct check *check, const struct plan_job *job, const char *option,
-                        size_t length, const char *value, char between)
+static void check_output_place(struct check *check, const struct plan_job *job, const char *option,
+                               size_t length, const char *value, char between)
 {
     AUTO_FREE char *name = mem_strndup(option, length);
     AUTO_FREE char *key = mem_printf("%s\n%s\n%s", job->cwd, name, value);
@@ -270,11 +270,11 @@ static void find_outputs(struct check *check, const struct plan_job *job,
         const char *word = argv.items[i], *equals = strchr(word, '=');
         const char *param = param_at(job, i + 1);
         if (equals && names_output(word, (size_t)(equals - word)))
-            take_output(check, job, word, (size_t)(equals - word), equals + 1, '=');
+            check_output_place(check, job, word, (size_t)(equals - word), equals + 1, '=');
         else if (!equals && *word == '-' && i + 1 < argv.count && *argv.items[i + 1] != '-' &&
                  (names_output(word, strlen(word)) ||
                   (param && names_output(param, strlen(param)))))
-            take_output(check, job, word, strlen(word), argv.items[i + 1], ' ');
+            check_output_place(check, job, word, strlen(word), argv.items[i + 1], ' ');
     }
 }
 

@@ -75,7 +75,7 @@ static size_t shown_row_count(const struct page *page, size_t count)
     return page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
 }
 
-static void say_more(const struct page *page, const char *indent, size_t count)
+static void add_more_line(const struct page *page, const char *indent, size_t count)
 {
     if (count > shown_row_count(page, count))
         text_addf(page->out, "%s... and %zu more (--all shows them)\n", indent,
@@ -120,10 +120,10 @@ static void account_table(const struct page *page, const char *first,
     for (size_t i = 0; i < shown_row_count(page, count); i++)
         add_account_row(table, &rows[i], name);
     table_end(table, page->out);
-    say_more(page, "", count);
+    add_more_line(page, "", count);
 }
 
-static void say_folders(const struct page *page)
+static void add_audit_folders(const struct page *page)
 {
     static const char *const layouts[DATASET_LAYOUTS] = {
         [DATASET_STUDY] = "the study's layout",
@@ -141,7 +141,7 @@ static void say_folders(const struct page *page)
 }
 
 /* First of all: figures that two files state differently are of no use, whatever the verdict. */
-static void say_contradictions(const struct page *page)
+static void add_audit_contradictions(const struct page *page)
 {
     size_t count = 0;
     EACH (item, page->dataset->items, page->dataset->count)
@@ -164,11 +164,11 @@ static void say_contradictions(const struct page *page)
             wrap(page, line, 2);
         }
     }
-    say_more(page, "  ", count);
+    add_more_line(page, "  ", count);
     text_add_char(page->out, '\n');
 }
 
-static void say_verdicts(const struct page *page)
+static void add_audit_verdicts(const struct page *page)
 {
     const struct account_row *all = &page->account->all;
     bool colour = page->options->colour;
@@ -190,7 +190,7 @@ static void say_verdicts(const struct page *page)
 }
 
 /* Which checks could not be made, and why: what an unverified one lacks. */
-static void say_unmade(const struct page *page, const struct dataset_experiment *experiment)
+static void add_unmade_checks(const struct page *page, const struct dataset_experiment *experiment)
 {
     if (experiment->verdict != VERDICT_UNVERIFIED)
         return;
@@ -203,7 +203,7 @@ static void say_unmade(const struct page *page, const struct dataset_experiment 
     }
 }
 
-static void say_affected(const struct page *page)
+static void add_affected_experiments(const struct page *page)
 {
     size_t shown = 0, left = 0;
     const struct account_row *all = &page->account->all;
@@ -231,14 +231,14 @@ static void say_affected(const struct page *page)
                 AUTO_FREE char *line = mem_printf("%s: %s", item->kind, item->text);
                 wrap(page, line, INDENT);
             }
-            say_unmade(page, experiment);
+            add_unmade_checks(page, experiment);
         }
     if (left)
         text_addf(page->out, "... and %zu more (--all shows them, audit.json has them)\n", left);
 }
 
 /* What the evidence that was found means and what to do, once for each kind. */
-static void say_meanings(const struct page *page)
+static void add_evidence_meanings(const struct page *page)
 {
     const struct account_table *evidence = &page->account->evidence;
     if (evidence->count == 0)
@@ -271,7 +271,8 @@ static void add_energy_row(struct table *table, const struct dataset_experiment 
 enum { ENERGY_COLUMNS_WIDTH = 62 };
 
 /* Each group with its first experiment, which tells where to look. */
-static void say_difference(const struct page *page, const struct places_difference *difference)
+static void add_place_difference(const struct page *page,
+                                 const struct places_difference *difference)
 {
     bool heavy = places_weight(difference->fact) > EVIDENCE_RECORDED;
     AUTO_STRV struct strv names = {0};
@@ -291,13 +292,13 @@ static void say_difference(const struct page *page, const struct places_differen
                        group->count == 1 ? "" : "s", first, group->count > 1 ? ", ..." : "");
         wrap(page, row, INDENT);
     }
-    say_more(page, "    ", difference->count);
+    add_more_line(page, "    ", difference->count);
     if (difference->unknown)
         text_addf(page->out, "    not known: %zu\n", difference->unknown);
 }
 
 /* Experiments of a run that ran on unlike GPUs or nodes. */
-static void say_differences(const struct page *page)
+static void add_place_differences(const struct page *page)
 {
     struct places places;
     places_find(page->dataset, &places);
@@ -308,13 +309,13 @@ static void say_differences(const struct page *page)
         if (page->dataset->folder_count > 1 &&
             (i == 0 || places.items[i - 1].folder != difference->folder))
             wrap(page, page->dataset->folders[difference->folder].path, 0);
-        say_difference(page, difference);
+        add_place_difference(page, difference);
     }
     places_fini(&places);
 }
 
 /* What the samples show: energies of some seconds depend on it. */
-static void say_sensors(const struct page *page)
+static void add_sensor_counts(const struct page *page)
 {
     static const struct {
         const char *sensor, *samples;
@@ -339,7 +340,7 @@ static void say_sensors(const struct page *page)
         wrap(page, line, 0);
 }
 
-static void say_energies(const struct page *page)
+static void add_energy_table(const struct page *page)
 {
     size_t count = page->dataset->count;
     add_audit_heading(page, "GPU energy: recorded, and from the time-stamps");
@@ -348,8 +349,8 @@ static void say_energies(const struct page *page)
     for (size_t i = 0; i < shown_row_count(page, count); i++)
         add_energy_row(table, &page->dataset->items[i], name_columns(page, ENERGY_COLUMNS_WIDTH));
     table_end(table, page->out);
-    say_more(page, "", count);
-    say_sensors(page);
+    add_more_line(page, "", count);
+    add_sensor_counts(page);
 }
 
 static void add_side_account(const char *name, const struct account_row *row, struct text *out)
@@ -361,7 +362,7 @@ static void add_side_account(const char *name, const struct account_row *row, st
 }
 
 /* Success in all and on both sides, and who is affected. */
-static void say_sides(const struct page *page)
+static void add_split_sides(const struct page *page)
 {
     const struct account_split *split = &page->account->split;
     struct account_row affected = split_affected(split);
@@ -386,7 +387,7 @@ static void say_sides(const struct page *page)
     }
 }
 
-static void say_split(const struct page *page)
+static void add_audit_split(const struct page *page)
 {
     const struct account_split *split = &page->account->split;
     char at[40];
@@ -411,7 +412,7 @@ static void say_split(const struct page *page)
                 ? " Only models that had not run before ran after it: faults of these models would "
                   "look the same."
                 : "");
-    say_sides(page);
+    add_split_sides(page);
     account_table(page, "experiments", split->rows, SPLIT_SIDES);
     account_table(page, "before, by repository", split->before.rows, split->before.count);
     account_table(page, "from then on, by repository", split->affected.rows, split->affected.count);
@@ -419,7 +420,7 @@ static void say_split(const struct page *page)
         text_addf(page->out, "%zu more ended at an unknown time.\n", split->unknown);
 }
 
-static void say_failures(const struct page *page)
+static void add_audit_failures(const struct page *page)
 {
     const struct account_table *failures = &page->account->failures;
     if (failures->count == 0)
@@ -432,7 +433,7 @@ static void say_failures(const struct page *page)
     }
 }
 
-static void say_integrity(const struct page *page)
+static void add_audit_integrity(const struct page *page)
 {
     const struct account_integrity *integrity = &page->account->integrity;
     add_audit_heading(page, "Integrity");
@@ -452,7 +453,7 @@ static void say_integrity(const struct page *page)
 }
 
 /* A training that diverged says so: no fault of the measurement, but of no use in a mean. */
-static void say_not_finite(const struct page *page)
+static void add_not_finite(const struct page *page)
 {
     AUTO_STRV struct strv metrics = {0};
     AUTO_TEXT struct text line = {0};
@@ -472,14 +473,14 @@ void audit_text(const struct dataset *dataset, const struct account *account,
                 const struct audit_text_options *options, struct text *out)
 {
     struct page page = {dataset, account, options, out};
-    say_contradictions(&page);
-    say_folders(&page);
-    say_verdicts(&page);
-    say_split(&page);
-    say_affected(&page);
-    say_meanings(&page);
-    say_differences(&page);
-    say_energies(&page);
+    add_audit_contradictions(&page);
+    add_audit_folders(&page);
+    add_audit_verdicts(&page);
+    add_audit_split(&page);
+    add_affected_experiments(&page);
+    add_evidence_meanings(&page);
+    add_place_differences(&page);
+    add_energy_table(&page);
     add_audit_heading(&page, "Totals by repository");
     account_table(&page, "repository", account->repositories.rows, account->repositories.count);
     add_audit_heading(&page, "Totals by model");
@@ -487,7 +488,7 @@ void audit_text(const struct dataset *dataset, const struct account *account,
     add_audit_heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from"
                                                               : "Timeline: ended on");
     account_table(&page, "from", account->timeline.rows, account->timeline.count);
-    say_failures(&page);
-    say_integrity(&page);
-    say_not_finite(&page);
+    add_audit_failures(&page);
+    add_audit_integrity(&page);
+    add_not_finite(&page);
 }

@@ -80,7 +80,7 @@ static void add_figure_row(const struct page *page, struct table *table,
     *named = true;
 }
 
-static void say_commands(const struct page *page)
+static void add_bench_commands(const struct page *page)
 {
     size_t width = page->options->width, widest = 0;
     EACH (item, page->bench->commands, page->bench->count) {
@@ -113,8 +113,8 @@ static void add_bench_figures(const struct page *page)
     table_end(table, page->out);
 }
 
-static void say_half_width(const struct page *page, const struct bench_command *command,
-                           const char *what, struct reading half_width, const char *quantity)
+static void add_meter_half_width(const struct page *page, const struct bench_command *command,
+                                 const char *what, struct reading half_width, const char *quantity)
 {
     const struct figure *figure = bench_figure(command, quantity);
     if (!half_width.valid || !figure || figure->mean.value <= 0)
@@ -137,7 +137,7 @@ static void add_use_seconds(struct text *out, const char *label, const struct be
     text_add(out, times > 1 ? " ms" : " s");
 }
 
-static void say_uses(const struct page *page, const struct bench_command *command)
+static void add_command_uses(const struct page *page, const struct bench_command *command)
 {
     AUTO_TEXT struct text uses = {0};
     const struct reading *peak = &command->uses[2].highest;
@@ -153,8 +153,8 @@ static void say_uses(const struct page *page, const struct bench_command *comman
 }
 
 /* finding: NULL: they differ. */
-static void say_times(const struct page *page, size_t quantity, const char *times,
-                      const char *finding)
+static void add_times_line(const struct page *page, size_t quantity, const char *times,
+                           const char *finding)
 {
     bool bold = !finding && page->options->colour;
     text_addf(page->out, "  %-10s  %s%s%s times%s%s\n", shown[quantity].label,
@@ -162,14 +162,15 @@ static void say_times(const struct page *page, size_t quantity, const char *time
               finding ? finding : "");
 }
 
-static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
+static void add_ratio_line(const struct page *page, const struct bench_command *command,
+                           size_t quantity)
 {
     const struct comparison_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
     if (!ratio)
         return;
     AUTO_FREE char *text = summary_stats_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
     AUTO_FREE char *finding = comparison_finding_text(&command->comparison, ratio);
-    say_times(page, quantity, text, ratio->finding == COMPARISON_DIFFERENT ? NULL : finding);
+    add_times_line(page, quantity, text, ratio->finding == COMPARISON_DIFFERENT ? NULL : finding);
 }
 
 /* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
@@ -185,8 +186,8 @@ static char *followed_text(const struct bench_until_ratio *ratio)
 }
 
 /* The ratios as they were followed from block to block. */
-static void say_sequences(const struct page *page, const struct bench_command *command,
-                          const char *name, const char *reference)
+static void add_ratio_sequences(const struct page *page, const struct bench_command *command,
+                                const char *name, const char *reference)
 {
     text_addf(
         page->out,
@@ -197,11 +198,11 @@ static void say_sequences(const struct page *page, const struct bench_command *c
         if (ratio->blocks == 0)
             continue;
         AUTO_FREE char *text = followed_text(ratio);
-        say_times(page, k, text, ratio->sign == 0 ? "no significant difference" : NULL);
+        add_times_line(page, k, text, ratio->sign == 0 ? "no significant difference" : NULL);
     }
 }
 
-static void say_until(const struct page *page)
+static void add_until_options(const struct page *page)
 {
     const struct bench_until_options *until = page->options->until;
     if (until->share > 0)
@@ -217,13 +218,13 @@ static void say_until(const struct page *page)
               page->bench->blocks, page->bench->blocks == 1 ? "" : "s");
 }
 
-static void say_comparison(const struct page *page, const struct bench_command *command)
+static void add_bench_comparison(const struct page *page, const struct bench_command *command)
 {
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
     AUTO_FREE char *reference =
         audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
     if (page->options->until && command->sequences[0].blocks) {
-        say_sequences(page, command, name, reference);
+        add_ratio_sequences(page, command, name, reference);
         return;
     }
     size_t blocks = command->compared ? comparison_blocks(&command->comparison) : 0;
@@ -236,7 +237,7 @@ static void say_comparison(const struct page *page, const struct bench_command *
         text_addf(page->out, ", paired by %zu blocks", blocks);
     text_add(page->out, " (95 % interval):\n");
     for (size_t k = 0; k < BENCH_QUANTITIES; k++)
-        say_ratio(page, command, k);
+        add_ratio_line(page, command, k);
 }
 
 static void add_counted_word(struct text *out, size_t count, const char *word)
@@ -246,7 +247,7 @@ static void add_counted_word(struct text *out, size_t count, const char *word)
 }
 
 /* How many runs count, where that is not all of them. */
-static void say_count(const struct page *page, const struct bench_command *command)
+static void add_run_count(const struct page *page, const struct bench_command *command)
 {
     size_t counted = command->group ? command->group->count : 0;
     AUTO_TEXT struct text why = {0};
@@ -266,7 +267,7 @@ static void say_count(const struct page *page, const struct bench_command *comma
               page->bench->reached ? command->ran : command->planned, text_get(&why));
 }
 
-static void say_run(const struct page *page, const struct dataset_experiment *experiment)
+static void add_run_evidence(const struct page *page, const struct dataset_experiment *experiment)
 {
     EACH (evidence, experiment->evidence, experiment->evidence_count) {
         if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED &&
@@ -280,7 +281,7 @@ static void say_run(const struct page *page, const struct dataset_experiment *ex
     }
 }
 
-static void say_evidence(const struct page *page)
+static void add_bench_evidence(const struct page *page)
 {
     size_t said = 0, more = 0;
     bool cold = false;
@@ -292,7 +293,7 @@ static void say_evidence(const struct page *page)
         cold |= !page->options->warmed && experiment->block == 1 &&
                 dataset_has_evidence(experiment, "outlier");
         if (said++ < MOST_EVIDENCE)
-            say_run(page, experiment);
+            add_run_evidence(page, experiment);
         else
             more++;
     }
@@ -383,19 +384,19 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
                 struct text *out)
 {
     const struct page page = {bench, options, out};
-    say_commands(&page);
+    add_bench_commands(&page);
     add_bench_figures(&page);
     EACH (command, bench->commands, bench->count) {
-        say_uses(&page, command);
-        say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
-        say_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
+        add_command_uses(&page, command);
+        add_meter_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
+        add_meter_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
     }
     for (size_t i = 0; i < bench->count; i++)
         if (i != bench->reference)
-            say_comparison(&page, &bench->commands[i]);
+            add_bench_comparison(&page, &bench->commands[i]);
     if (options->until)
-        say_until(&page);
+        add_until_options(&page);
     EACH (item, bench->commands, bench->count)
-        say_count(&page, item);
-    say_evidence(&page);
+        add_run_count(&page, item);
+    add_bench_evidence(&page);
 }

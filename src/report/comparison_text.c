@@ -109,7 +109,7 @@ static void add_comparison_figures(const struct comparison *comparison, bool col
 }
 
 /* Which test it was, what of it is corrected, and what it could have found. */
-static void say_test(const struct comparison *comparison, struct text *out)
+static void add_test_text(const struct comparison *comparison, struct text *out)
 {
     static const char *const tests[] = {
         [COMPARISON_PAIRED] = "paired t test",
@@ -149,7 +149,7 @@ static void say_test(const struct comparison *comparison, struct text *out)
 
 /* Of a training that diverged no mean is made, and a comparison of the others says nothing of
  * it. */
-static void say_metrics(const struct comparison *comparison, struct text *out)
+static void add_metric_notes(const struct comparison *comparison, struct text *out)
 {
     EACH (quantity, comparison->quantities, comparison->quantity_count) {
         AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
@@ -178,7 +178,7 @@ static char *join_factor_names(const struct comparison *comparison, enum compari
     return text_take(&out);
 }
 
-static void say_strata(const struct comparison *comparison, struct text *out)
+static void add_strata_text(const struct comparison *comparison, struct text *out)
 {
     AUTO_FREE char *by = join_factor_names(comparison, COMPARISON_STRATUM, false);
     if (comparison_blocks(comparison) == 0)
@@ -201,7 +201,7 @@ static void say_strata(const struct comparison *comparison, struct text *out)
 }
 
 /* Where some settings were repeated, and count once. */
-static void say_settings(const struct comparison *comparison, struct text *out)
+static void add_settings_text(const struct comparison *comparison, struct text *out)
 {
     const struct comparison_side *a = &comparison->sides[0], *b = &comparison->sides[1];
     if (comparison->by_setting && a->settings + b->settings < a->used_count + b->used_count)
@@ -211,7 +211,7 @@ static void say_settings(const struct comparison *comparison, struct text *out)
 }
 
 /* What is adjusted for, and what could not be. */
-static void say_adjustment(const struct comparison *comparison, struct text *out)
+static void add_adjustment_text(const struct comparison *comparison, struct text *out)
 {
     AUTO_FREE char *names = join_factor_names(comparison, COMPARISON_COVARIATE, true);
     AUTO_FREE char *mixed = join_factor_names(comparison, COMPARISON_MIXED, false);
@@ -318,7 +318,7 @@ static void add_values(const struct places_group *groups, size_t count, struct t
 }
 
 /* Where the sides ran on other kinds of places, or on other lanes. */
-static void say_places(const struct comparison *comparison, struct text *out)
+static void add_places_text(const struct comparison *comparison, struct text *out)
 {
     struct comparison_places places;
     comparison_places_find(comparison, &places);
@@ -348,7 +348,7 @@ static void add_commits(const struct comparison *comparison, const size_t *items
 }
 
 /* Where the sides ran from other states of their repositories. */
-static void say_commits(const struct comparison *comparison, struct text *out)
+static void add_commits_text(const struct comparison *comparison, struct text *out)
 {
     size_t items[2][COMPARISON_COMMITS], counts[2];
     const struct dataset_experiment *all = comparison->dataset.items;
@@ -372,16 +372,16 @@ void comparison_text(const struct comparison *comparison, bool colour, struct te
     add_comparison_side(&comparison->sides[0], "A", out);
     add_comparison_side(&comparison->sides[1], "B", out);
     add_comparison_figures(comparison, colour, out);
-    say_test(comparison, out);
+    add_test_text(comparison, out);
     add_ratio_uncertainty(comparison, out);
-    say_metrics(comparison, out);
+    add_metric_notes(comparison, out);
     add_conditions(comparison, colour, out);
-    say_strata(comparison, out);
-    say_settings(comparison, out);
-    say_adjustment(comparison, out);
+    add_strata_text(comparison, out);
+    add_settings_text(comparison, out);
+    add_adjustment_text(comparison, out);
     summary_stats_text_spellings(&comparison->dataset, out);
-    say_commits(comparison, out);
-    say_places(comparison, out);
+    add_commits_text(comparison, out);
+    add_places_text(comparison, out);
     if (comparison->order_known && comparison->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the "
                       "machine or the room "

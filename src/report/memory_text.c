@@ -34,7 +34,7 @@ static bool try_settings(struct memory_report *report, struct err *err)
     return true;
 }
 
-static bool look_at_trace(struct memory_report *report, struct err *err)
+static bool analyze_trace(struct memory_report *report, struct err *err)
 {
     const struct snapshot *snapshot = report->snapshot;
     const struct memory_question *question = report->question;
@@ -70,7 +70,7 @@ bool memory_look(const struct memory_question *question, const struct snapshot *
                        "%s: there is no trace of GPU %zu in it, and nothing can be replayed: call "
                        "torch.cuda.memory._record_memory_history() at the start of the training",
                        question->path, device);
-    return !out->has_trace || look_at_trace(out, err);
+    return !out->has_trace || analyze_trace(out, err);
 }
 
 void memory_report_fini(struct memory_report *report)

@@ -97,8 +97,8 @@ static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
 }
 
 /* False: there is no log of this name. */
-static bool take_log(int folder, int circumstances, int64_t attempt, char *name,
-                     struct oom_logs *logs)
+static bool read_attempt_log(int folder, int circumstances, int64_t attempt, char *name,
+                             struct oom_logs *logs)
 {
     AUTO_FREE char *owned = name;
     struct stat status;
@@ -125,9 +125,10 @@ static void read_experiment_logs(int folder, const char *path, struct oom_logs *
         if (earlier < 0 && attempt > 1)
             break;
         if (earlier >= 0)
-            take_log(earlier, folder, attempt, mem_printf("%s/%s/%s", path, name, log_name), logs);
+            read_attempt_log(earlier, folder, attempt, mem_printf("%s/%s/%s", path, name, log_name),
+                             logs);
     }
-    take_log(folder, folder, 0, mem_printf("%s/%s", path, log_name), logs);
+    read_attempt_log(folder, folder, 0, mem_printf("%s/%s", path, log_name), logs);
 }
 
 static int compare_dirent_names(const struct dirent **a, const struct dirent **b)

@@ -430,7 +430,7 @@ static json_t *read_experiment_json(int folder)
 
 /* A row of history.csv (attempt, metric, epoch, step, seconds, value); of each metric the last
  * attempt's are kept. */
-static void take_match(json_t *curves, const struct strv *cells, double *attempt)
+static void add_curve_match(json_t *curves, const struct strv *cells, double *attempt)
 {
     double number, seconds, value;
     if (cells->count < HISTORY_CELLS || !number_parse(cells->items[0], &number) ||
@@ -476,7 +476,7 @@ static json_t *read_curves(int folder)
     if (fs_read_at(folder, "history.csv", HISTORY_BYTES, &text, &err)) {
         csv_start(&reader, text_get(&text), text.length);
         while (csv_next(&reader, &cells, &err) > 0)
-            take_match(all, &cells, &attempt);
+            add_curve_match(all, &cells, &attempt);
     }
     json_object_foreach(all, name, curve) json_object_set_new(out, name, thinned(curve));
     json_decref(all);

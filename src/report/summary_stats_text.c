@@ -187,7 +187,7 @@ static void add_figure_name(struct strv *names, const struct part *part,
 }
 
 /* Each reason once, with the quantities that have no interval of the mean for it. */
-static void say_missing(const struct page *page, const struct summary_stats_group *group)
+static void add_missing_intervals(const struct page *page, const struct summary_stats_group *group)
 {
     AUTO_STRV struct strv reasons = {0};
     AUTO_STRV struct strv skewed = {0};
@@ -248,7 +248,7 @@ static void add_mean_uncertainty(const struct page *page, const struct summary_s
     }
 }
 
-static void say_spread(const struct page *page, const struct summary_stats_group *group)
+static void add_power_spread(const struct page *page, const struct summary_stats_group *group)
 {
     const struct audit_spread *spread = &group->power_cv_between;
     if (spread->cv.valid) {
@@ -276,7 +276,7 @@ static void say_spread(const struct page *page, const struct summary_stats_group
 }
 
 /* A line for each level: "   16 to 32  n 4  17200 (17100 to 17400)". */
-static void say_curve(const struct page *page, const struct figure_effect *effect)
+static void add_effect_levels(const struct page *page, const struct figure_effect *effect)
 {
     EACH (level, effect->levels, effect->level_count) {
         AUTO_FREE char *from = summary_stats_text_number(level->from, 4);
@@ -288,7 +288,7 @@ static void say_curve(const struct page *page, const struct figure_effect *effec
     }
 }
 
-static void say_effects(const struct page *page, const struct summary_stats_group *group)
+static void add_effects_text(const struct page *page, const struct summary_stats_group *group)
 {
     bool colour = page->options->colour, any = false;
     EACH (effect, group->effects, group->effect_count) {
@@ -308,7 +308,7 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
         AUTO_FREE char *p = summary_stats_text_p(effect->p_adjusted);
         text_addf(page->out, ", p %s corrected (%s)\n", p,
                   line ? "Student's t of r, as for 5 to 7 points" : "permutations of the ranks");
-        say_curve(page, effect);
+        add_effect_levels(page, effect);
         any = true;
     }
     if (group->effect_count && !any)
@@ -316,7 +316,7 @@ static void say_effects(const struct page *page, const struct summary_stats_grou
                   group->effect_count);
 }
 
-static void say_interactions(const struct page *page, const struct summary_stats_group *group)
+static void add_interactions_text(const struct page *page, const struct summary_stats_group *group)
 {
     bool any = false;
     EACH (found, group->interactions, group->interaction_count) {
@@ -342,7 +342,7 @@ static void say_interactions(const struct page *page, const struct summary_stats
 }
 
 /* A front of a metric whose goal nobody said would be a guess. */
-static void say_unknown_goals(const struct page *page, const struct summary_stats_group *group)
+static void add_unknown_goals(const struct page *page, const struct summary_stats_group *group)
 {
     size_t count = 0;
     EACH (figure, group->figures, group->figure_count) {
@@ -358,10 +358,10 @@ static void say_unknown_goals(const struct page *page, const struct summary_stat
         text_add(page->out, " (\"goal\" in the registry says it)\n");
 }
 
-static void say_front(const struct page *page, const struct summary_stats_group *group)
+static void add_front_text(const struct page *page, const struct summary_stats_group *group)
 {
     if (!group->quality)
-        say_unknown_goals(page, group);
+        add_unknown_goals(page, group);
     if (group->front_count < 2)
         return;
     AUTO_FREE char *quality = audit_text_fit(group->quality, 30);
@@ -403,11 +403,11 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
         if (group->count == 0)
             continue;
         figure_table(&page, group);
-        say_missing(&page, group);
+        add_missing_intervals(&page, group);
         add_mean_uncertainty(&page, group);
-        say_spread(&page, group);
-        say_effects(&page, group);
-        say_interactions(&page, group);
-        say_front(&page, group);
+        add_power_spread(&page, group);
+        add_effects_text(&page, group);
+        add_interactions_text(&page, group);
+        add_front_text(&page, group);
     }
 }

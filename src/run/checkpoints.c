@@ -102,8 +102,8 @@ static void add_checkpoint_file(struct checkpoints *checkpoints, const char *roo
 
 /* Takes folder. Hidden folders (.git, .venv) hold no training's results, and a run's folder,
  * wherever it is, holds those of its own experiments. */
-static void look_in(struct checkpoints *checkpoints, const char *root, const char *below,
-                    int folder, int depth)
+static void find_checkpoints_in(struct checkpoints *checkpoints, const char *root,
+                                const char *below, int folder, int depth)
 {
     AUTO_CLOSE int own = folder;
     if (depth > 0 && faccessat(own, "run.lock", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
@@ -122,7 +122,7 @@ static void look_in(struct checkpoints *checkpoints, const char *root, const cha
             fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
-            look_in(
+            find_checkpoints_in(
                 checkpoints, root, path,
                 openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                 depth + 1);
@@ -140,7 +140,8 @@ struct checkpoints *checkpoints_watch(const char *repository)
     *checkpoints = (struct checkpoints){.notify = notify,
                                         .start_ns = clock_realtime_ns(),
                                         .give_up_ns = clock_monotonic_ns() + LOOK_NS};
-    look_in(checkpoints, repository, "", open(repository, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+    find_checkpoints_in(checkpoints, repository, "",
+                        open(repository, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
     return checkpoints;
 }
 

@@ -86,8 +86,8 @@ static size_t count_cores(const struct cpus *cpus, const unsigned short *core_of
 }
 
 /* The first cores that nobody has taken: neighbours share caches. False: fewer than quota. */
-static bool take_cores(const struct cpus *near, const unsigned short *core_of, size_t quota,
-                       struct cpus *taken, struct cpus *out)
+static bool assign_cores(const struct cpus *near, const unsigned short *core_of, size_t quota,
+                         struct cpus *taken, struct cpus *out)
 {
     struct cpus mine = {0};
     size_t got = 0;
@@ -136,7 +136,7 @@ static bool deal_processors(const struct cpus *near, size_t count, const unsigne
         struct cpus taken = {0};
         size_t done = 0;
         while (done < count &&
-               take_cores(&near[order[done]], core_of, quota, &taken, &out[order[done]]))
+               assign_cores(&near[order[done]], core_of, quota, &taken, &out[order[done]]))
             done++;
         if (done == count)
             return true;

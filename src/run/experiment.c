@@ -155,7 +155,7 @@ static void make_attempt(struct lane *lane)
 }
 
 /* Once a run: the training cannot know why. */
-static void say_setuid(struct lane *lane)
+static void note_setuid_hint(struct lane *lane)
 {
     const char *hint = lane->runner->setuid_said ? NULL : attempt_setuid_hint(&lane->attempt);
     if (!hint)
@@ -226,7 +226,7 @@ static void judge_attempt(struct lane *lane)
         lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     }
     if (lane->outcome == OUTCOME_FAILED)
-        say_setuid(lane);
+        note_setuid_hint(lane);
     else if (lane->outcome == OUTCOME_SUCCEEDED)
         ranks_note(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);

@@ -265,7 +265,7 @@ static bool is_refused(const struct outcome_facts *facts)
     return prints_usage(facts);
 }
 
-static bool take_sign(const struct outcome_facts *facts, struct failure *out)
+static bool explain_by_sign(const struct outcome_facts *facts, struct failure *out)
 {
     const struct joblog_result *sign = failure_sign_shown(facts);
     if (!sign)
@@ -283,7 +283,7 @@ static bool ended_by(const struct job_exit *exit, int number)
 
 /* The job's own cgroup says it for certain, of whichever of its processes. The machine's counter
  * says only that somebody was ended, so the command must have died of that very signal. */
-static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out)
+static bool explain_by_oom_kill(const struct outcome_facts *facts, struct failure *out)
 {
     unsigned long long own = facts->usage.oom_kills;
     unsigned long long count = own > 0 ? own : facts->machine_kills;
@@ -311,7 +311,7 @@ static const struct joblog_result *find_error(const struct outcome_facts *facts)
     return NULL;
 }
 
-static void take_exit(const struct outcome_facts *facts, struct failure *out)
+static void explain_exit_code(const struct outcome_facts *facts, struct failure *out)
 {
     const struct job_exit *exit = &facts->exit;
     const struct joblog_result *error = find_error(facts);
@@ -345,32 +345,32 @@ static void copy_failure_reason(const char *why, struct failure *out)
 }
 
 /* Patterns are as long as people make them. */
-static void say_pattern(const char *words, const char *pattern, struct failure *out)
+static void format_pattern_reason(const char *words, const char *pattern, struct failure *out)
 {
     AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
     copy_failure_reason(text, out);
 }
 
-static void take_patterns(const struct outcome_facts *facts, struct failure *out)
+static void explain_by_patterns(const struct outcome_facts *facts, struct failure *out)
 {
     const struct joblog_result *error = find_error(facts);
     out->cause = FAILURE_PATTERN;
     if (error) {
         keep_failure_line(out, error->line, error->text);
-        say_pattern("the line matches the error pattern", error->name, out);
+        format_pattern_reason("the line matches the error pattern", error->name, out);
         return;
     }
     EACH (result, facts->results, facts->result_count)
         if ((*result)->role == JOBLOG_SUCCESS && (*result)->matches == 0) {
-            say_pattern("no line matches the success pattern", (*result)->name, out);
+            format_pattern_reason("no line matches the success pattern", (*result)->name, out);
             return;
         }
     out->cause = FAILURE_UNKNOWN;
 }
 
 /* It exited with 0, and the patterns say nothing against it. */
-static void take_rules(const struct plan_job *job, const struct outcome_facts *facts,
-                       struct failure *out)
+static void explain_by_rules(const struct plan_job *job, const struct outcome_facts *facts,
+                             struct failure *out)
 {
     AUTO_TEXT struct text why = {0};
     const struct joblog_result *message = failure_shell_message(facts);
@@ -384,10 +384,10 @@ static void take_rules(const struct plan_job *job, const struct outcome_facts *f
 }
 
 /* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
-static bool take_shortage(const struct outcome_facts *facts, struct failure *out)
+static bool explain_by_shortage(const struct outcome_facts *facts, struct failure *out)
 {
-    return (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) ||
-           take_sign(facts, out) || take_oom_kill(facts, out);
+    return (ended_by(&facts->exit, SIGKILL) && explain_by_oom_kill(facts, out)) ||
+           explain_by_sign(facts, out) || explain_by_oom_kill(facts, out);
 }
 
 /* For a command that ended by itself. */
@@ -397,15 +397,15 @@ static void explain_exit(const struct plan_job *job, const struct outcome_facts 
     if (facts->exit.exec_failed) {
         out->cause = FAILURE_NOT_STARTED;
         snprintf(out->why, sizeof out->why, "%s", strerror(facts->exit.exec_errno));
-    } else if (take_shortage(facts, out)) {
+    } else if (explain_by_shortage(facts, out)) {
         return;
     } else if (facts->exit.ended && outcome_exit_fails(job, facts)) {
-        take_exit(facts, out);
+        explain_exit_code(facts, out);
         out->refused = is_refused(facts);
     } else if (facts->exit.ended) {
-        take_patterns(facts, out);
+        explain_by_patterns(facts, out);
         if (out->cause == FAILURE_UNKNOWN)
-            take_rules(job, facts, out);
+            explain_by_rules(job, facts, out);
     } else {
         out->cause = FAILURE_UNKNOWN;
         snprintf(out->why, sizeof out->why, "how it ended is not known");

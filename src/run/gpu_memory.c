@@ -37,7 +37,7 @@ json_t *gpu_memory_json(const struct attempt *attempt)
 }
 
 /* memory: of an attempt's end. */
-static struct gpu_memory_told told_of(const json_t *memory)
+static struct gpu_memory_told find_most_told(const json_t *memory)
 {
     const json_t *gpus = json_object_get(memory, "gpus");
     struct gpu_memory_told most = {0};
@@ -101,7 +101,7 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
 
 static json_t *judge_gpu_memory(struct lane *lane)
 {
-    struct gpu_memory_told told = told_of(json_object_get(lane->ended, "memory"));
+    struct gpu_memory_told told = find_most_told(json_object_get(lane->ended, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
     return gpu_memory_json(&lane->attempt);
 }

@@ -270,7 +270,7 @@ static void next_dump(struct lane *lane)
     finish_dump(lane);
 }
 
-static void take_stack(struct lane *lane)
+static void dump_stack(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     struct attempt *attempt = &lane->attempt;
@@ -322,7 +322,7 @@ static void check_for_hang(struct lane *lane)
         hang->cpu_s = attempt->usage.cpu_s;
         alive(hang, now_ns);
     } else if (quiet_s >= limit_s) {
-        take_stack(lane);
+        dump_stack(lane);
     }
 }
 

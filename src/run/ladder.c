@@ -103,7 +103,7 @@ static bool set_expandable_segments(struct lane *lane)
     return any;
 }
 
-static size_t times_taken(const struct ladder *ladder, size_t step)
+static size_t count_step_uses(const struct ladder *ladder, size_t step)
 {
     size_t times = 0;
     EACH (item, ladder->steps, ladder->step_count)
@@ -111,7 +111,7 @@ static size_t times_taken(const struct ladder *ladder, size_t step)
     return times;
 }
 
-static bool take_ladder_step(struct lane *lane, size_t step)
+static bool apply_ladder_step(struct lane *lane, size_t step)
 {
     struct ladder *ladder = &lane->ladder;
     struct plan_job *job = job_to_change(lane);
@@ -124,13 +124,14 @@ static bool take_ladder_step(struct lane *lane, size_t step)
 
 /* The first step that has not been taken as often as it may, and leads somewhere; not back to one
  * before the last. */
-static bool take_next_step(struct lane *lane)
+static bool apply_next_step(struct lane *lane)
 {
     const struct ladder *ladder = &lane->ladder;
     const struct plan_job *job = &lane->experiment->foreground;
     size_t from = ladder->step_count ? ladder->steps[ladder->step_count - 1] : 0;
     for (size_t i = from; i < job->oom_step_count; i++)
-        if ((int64_t)times_taken(ladder, i) < job->oom_steps[i].times && take_ladder_step(lane, i))
+        if ((int64_t)count_step_uses(ladder, i) < job->oom_steps[i].times &&
+            apply_ladder_step(lane, i))
             return true;
     return false;
 }
@@ -144,7 +145,7 @@ void ladder_begin(struct lane *lane, const json_t *before)
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_int_t step = json_integer_value(json_array_get(steps, i));
         if (step >= 0)
-            take_ladder_step(lane, (size_t)step);
+            apply_ladder_step(lane, (size_t)step);
     }
 }
 
@@ -207,7 +208,7 @@ static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosi
         *why = "the memory was there, in pieces: again with expandable segments";
         return RETRY_EXPANDABLE;
     }
-    if (take_next_step(lane)) {
+    if (apply_next_step(lane)) {
         *why = "it needs more than there is: again with the next of the registry's oom_steps";
         return RETRY_STEP;
     }

@@ -103,7 +103,7 @@ json_t *lane_background_json(const struct lane *lane)
                      "loops_not_listed", (json_int_t)background->loops_more);
 }
 
-static void say_held(struct lane *lane)
+static void report_held_log(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     const struct attempt *loop = &background->loop;
@@ -141,7 +141,7 @@ static enum outcome close_loop(struct lane *lane, char **error)
     keep_loop(lane, outcome, *error);
     struct gpu_memory_told told = lane_load_told(lane);
     gpu_memory_judge(lane, loop, &told);
-    say_held(lane);
+    report_held_log(lane);
     if (loop->gate_open && lane->energy_meters)
         energy_meters_beside_end(lane->energy_meters, background->energy_meters_number,
                                  &loop->usage);
@@ -196,7 +196,7 @@ static void give_up_background(struct lane *lane, const char *error)
     lane_say(lane, "the rest of the foreground runs without its background");
 }
 
-static void tell_deaths(struct lane *lane, const char *error)
+static void record_background_deaths(struct lane *lane, const char *error)
 {
     const struct lane_background *background = &lane->background;
     lane_evidence_span(lane, "background_died",
@@ -226,7 +226,7 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         lane_say(lane, "loop %zu of the background failed: %s; again in %g s",
                  background->tally.started, error ? error : "unknown", delay_s);
     if (next == BACKGROUND_TELL)
-        tell_deaths(lane, error);
+        record_background_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
     after(lane, (uint64_t)(delay_s * 1e6), start_loop);
 }

@@ -96,7 +96,7 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
     checks_of(lane)->idle_text = text_take(&text);
 }
 
-static void of_processes(struct lane *lane)
+static void check_processes(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
     const struct lane_guard *guard = guard_of(lane);
@@ -126,7 +126,7 @@ static void of_processes(struct lane *lane)
                checks->idle_text ? checks->idle_text : "");
 }
 
-static void of_baseline(struct lane *lane)
+static void check_baseline(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
@@ -147,7 +147,7 @@ static void of_baseline(struct lane *lane)
     note_check(lane, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
-static void of_memory(struct lane *lane)
+static void check_memory_back(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
@@ -169,7 +169,7 @@ static void of_memory(struct lane *lane)
                text_get(&text));
 }
 
-static void of_throttling(struct lane *lane)
+static void check_throttling(struct lane *lane)
 {
     const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
@@ -183,7 +183,7 @@ static void of_throttling(struct lane *lane)
     note_check(lane, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, "%s", text_get(&text));
 }
 
-static void of_gpus(struct lane *lane)
+static void check_lane_gpus(struct lane *lane)
 {
     static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING,
                                         CHECK_IDLE_BEFORE,      CHECK_BASELINE,
@@ -192,13 +192,13 @@ static void of_gpus(struct lane *lane)
         note_check(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
     if (!guard_of(lane))
         return;
-    of_processes(lane);
-    of_baseline(lane);
-    of_throttling(lane);
-    of_memory(lane);
+    check_processes(lane);
+    check_baseline(lane);
+    check_throttling(lane);
+    check_memory_back(lane);
 }
 
-static void of_background(struct lane *lane)
+static void check_background(struct lane *lane)
 {
     const struct lane_load *load = lane_load(lane);
     double share = 0;
@@ -223,7 +223,7 @@ static void of_background(struct lane *lane)
                    "whether it loaded the GPU beside the foreground was not seen");
 }
 
-static void of_machine(struct lane *lane, const json_t *energy)
+static void check_machine(struct lane *lane, const json_t *energy)
 {
     bool watched = json_is_object(energy) && lane->runner->request->energy_meters &&
                    lane->runner->request->energy_meters->host;
@@ -238,7 +238,7 @@ static void of_machine(struct lane *lane, const json_t *energy)
                    "others used less than 5 %% of the machine's CPU time");
 }
 
-static void of_sampling(struct lane *lane, const json_t *energy)
+static void check_sampling(struct lane *lane, const json_t *energy)
 {
     const json_t *devices = json_object_get(energy, "devices"), *device;
     double least = 1, longest_s = 0, number;
@@ -259,7 +259,7 @@ static void of_sampling(struct lane *lane, const json_t *energy)
                longest_s);
 }
 
-static void of_job(struct lane *lane)
+static void check_containment(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
     bool valid;
@@ -276,7 +276,7 @@ static void of_job(struct lane *lane)
 }
 
 /* True: at least one has a value. */
-static bool of_metrics(struct lane *lane)
+static bool check_metrics(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
     const size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
@@ -314,7 +314,7 @@ static bool of_metrics(struct lane *lane)
 
 /* A check that was not made, and that nothing has told of yet, makes the row unverified: that is
  * evidence too. */
-static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has)
+static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], unsigned has)
 {
     bool unseen = false;
     for (unsigned i = CHECK_PROCESSES_BEFORE; i <= CHECK_PROCESSES_DURING; i++)
@@ -343,16 +343,16 @@ static json_t *end_checks(struct lane *lane)
     if (lane->attempt.start_ns == 0)
         return json_null();
     memcpy(told, checks->told, sizeof told);
-    of_gpus(lane);
-    of_background(lane);
-    of_machine(lane, energy);
-    of_sampling(lane, energy);
-    of_job(lane);
+    check_lane_gpus(lane);
+    check_background(lane);
+    check_machine(lane, energy);
+    check_sampling(lane, energy);
+    check_containment(lane);
     unsigned has = 1u << QUANTITY_TIME;
-    has |= of_metrics(lane) ? 1u << QUANTITY_METRIC : 0;
+    has |= check_metrics(lane) ? 1u << QUANTITY_METRIC : 0;
     has |= json_array_size(json_object_get(energy, "devices")) > 0 ? 1u << QUANTITY_ENERGY : 0;
     if (lane->outcome == OUTCOME_SUCCEEDED)
-        tell_unmade(lane, told, has);
+        record_unmade_checks(lane, told, has);
     json_t *list = json_array();
     for (unsigned i = 0; i < CHECKS; i++) {
         const struct check_result *result = &checks->of[i];

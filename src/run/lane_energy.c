@@ -127,7 +127,7 @@ static uint64_t next_tick_us(struct lane *lane)
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
 }
 
-static void tell_reading(struct lane *lane, const char *sensor, struct reading reading)
+static void report_reading(struct lane *lane, const char *sensor, struct reading reading)
 {
     if (reading.valid)
         lane_tell(lane, EVENT_METRIC,
@@ -145,10 +145,10 @@ static void record_sensor_values(struct lane *lane)
                 {"gpu_memory_total_bytes", GPU_MEMORY_TOTAL_BYTES, ENERGY_SUM},
                 {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
     lane_timer_set(lane, &energy_of(lane)->timer, next_tick_us(lane), record_sensor_values);
-    tell_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
+    report_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     EACH_OF (item, told)
-        tell_reading(lane, item->sensor,
-                     energy_meters_now(lane->energy_meters, item->of, item->over));
+        report_reading(lane, item->sensor,
+                       energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and
      * shares of the multiprocessors are told to the first who asks. */
@@ -210,7 +210,7 @@ void phase_reading(struct lane *lane)
     continue_when_answered(lane);
 }
 
-static void take_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
+static void record_meter_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
@@ -291,7 +291,7 @@ static void write_counter_row(struct lane *lane, size_t domain, const char *name
     write_row(lane, "cpu.csv", cpu_head, &files->cpu, &row);
 }
 
-static void tell_device(struct lane *lane, const struct energy_meters_figures *device)
+static void record_device_faults(struct lane *lane, const struct energy_meters_figures *device)
 {
     static const struct {
         unsigned flag;
@@ -320,8 +320,8 @@ static void tell_device(struct lane *lane, const struct energy_meters_figures *d
 }
 
 /* An energy of the row, by the devices of which it is the sum. */
-static void tell_imprecise(struct lane *lane, const struct energy_meters_result *result,
-                           enum energy_meters_scope scope)
+static void record_imprecise(struct lane *lane, const struct energy_meters_result *result,
+                             enum energy_meters_scope scope)
 {
     const struct window_energy *sum = &result->sums[scope].window;
     double most_percent = lane->runner->plan->guard.half_width_percent;
@@ -338,13 +338,13 @@ static void tell_imprecise(struct lane *lane, const struct energy_meters_result 
         energy_meters_scope_name(scope), energy, most_percent, energy_meters_remedy(widest));
 }
 
-static void tell_result(struct lane *lane, const struct energy_meters_result *result)
+static void record_energy_evidence(struct lane *lane, const struct energy_meters_result *result)
 {
     struct text text = {0};
     EACH (device, result->devices, result->device_count)
-        tell_device(lane, device);
-    tell_imprecise(lane, result, ENERGY_GPU);
-    tell_imprecise(lane, result, ENERGY_PACKAGE);
+        record_device_faults(lane, device);
+    record_imprecise(lane, result, ENERGY_GPU);
+    record_imprecise(lane, result, ENERGY_PACKAGE);
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
@@ -377,7 +377,7 @@ static json_t *measure_attempt(struct lane *lane)
                       energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
     energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count,
                           lane_step_marks(lane), &result);
-    tell_result(lane, &result);
+    record_energy_evidence(lane, &result);
     json_t *json = energy_meters_result_json(&result, epochs);
     energy_meters_result_fini(&result);
     free(epochs);
@@ -413,7 +413,7 @@ const struct observer energy_observer = {
     .mark = keep_energy_mark,
     .edge = read_edge,
     .end = end_energy,
-    .gap = take_gap,
+    .gap = record_meter_gap,
     .sample = write_gpu_row,
     .counter = write_counter_row,
     .answered = continue_when_answered,

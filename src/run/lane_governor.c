@@ -110,7 +110,7 @@ void phase_governor(struct lane *lane)
         check_governor_unheld(lane);
 }
 
-static void tell_not_set(struct lane *lane)
+static void record_governor_not_set(struct lane *lane)
 {
     const struct runner_governor *governor = &lane->runner->governor;
     if (governor->wanted && governor->why.text[0])
@@ -133,7 +133,7 @@ static json_t *check_governor(struct lane *lane)
     return NULL;
 }
 
-static void tell_locks(struct lane *lane)
+static void record_lock_evidence(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     if (gpu->kind)
@@ -150,5 +150,6 @@ static json_t *check_locks(struct lane *lane)
     return NULL;
 }
 
-const struct observer governor_observer = {.started = tell_not_set, .end = check_governor};
-const struct observer locks_observer = {.started = tell_locks, .end = check_locks};
+const struct observer governor_observer = {.started = record_governor_not_set,
+                                           .end = check_governor};
+const struct observer locks_observer = {.started = record_lock_evidence, .end = check_locks};

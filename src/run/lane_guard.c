@@ -206,7 +206,7 @@ struct lane_guard *guard_of(const struct lane *lane)
     return guard->count > 0 ? guard : NULL;
 }
 
-static void take_meters(struct lane *lane, const struct energy_meters_options *options)
+static void set_up_guard(struct lane *lane, const struct energy_meters_options *options)
 {
     if (options->gpu_count == 0)
         return;
@@ -406,7 +406,7 @@ json_t *guard_device_json(const struct guard_device *device)
 
 const struct observer guard_observer = {
     .size = sizeof(struct lane_guard),
-    .meters = take_meters,
+    .meters = set_up_guard,
     .fini = free_guard,
     .sample = keep_guard_sample,
     .users = keep_guard_users,

@@ -122,7 +122,7 @@ json_t *guard_idle_json(const struct idle_window *window)
                      json_finite(window->drift_w));
 }
 
-static const json_t *of_device(const json_t *list, const char *label)
+static const json_t *find_device_json(const json_t *list, const char *label)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_get_text(json_array_get(list, i), "device");
@@ -144,7 +144,7 @@ void guard_former_take(struct lane *lane, const json_t *energy)
     former->attempt = lane->attempt.number;
     former->waits = valid && json_array_size(devices) > 0;
     for (size_t i = 0; i < guard->count; i++) {
-        const json_t *json = of_device(devices, guard->devices[i].label);
+        const json_t *json = find_device_json(devices, guard->devices[i].label);
         struct former_device *device = &former->devices[i];
         *device = (struct former_device){.before = guard->devices[i].idle};
         device->energy_j.valid = json_get_number(json, "joules", &device->energy_j.value);
@@ -164,11 +164,11 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
 {
     const struct former_device *former = &guard->former.devices[i];
     const char *label = guard->devices[i].label;
-    const json_t *used = of_device(json_object_get(memory, "gpus"), label);
+    const json_t *used = find_device_json(json_object_get(memory, "gpus"), label);
     double peak_bytes, busy_percent;
     if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) ||
         peak_bytes >= UNUSED_BYTES || json_object_get(used, "counted") ||
-        !json_get_number(of_device(json_object_get(energy, "devices"), label),
+        !json_get_number(find_device_json(json_object_get(energy, "devices"), label),
                          "utilisation_max_percent", &busy_percent) ||
         busy_percent > 0)
         return false;
@@ -316,7 +316,7 @@ void phase_closing(struct lane *lane)
 
 /* ---- The pause. */
 
-static void tell_pause(struct lane *lane, double took_s, bool settled)
+static void record_pause(struct lane *lane, double took_s, bool settled)
 {
     struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
@@ -337,7 +337,7 @@ static void tell_pause(struct lane *lane, double took_s, bool settled)
 }
 
 /* For displays alone. */
-static void tell_use(struct lane *lane)
+static void report_former_use(struct lane *lane)
 {
     const struct guard_former *former = &guard_of(lane)->former;
     struct reading busy =
@@ -368,7 +368,7 @@ static bool add_device_use(const struct lane *lane, const struct guard_device *d
     return busy.valid && busy.value > lane->runner->plan->guard.preflight.utilisation_percent;
 }
 
-static void say_fixed_pause(struct lane *lane)
+static void note_fixed_pause(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale;
@@ -411,9 +411,9 @@ static void wait_fixed_pause(struct lane *lane)
 static void fixed_pause_looked(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    tell_use(lane);
+    report_former_use(lane);
     if (!guard->said)
-        say_fixed_pause(lane);
+        note_fixed_pause(lane);
     guard->said = true;
     wait_fixed_pause(lane);
 }
@@ -424,14 +424,14 @@ static void pause_looked(struct lane *lane)
     double scale = lane->runner->time_scale,
            took_s = guard_since_s(guard->begun_ns) + idle_window_s(lane);
     bool settled = all_settled(guard);
-    tell_use(lane);
+    report_former_use(lane);
     enum cooldown_state state =
         cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
                         guard_blind(guard), scale);
     if (state == COOLDOWN_GOES_ON)
         guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_looked);
     else
-        tell_pause(lane, took_s, settled);
+        record_pause(lane, took_s, settled);
 }
 
 void lane_guard_pause(struct lane *lane, double seconds)

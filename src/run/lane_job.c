@@ -26,7 +26,7 @@ static void on_metric(void *context, const char *name, double number)
               json_pack("{s:s, s:o}", "name", name, "value", json_from_reading(number)));
 }
 
-static void tell_bars(struct lane *lane)
+static void report_bars(struct lane *lane)
 {
     uint64_t *told = lane_state(lane, &output_observer);
     const struct bars *bars = lane->attempt.log ? joblog_bars(lane->attempt.log) : NULL;
@@ -171,7 +171,7 @@ static void report_memory_limit(struct lane *lane)
 }
 
 /* Nor a fence. */
-static void say_cpus(struct lane *lane)
+static void note_refused_cpus(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     int code;
@@ -183,7 +183,7 @@ static void say_cpus(struct lane *lane)
 }
 
 /* Without a pid namespace the session has said it. */
-static void say_records(struct lane *lane)
+static void note_hidden_records(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     const struct job *job = lane->attempt.job;
@@ -207,8 +207,8 @@ void phase_gate(struct lane *lane)
     }
     lane_job_watch(lane, lane->attempt.job);
     report_memory_limit(lane);
-    say_cpus(lane);
-    say_records(lane);
+    note_refused_cpus(lane);
+    note_hidden_records(lane);
     OBSERVE(lane, ready);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take,
                            lane, &err) ||
@@ -273,7 +273,7 @@ void phase_birth(struct lane *lane)
 
 const struct observer limits_observer = {.tick = check_limits};
 const struct observer output_observer = {
-    .size = sizeof(uint64_t), .begin = begin_output, .tick = tell_bars};
+    .size = sizeof(uint64_t), .begin = begin_output, .tick = report_bars};
 
 /* ---- Its end. */
 
@@ -361,7 +361,7 @@ static void record_aftermath(struct lane *lane)
 }
 
 /* What a person would otherwise wonder about next morning. */
-static void say_log(struct lane *lane)
+static void note_log_problems(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
     if (!attempt->log || attempt->reason != STOP_EXITED)
@@ -421,7 +421,7 @@ static void proven(struct lane *lane, double seconds)
     if (!lane->runner->request->is_task) /* there it tells which start had the last attempt */
         attempt_remove_empty_output(attempt);
     lane_marks_end(lane);
-    say_log(lane);
+    note_log_problems(lane);
     if (attempt->job) {
         lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
         lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);

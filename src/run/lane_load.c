@@ -313,7 +313,7 @@ static void decide_load(struct lane *lane)
     end_alone(lane);
 }
 
-static void order_look(struct lane *lane)
+static void order_load_sample(struct lane *lane)
 {
     struct energy_meters *energy_meters = lane->energy_meters;
     /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
@@ -334,7 +334,7 @@ static void sample_load_again(struct lane *lane)
     if (sample_load(load, &loaded))
         load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(),
                   loaded);
-    order_look(lane);
+    order_load_sample(lane);
     if (load->beside)
         arm(lane, next_load_us(lane));
     else

@@ -74,7 +74,7 @@ static void keep_coolest(struct guard_device *device, int64_t asked_ns)
 }
 
 /* Why there will be no energy net of the idle draw. */
-static void tell_no_baseline(const struct lane *lane, struct guard_findings *out)
+static void add_missing_baselines(const struct lane *lane, struct guard_findings *out)
 {
     const struct lane_guard *guard = guard_of(lane);
     bool wanted = settings_of(lane)->baseline_s > 0;
@@ -121,7 +121,7 @@ static void finish_preflight(struct lane *lane, const struct guard_findings *fin
     guard_findings_fini(&guard->pending);
     guard->pending_ns = guard->begun_ns;
     preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
-    tell_no_baseline(lane, &guard->pending);
+    add_missing_baselines(lane, &guard->pending);
     lane_checks_before(lane, findings);
     for (size_t i = 0; clear && i < guard->count; i++)
         keep_coolest(&guard->devices[i], guard->asked_ns);
@@ -160,7 +160,8 @@ static void after_idle(struct lane *lane)
     guard_findings_fini(&findings);
 }
 
-static void say_wait(struct lane *lane, const struct guard_findings *findings, double waited_s)
+static void note_preflight_wait(struct lane *lane, const struct guard_findings *findings,
+                                double waited_s)
 {
     struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = settings_of(lane);
@@ -223,7 +224,7 @@ static void looked(struct lane *lane)
         preflight_decide(settings, &findings, waited_s, guard->ran_one, lane->runner->time_scale);
     guard->waited_s = looked_s;
     if (step == PREFLIGHT_LOOK_ON) {
-        say_wait(lane, &findings, waited_s);
+        note_preflight_wait(lane, &findings, waited_s);
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
         stop_after_preflight(lane, waited_s);

@@ -154,7 +154,7 @@ static json_t *looks_json(const struct lane *lane)
 }
 
 /* The foreground ran, and the background was not what it should have been. */
-static void tell_stall(struct lane *lane)
+static void record_background_stall(struct lane *lane)
 {
     const struct lane_load *load = lane_load(lane);
     double share;
@@ -183,7 +183,7 @@ static json_t *end_shares(struct lane *lane)
     json_t *json = json_pack("{s:o, s:o, s:o}", "background", background, "background_only",
                              alone_json(load), "looks", looks_json(lane));
     if (attempt->gate_open)
-        tell_stall(lane);
+        record_background_stall(lane);
     if (measured)
         energy_meters_measure(lane->energy_meters, attempt->start_ns, attempt->end_ns, NULL, 0,
                               NULL, &result);

@@ -37,7 +37,7 @@ void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 
 /* Processes below the command's own, and the background's, are seen only by looking: once a second,
  * less often in a job with very many processes. */
-static void look_for_stopped(struct lane *lane)
+static void check_for_stopped(struct lane *lane)
 {
     int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();
     struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
@@ -79,7 +79,7 @@ static void reset_stops(struct lane *lane)
 }
 
 const struct observer stopped_observer = {
-    .size = sizeof(struct lane_stops), .begin = reset_stops, .tick = look_for_stopped};
+    .size = sizeof(struct lane_stops), .begin = reset_stops, .tick = check_for_stopped};
 
 /* How long the machine has slept since boot. */
 static int64_t asleep_now_ns(void)
@@ -107,7 +107,7 @@ static void start_sleep_watch(struct lane *lane)
     sleep_of(lane)->awake_ns = lane->attempt.start_ns;
 }
 
-static void look_for_sleep(struct lane *lane)
+static void check_for_sleep(struct lane *lane)
 {
     struct lane_sleep *sleep = sleep_of(lane);
     int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(),
@@ -124,6 +124,6 @@ const struct observer sleep_observer = {
     .size = sizeof(struct lane_sleep),
     .ready = ready,
     .started = start_sleep_watch,
-    .look = look_for_sleep,
-    .edge = look_for_sleep,
+    .look = check_for_sleep,
+    .edge = check_for_sleep,
 };

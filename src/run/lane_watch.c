@@ -17,8 +17,8 @@ static json_t *pids_json(const int32_t *pids, size_t count)
 }
 
 /* device: NULL: the text says it. */
-static void tell_findings(struct lane *lane, const struct guard_findings *findings,
-                          const char *device, int64_t from_ns)
+static void record_findings(struct lane *lane, const struct guard_findings *findings,
+                            const char *device, int64_t from_ns)
 {
     EACH (finding, findings->items, findings->count)
         lane_evidence_at(lane, (struct lane_evidence_entry){
@@ -68,7 +68,7 @@ static void start_guard_watch(struct lane *lane)
     guard->alone = false;
     guard->running = true;
     /* what was found before it began */
-    tell_findings(lane, &guard->pending, NULL, guard->pending_ns);
+    record_findings(lane, &guard->pending, NULL, guard->pending_ns);
     guard_findings_fini(&guard->pending);
 }
 
@@ -103,7 +103,7 @@ static json_t *end_guard_watch(struct lane *lane)
     return NULL;
 }
 
-static void tell_spans(struct lane *lane, struct guard_device *device)
+static void record_watch_spans(struct lane *lane, struct guard_device *device)
 {
     struct watch *watch = &device->watch;
     watch_end(watch, lane->attempt.end_ns);
@@ -157,7 +157,7 @@ static void add_cleanup(struct text *text, const struct guard_device *device)
               after.value / 1048576, freed > 0 ? freed / 1048576 : 0);
 }
 
-static void tell_postflight(struct lane *lane)
+static void record_postflight(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     json_t *devices = json_array();
@@ -201,8 +201,8 @@ static void check_postflight(struct lane *lane)
         waits = waits || guard->devices[i].back == POSTFLIGHT_WAIT;
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
-        tell_spans(lane, &guard->devices[i]);
-        tell_findings(lane, &found[i], guard->devices[i].label, lane->attempt.end_ns);
+        record_watch_spans(lane, &guard->devices[i]);
+        record_findings(lane, &found[i], guard->devices[i].label, lane->attempt.end_ns);
     }
     EACH (item, found, guard->count)
         guard_findings_fini(item);
@@ -211,7 +211,7 @@ static void check_postflight(struct lane *lane)
         guard_ask_later(lane, POLL_US, check_postflight);
         return;
     }
-    tell_postflight(lane);
+    record_postflight(lane);
     lane_next(lane);
 }
 

@@ -159,7 +159,8 @@ static const double PRESSURE_LEAST_S = 1;
 
 /* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those
  * that have an experiment in work. */
-static void tell_others(struct lane *lane, const char *kind, struct text *text, double duration_s)
+static void record_pressure_by_others(struct lane *lane, const char *kind, struct text *text,
+                                      double duration_s)
 {
     json_t *numbers = json_array();
     size_t named = 0;
@@ -179,7 +180,7 @@ static void tell_others(struct lane *lane, const char *kind, struct text *text, 
                                                         .to_s = {duration_s, true}});
 }
 
-static void tell_host(struct lane *lane, const struct host_window *host)
+static void record_host_pressure(struct lane *lane, const struct host_window *host)
 {
     struct reading some = host->pressure[HOST_MEMORY].some_share,
                    full = host->pressure[HOST_MEMORY].full_share;
@@ -203,10 +204,11 @@ static void tell_host(struct lane *lane, const struct host_window *host)
               "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f "
               "%% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
-    tell_others(lane, "host_pressure", &text, host->duration_s);
+    record_pressure_by_others(lane, "host_pressure", &text, host->duration_s);
 }
 
-static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
+static void record_cpu_pressure(struct lane *lane, const struct host_window *host,
+                                struct reading cpu_s)
 {
     struct reading waited = host->pressure[HOST_CPU].some_share;
     if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid ||
@@ -221,13 +223,13 @@ static void tell_processors(struct lane *lane, const struct host_window *host, s
               "experiments used %.0f %% of the "
               "machine's CPU time",
               100 * waited.value, 100 * others_share);
-    tell_others(lane, "cpu_contended", &text, host->duration_s);
+    record_pressure_by_others(lane, "cpu_contended", &text, host->duration_s);
 }
 
 static void report_pressure(struct lane *lane, const struct energy_meters_result *result)
 {
-    tell_host(lane, &result->host);
-    tell_processors(lane, &result->host, result->job.cpu_s);
+    record_host_pressure(lane, &result->host);
+    record_cpu_pressure(lane, &result->host, result->job.cpu_s);
 }
 
 const struct observer pressure_observer = {.measured = report_pressure};

@@ -198,7 +198,7 @@ static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s
     lane_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
-static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
+static void read_memory_ledger(struct lane *lane, struct memory_gpu *gpu)
 {
     int64_t now_ns = clock_monotonic_ns();
     if (memory_of(lane)->on && lane->attempt.ledger && gpu->uuid)
@@ -220,7 +220,8 @@ static void add_own_bytes(struct lane *lane, struct memory_gpu *gpu, int64_t t_n
         warn_in_time(lane, gpu, now_s);
 }
 
-static void take_pair(const struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double bytes)
+static void raise_pair_peak(const struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
+                            double bytes)
 {
     if (is_memory_sample_within(lane, t_ns) && lane->experiment->parallel &&
         bytes > gpu->pair_peak_bytes)
@@ -235,14 +236,15 @@ static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
     struct reading peak = sample->memory_peak_bytes;
     if (before_bytes < 0)
         return;
-    take_pair(lane, gpu, sample->t_ns, gpu->used_bytes - before_bytes);
+    raise_pair_peak(lane, gpu, sample->t_ns, gpu->used_bytes - before_bytes);
     if (peak.valid)
-        take_pair(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
+        raise_pair_peak(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
 }
 
 /* Between two samples. Whose it was the driver does not tell so often: all that is more than before
  * the job is the job's, where nothing of this program runs beside it. */
-static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
+static void add_device_peak(struct lane *lane, struct memory_gpu *gpu,
+                            const struct gpu_sample *sample)
 {
     double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
     gpu->every_ms = sample->memory_every_ms;
@@ -263,7 +265,7 @@ static void add_memory_sample(struct lane *lane, const char *label, const struct
                    total = readings->of[GPU_MEMORY_TOTAL_BYTES];
     if (!gpu || !used.valid)
         return;
-    look_at_books(lane, gpu);
+    read_memory_ledger(lane, gpu);
     gpu->used_bytes = used.value;
     gpu->total_bytes = total.valid ? total.value : 0;
     gpu->reserved_bytes = readings->of[GPU_MEMORY_RESERVED_BYTES];
@@ -272,12 +274,12 @@ static void add_memory_sample(struct lane *lane, const char *label, const struct
     else if (!gpu->by_process)
         add_own_bytes(lane, gpu, t_ns,
                       used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
-    take_peak(lane, gpu, sample);
+    add_device_peak(lane, gpu, sample);
     add_pair_sample(lane, gpu, sample);
 }
 
 /* The looks at or near the highest memory so far. */
-static void take_load(struct memory_gpu *gpu, double own_bytes, struct reading percent)
+static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct reading percent)
 {
     if (own_bytes * NEAR_PEAK > gpu->sampled_peak) {
         gpu->load_percent = 0;
@@ -304,7 +306,7 @@ static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
     bool known = false, shares = true;
     if (!gpu || !users->told || !is_memory_sample_within(lane, t_ns) || !lane->attempt.job)
         return;
-    look_at_books(lane, gpu);
+    read_memory_ledger(lane, gpu);
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
         if (!user->memory_bytes.valid)
@@ -329,8 +331,8 @@ static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
     if (!gpu->by_process)
         return;
     add_own_bytes(lane, gpu, t_ns, own_bytes);
-    take_pair(lane, gpu, t_ns, pair_bytes);
-    take_load(gpu, own_bytes, (struct reading){own_percent, shares});
+    raise_pair_peak(lane, gpu, t_ns, pair_bytes);
+    add_load_sample(gpu, own_bytes, (struct reading){own_percent, shares});
 }
 
 static size_t epochs_to_come(const struct lane *lane)
@@ -494,7 +496,7 @@ static json_t *end_memory(struct lane *lane)
         return json_null();
     json_t *gpus = json_array();
     EACH (gpu, memory->gpus, memory->gpu_count) {
-        look_at_books(lane, gpu);
+        read_memory_ledger(lane, gpu);
         if (gpu->curve.any && gpu->looked_bytes > gpu->curve.peak_bytes)
             memory_curve_add(&gpu->curve, since_start_s(lane, gpu->looked_ns), gpu->looked_bytes);
     }

@@ -48,7 +48,7 @@ static void on_lost(void *data, const char *label, const char *reason)
 }
 
 /* What the lane has in work is given back, and done by another lane. */
-static void look_for_loss(struct lane *lane)
+static void check_for_loss(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     if (!lane->lost || lane->retired)
@@ -64,7 +64,7 @@ static void dispatch_meters(struct lane *lane)
 {
     energy_meters_dispatch(lane->energy_meters);
     OBSERVE(lane, answered);
-    look_for_loss(lane);
+    check_for_loss(lane);
 }
 
 static void stop_meters(struct lane *lane)

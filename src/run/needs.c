@@ -218,7 +218,7 @@ static char *find_commit(const char *folder)
 
 /* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...":
  * it could not be looked at); the caller frees it. */
-static char *what_is_wrong(const char *path)
+static char *find_path_problem(const char *path)
 {
     struct stat at;
     if (stat(path, &at) != 0)
@@ -274,7 +274,7 @@ bool disk_need_fits(const struct disk_need *disk)
     return disk->fetch_bytes <= disk->free_bytes;
 }
 
-static void look_at_commit(const struct repo *repo, struct repo_needs *out)
+static void check_commit(const struct repo *repo, struct repo_needs *out)
 {
     const char *wanted = repo->source.commit;
     if (!wanted || !repo->path_exists)
@@ -299,7 +299,7 @@ static void add_there(const struct repo *repo, const struct command *command,
 {
     if (repo->path_exists)
         needs_add(out, NEED_FOLDER, NEED_THERE, repo->path, NULL, NULL, NULL);
-    look_at_commit(repo, out);
+    check_commit(repo, out);
     const char *script = command->head.items[command->head.count - 1];
     if (!is_missing(out, NEED_SCRIPT) && fs_is_file(script))
         needs_add(out, NEED_SCRIPT, NEED_THERE, script, NULL, NULL, NULL);
@@ -308,8 +308,8 @@ static void add_there(const struct repo *repo, const struct command *command,
                   command->head.items[repo->command_prefix.count], NULL, NULL, NULL);
 }
 
-static void look_at_data(const struct repo *repo, const struct plan_options *options,
-                         struct needs *needs, struct repo_needs *out)
+static void check_data(const struct repo *repo, const struct plan_options *options,
+                       struct needs *needs, struct repo_needs *out)
 {
     EACH (row, repo->data, repo->data_count) {
         if (!needs_concerns(out, &row->models))
@@ -317,7 +317,7 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
         AUTO_FREE char *path = fs_resolve(repo->path, row->path, options->home);
         AUTO_FREE char *typed = typed_path(repo, path);
         AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
-        char *wrong = what_is_wrong(path);
+        char *wrong = find_path_problem(path);
         enum need_state state = !wrong                             ? NEED_THERE
                                 : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN
                                                                    : NEED_MISSING;
@@ -347,7 +347,7 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
                                  ? mem_strdup(command.head.items[repo->command_prefix.count])
                                  : fs_find_executable("python3", options->cwd, options->path);
     needs_add_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
-    look_at_data(repo, options, needs, out);
+    check_data(repo, options, needs, out);
 }
 
 size_t repo_needs_missing(const struct repo_needs *needs, const char *model)

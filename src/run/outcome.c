@@ -36,7 +36,7 @@ static void begin_reason(struct text *why)
         text_add(why, "; ");
 }
 
-static void say_exec_failure(const struct plan_job *job, const struct job_exit *exit,
+static void add_exec_failure(const struct plan_job *job, const struct job_exit *exit,
                              struct text *why)
 {
     const char *program = job->argv.count > 0 ? job->argv.items[0] : "the command";
@@ -48,7 +48,7 @@ static void say_exec_failure(const struct plan_job *job, const struct job_exit *
         text_add(why, " (is its first line '#!interpreter' missing?)");
 }
 
-static void say_kill(const struct outcome_facts *facts, struct text *why)
+static void add_kill_reason(const struct outcome_facts *facts, struct text *why)
 {
     bool limited = facts->limits->job.memory_bytes > 0;
     if (facts->usage.oom_kills > 0)
@@ -63,7 +63,7 @@ static void say_kill(const struct outcome_facts *facts, struct text *why)
         text_add(why, ": " TARE_NAME " did not send it; out of memory?");
 }
 
-static void say_signal(const struct outcome_facts *facts, struct text *why)
+static void add_signal_reason(const struct outcome_facts *facts, struct text *why)
 {
     const struct job_exit *exit = &facts->exit;
     const struct limits *limits = facts->limits;
@@ -74,14 +74,14 @@ static void say_signal(const struct outcome_facts *facts, struct text *why)
     if (exit->code == SIGXCPU && limits->job.cpu_time_s > 0)
         text_addf(why, ": the limit of %g s of CPU time", limits->job.cpu_time_s);
     else if (exit->code == SIGKILL)
-        say_kill(facts, why);
+        add_kill_reason(facts, why);
 }
 
-static void say_exit(const struct outcome_facts *facts, struct text *why)
+static void add_exit_reason(const struct outcome_facts *facts, struct text *why)
 {
     const struct job_exit *exit = &facts->exit;
     if (exit->signalled) {
-        say_signal(facts, why);
+        add_signal_reason(facts, why);
         return;
     }
     text_addf(why, "exit code %d", exit->code);
@@ -123,7 +123,7 @@ static bool is_traceback(const struct outcome_facts *facts, const struct joblog_
 }
 
 /* True: a line of the log was told. */
-static bool say_patterns(const struct outcome_facts *facts, struct text *why)
+static bool add_pattern_reasons(const struct outcome_facts *facts, struct text *why)
 {
     bool told = false;
     EACH (item, facts->results, facts->result_count) {
@@ -147,7 +147,7 @@ static bool say_patterns(const struct outcome_facts *facts, struct text *why)
 
 /* What ran out says more than the last words of whoever started the training: "Training command
  * failed with exit code 0". */
-static bool say_shortage(const struct outcome_facts *facts, struct text *why)
+static bool add_shortage(const struct outcome_facts *facts, struct text *why)
 {
     const struct joblog_result *sign = failure_sign_shown(facts);
     if (!sign || why->length == 0)
@@ -157,13 +157,13 @@ static bool say_shortage(const struct outcome_facts *facts, struct text *why)
     return true;
 }
 
-static void say_words(const struct outcome_facts *facts, struct text *why)
+static void add_last_words(const struct outcome_facts *facts, struct text *why)
 {
     static const char *const heads[] = {[JOBLOG_WORDS_NONE] = "; it printed nothing",
                                         [JOBLOG_WORDS_LINE] = "; last log line: ",
                                         [JOBLOG_WORDS_COMPLAINT] = "; the log says: ",
                                         [JOBLOG_WORDS_EXCEPTION] = "; the log says: "};
-    if (say_shortage(facts, why) || !facts->words || why->length == 0)
+    if (add_shortage(facts, why) || !facts->words || why->length == 0)
         return;
     text_addf(why, "%s%s", heads[facts->words->kind], facts->words->text);
 }
@@ -236,20 +236,20 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
                        struct text *why)
 {
     if (facts->exit.exec_failed) {
-        say_exec_failure(job, &facts->exit, why);
+        add_exec_failure(job, &facts->exit, why);
         return;
     }
     if (outcome_exit_fails(job, facts)) {
         if (facts->exit.ended)
-            say_exit(facts, why);
+            add_exit_reason(facts, why);
         else
             text_add(why, "how it ended is not known");
     }
-    if (say_patterns(facts, why))
-        say_shortage(facts, why);
+    if (add_pattern_reasons(facts, why))
+        add_shortage(facts, why);
     else if (why->length > 0 || !facts->exit.ended ||
              outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
-        say_words(facts, why);
+        add_last_words(facts, why);
 }
 
 /* What each other end of an attempt is, and what is told of it: its detail, or where there is none,
@@ -281,7 +281,7 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
         outcome = OUTCOME_FAILED;
         clock_format_duration(facts->timeout_s, duration);
         text_addf(&why, "timed out after %s", duration);
-        say_words(facts, &why);
+        add_last_words(facts, &why);
     } else if (facts->reason == STOP_EXITED) {
         judge_exit(job, facts, &why);
         outcome = why.length > 0 ? OUTCOME_FAILED : OUTCOME_SUCCEEDED;

@@ -134,7 +134,7 @@ enum { TICK_ACCURACY_US = 100000 };
 static const int64_t STALL_NS = NS_PER_S;
 
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
-static void look_for_stall(struct runner *runner, int64_t due_ns)
+static void check_for_stall(struct runner *runner, int64_t due_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
     for (size_t i = 0; now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
@@ -147,7 +147,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     struct runner *runner = context;
     const struct run_listener *listener = &runner->request->listener;
     bool soon = false;
-    look_for_stall(runner, (int64_t)us * 1000);
+    check_for_stall(runner, (int64_t)us * 1000);
     runner_check_guardian(runner);
     EACH (lane, runner->lanes, runner->lane_count) {
         OBSERVE(lane, tick);

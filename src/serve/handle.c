@@ -179,8 +179,8 @@ static bool has_token(const struct call *call)
     return !*call->serve->token || request_token_equal(argument(call, "token"), wanted);
 }
 
-static enum MHD_Result give_events(const struct call *call, struct channel *channel,
-                                   struct text *first, uint64_t version)
+static enum MHD_Result reply_events(const struct call *call, struct channel *channel,
+                                    struct text *first, uint64_t version)
 {
     if (strcmp(call->method, MHD_HTTP_METHOD_HEAD) != 0) {
         struct MHD_Response *response = channel_stream(channel, call->connection, first, version);
@@ -195,7 +195,7 @@ static enum MHD_Result give_events(const struct call *call, struct channel *chan
 }
 
 /* What the run's files say of one experiment. */
-static enum MHD_Result give_experiment(const struct call *call, const struct serve_run *run)
+static enum MHD_Result reply_experiment(const struct call *call, const struct serve_run *run)
 {
     size_t number = call->target.experiment;
     if (number > run->live.plan.count)
@@ -207,7 +207,7 @@ static enum MHD_Result give_experiment(const struct call *call, const struct ser
     return reply_json(call->connection, MHD_HTTP_OK, json);
 }
 
-static enum MHD_Result give_run_events(const struct call *call, struct serve_run *run)
+static enum MHD_Result reply_run_events(const struct call *call, struct serve_run *run)
 {
     struct text text = {0};
     uint64_t version = run->live.version,
@@ -215,10 +215,10 @@ static enum MHD_Result give_run_events(const struct call *call, struct serve_run
     bool whole = since == 0 || since > version;
     if (!whole || !channel_has_whole(&run->channel, version))
         serve_run_event(run, since, &text);
-    return give_events(call, &run->channel, &text, whole ? version : 0);
+    return reply_events(call, &run->channel, &text, whole ? version : 0);
 }
 
-static enum MHD_Result give_of_run(const struct call *call)
+static enum MHD_Result reply_run_route(const struct call *call)
 {
     struct err err = {0};
     struct serve_run *run = serve_runs_get(&call->serve->runs, call->target.run, &err);
@@ -233,11 +233,11 @@ static enum MHD_Result give_of_run(const struct call *call)
             call->connection, MHD_HTTP_OK,
             live_run_json(&run->live, request_since_parse(argument(call, "since"), run->nonce)));
     case ROUTE_RUN_EVENTS:
-        return give_run_events(call, run);
+        return reply_run_events(call, run);
     case ROUTE_REPORT:
         return reply_report(call->connection, run);
     default:
-        return give_experiment(call, run);
+        return reply_experiment(call, run);
     }
 }
 
@@ -253,14 +253,14 @@ static enum MHD_Result reply_route(const struct call *call)
     case ROUTE_EVENTS:
         serve_runs_look(&serve->runs);
         serve_runs_event(&serve->runs, 0, &text);
-        return give_events(call, &serve->runs.channel, &text, serve->runs.version);
+        return reply_events(call, &serve->runs.channel, &text, serve->runs.version);
     case ROUTE_RUNS:
         return reply_json(call->connection, MHD_HTTP_OK, serve_runs_json(&serve->runs));
     case ROUTE_SCRIPT:
     case ROUTE_STYLE:
         return reply_asset(call->connection, call->target.route);
     default:
-        return give_of_run(call);
+        return reply_run_route(call);
     }
 }
 

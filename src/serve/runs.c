@@ -21,7 +21,7 @@ enum { RUNS_MAX = 500, OPEN_MAX = 32 };
 static const int64_t SCAN_NS = 2 * NS_PER_S, FRESH_NS = NS_PER_S / 2, UNWATCHED_NS = 60 * NS_PER_S,
                      READ_AT_ONCE_NS = NS_PER_S / 2;
 
-static bool name_taken(const struct serve_runs *runs, const char *name)
+static bool is_name_used(const struct serve_runs *runs, const char *name)
 {
     EACH (item, runs->items, runs->count)
         if (strcmp((*item)->name, name) == 0)
@@ -82,7 +82,7 @@ static void add_served_run(struct serve_runs *runs, int dir, const char *path, b
                               .name = mem_strdup(last),
                               .named = named,
                               .found = true};
-    for (size_t n = 2; name_taken(runs, run->name); n++) {
+    for (size_t n = 2; is_name_used(runs, run->name); n++) {
         free(run->name);
         run->name = mem_printf("%s~%zu", last, n);
     }
@@ -342,7 +342,7 @@ static bool is_kept_open(const struct serve_run *run)
 }
 
 /* Those that were read and went on since, and those that nobody needs. */
-static void look_at_closed(struct serve_runs *runs)
+static void check_closed_runs(struct serve_runs *runs)
 {
     size_t open = 0;
     EACH (item, runs->items, runs->count) {
@@ -375,7 +375,7 @@ void serve_runs_look(struct serve_runs *runs)
     int64_t begin_ns = clock_monotonic_ns();
     if (begin_ns - runs->scanned_ns >= SCAN_NS) {
         scan(runs);
-        look_at_closed(runs);
+        check_closed_runs(runs);
     }
     while (clock_monotonic_ns() - begin_ns < READ_AT_ONCE_NS && serve_runs_read_next(runs))
         ;
@@ -420,7 +420,7 @@ struct serve_run *serve_runs_get(struct serve_runs *runs, const char *name, stru
 {
     if (clock_monotonic_ns() - runs->scanned_ns >= SCAN_NS) {
         scan(runs);
-        look_at_closed(runs);
+        check_closed_runs(runs);
     }
     for (size_t i = 0; i < runs->count; i++) {
         struct serve_run *run = runs->items[i];

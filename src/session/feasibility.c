@@ -68,7 +68,7 @@ static bool read_study_document(int dir, const char *folder, const char *name, s
            err_wrap(err, "%s", folder);
 }
 
-static bool know(struct study *study, const char *folder, struct err *err)
+static bool read_earlier_study(struct study *study, const char *folder, struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_FREE char *name = NULL;
@@ -94,7 +94,7 @@ bool study_choose(struct study *study, struct study_options *options, struct run
     *input = (struct run_input){0};
     choose_pairs(study);
     EACH (item, alone->items, alone->count)
-        if (!know(study, *item, err))
+        if (!read_earlier_study(study, *item, err))
             return false;
     return true;
 }
@@ -154,7 +154,7 @@ static bool read_study_options(struct study *study, struct forecast *forecast, s
 }
 
 /* What it took over itself when it began. */
-static bool know_again(struct study *study, struct err *err)
+static bool read_known_models(struct study *study, struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
     if (!read_study_document(study->dir, study->folder, known_file, &doc, err))
@@ -180,7 +180,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
     }
     choose_pairs(study);
     study->of.forecast = forecast;
-    return know_again(study, err);
+    return read_known_models(study, err);
 }
 
 void study_fini(struct study *study)
@@ -311,7 +311,7 @@ static void print_step(const struct study_steps *steps, const char *what)
         message_printf("%s\n", what);
 }
 
-static void say_estimate(const struct study_steps *steps, const struct forecast *forecast)
+static void print_estimate(const struct study_steps *steps, const struct forecast *forecast)
 {
     AUTO_FREE char *text = forecast_text(forecast);
     print_step(steps, text);
@@ -450,7 +450,7 @@ int study_carry_out(struct study *study, const struct study_steps *steps)
     struct feasibility *of = &study->of;
     struct forecast pairs;
     if (of->forecast.alone.count + of->forecast.pairs.count > 0)
-        say_estimate(steps, &of->forecast);
+        print_estimate(steps, &of->forecast);
     int code = run_alone(steps, study);
     if (is_study_over(code))
         return code;
@@ -458,7 +458,7 @@ int study_carry_out(struct study *study, const struct study_steps *steps)
         feasibility_pair_all(of);
     forecast_study(study, NULL, 0, &pairs);
     if (!steps->predict_only && pairs.pairs.count > 0)
-        say_estimate(steps, &pairs);
+        print_estimate(steps, &pairs);
     scale_pair_timing(&of->timing);
     feasibility_predict(of, study->options.gpu_bytes);
     code = steps->predict_only ? CLI_OK : run_pairs(steps, study);

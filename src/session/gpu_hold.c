@@ -139,8 +139,8 @@ static double limit_s(const struct gpu_lock_conflict *conflict, struct said *sai
     return (said->of_run ? RUN_LIMIT_S : STRANGER_LIMIT_S) * scale;
 }
 
-static void say_once(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict,
-                     struct said *said)
+static void print_conflict_once(const struct gpu_hold *hold,
+                                const struct gpu_lock_conflict *conflict, struct said *said)
 {
     said->held = true;
     bool same_gpu = said->label && strcmp(said->label, conflict->label) == 0;
@@ -209,7 +209,7 @@ static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_opti
     return options->failed;
 }
 
-static void say_taken(const struct said *said)
+static void print_hold_begin(const struct said *said)
 {
     char waited[32];
     clock_format_duration((double)(clock_monotonic_ns() - said->since_ns) / 1e9, waited);
@@ -241,14 +241,14 @@ static int lock_gpus_waiting(struct gpu_hold *hold, const struct gpu_hold_option
         double waited_s, most_s = limit_s(&conflict, said, &waited_s);
         if (waited_s >= most_s)
             return waited_enough(hold, options, &conflict, waited_s);
-        say_once(hold, &conflict, said);
+        print_conflict_once(hold, &conflict, said);
         signal_number = ending_signal(options, blocked, POLL_NS);
         if (signal_number)
             return 128 + signal_number;
     }
 }
 
-static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
+static int lock_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *options, bool *taken,
                         bool *waited)
 {
     struct said said = {.since_ns = clock_monotonic_ns()};
@@ -265,7 +265,7 @@ static int take_or_wait(struct gpu_hold *hold, const struct gpu_hold_options *op
         /* Locks are signed anew when all are there: then the time is that of the last. */
         hold->self.since_s = clock_realtime_ns() / NS_PER_S;
         gpu_locks_sign(hold->locks, &hold->self);
-        say_taken(&said);
+        print_hold_begin(&said);
     }
     *waited = said.held;
     free(said.label);
@@ -330,7 +330,7 @@ static int hold_gpus(struct gpu_hold *hold, const struct gpu_hold_options *optio
         cli_note("the GPU's lock is seen by your own runs only: %s", hold->folder.reason);
         doubt(hold, true, hold->folder.reason);
     }
-    return take_or_wait(hold, options, taken, waited);
+    return lock_or_wait(hold, options, taken, waited);
 }
 
 int gpu_hold_take(const struct gpu_hold_options *options, struct gpu_hold **out, bool *waited)

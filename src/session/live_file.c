@@ -81,7 +81,7 @@ static void add_live_point(json_t *list, const struct event *event, double value
 }
 
 /* How far the training is, by its marks and its bars, as the display of the run has it. */
-static void put_training(struct slot *slot)
+static void set_training(struct slot *slot)
 {
     json_t *json = training_json(&slot->training);
     json_object_set_new(slot->json, "training", json ? json : json_null());
@@ -93,7 +93,7 @@ static void update_slot_sensor(struct slot *slot, const struct event *event, con
     if (strcmp(sensor, "bars") == 0) {
         json_object_set(slot->json, "bars", json_object_get(event->data, "bars"));
         training_bars(&slot->training, event->data, event->monotonic_ns);
-        put_training(slot);
+        set_training(slot);
     }
     if (value && strncmp(sensor, "gpu_", 4) == 0)
         json_object_set(slot->json, sensor + 4, value);
@@ -174,7 +174,7 @@ static void update_slot(const struct live_file *file, struct slot *slot, const s
     }
     if (event->type == EVENT_MARK) {
         training_mark(&slot->training, event->data, event->monotonic_ns);
-        put_training(slot);
+        set_training(slot);
     }
     if (event->type == EVENT_ATTEMPT_STARTED)
         json_object_set_new(slot->json, "started_ns", json_integer(event->realtime_ns));

@@ -72,8 +72,8 @@ static bool is_calibration_of_root(const struct meters *meters,
     return false;
 }
 
-static void take_calibration(void *data, const char *name, const struct calibration *calibration,
-                             const struct err *why)
+static void add_calibration(void *data, const char *name, const struct calibration *calibration,
+                            const struct err *why)
 {
     const struct calibration_place *place = data;
     struct meters *meters = place->meters;
@@ -101,7 +101,7 @@ static void take_calibration(void *data, const char *name, const struct calibrat
     meters->options.calibrations = meters->calibrations;
 }
 
-static void take_host(struct host_meter *host, struct meters *out)
+static void set_host_meter(struct host_meter *host, struct meters *out)
 {
     out->options.host = host;
     if (host && host_meter_rapl(host)->count > 0)
@@ -143,8 +143,7 @@ static void read_known(struct meters *out)
     AUTO_CLOSE int library = open_owned(out, AT_FDCWD, parent, 0, parent);
     AUTO_CLOSE int top = library >= 0 ? open_owned(out, library, "calibrations", 0, system) : -1;
     if (top >= 0)
-        calibration_each(top, take_calibration,
-                         &(struct calibration_place){out, system, top, true});
+        calibration_each(top, add_calibration, &(struct calibration_place){out, system, top, true});
     if (!state_paths(&paths, &ignored))
         return;
     EACH (item, paths.items, paths.count) {
@@ -153,7 +152,7 @@ static void read_known(struct meters *out)
         AUTO_CLOSE int above = open_owned(out, AT_FDCWD, *item, geteuid(), NULL);
         AUTO_CLOSE int dir = above >= 0 ? open_owned(out, above, "runs", geteuid(), NULL) : -1;
         if (dir >= 0)
-            calibration_each(dir, take_calibration,
+            calibration_each(dir, add_calibration,
                              &(struct calibration_place){out, path, dir, false});
     }
 }
@@ -215,7 +214,7 @@ bool meters_choose(const char *list, struct host_meter *host, struct meters *out
     if (!all && !choose_listed_gpus(&devices, list, used, err))
         return false;
     add_metered_gpus(&devices, used, out);
-    take_host(host, out);
+    set_host_meter(host, out);
     return true;
 }
 
@@ -230,7 +229,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     gpus_select(&devices, environment, plan, false, used);
     add_metered_gpus(&devices, used, out);
-    take_host(host, out);
+    set_host_meter(host, out);
 }
 
 bool meters_scale(struct meters *meters, struct err *err)

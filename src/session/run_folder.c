@@ -160,7 +160,7 @@ int reading_rows(char *const *paths, size_t count, struct dataset *out)
     return code;
 }
 
-static bool take_defaults(const char *file, struct dataset *dataset)
+static bool apply_registry_defaults(const char *file, struct dataset *dataset)
 {
     AUTO(problems_fini) struct problems problems = {0};
     AUTO(registry_fini) struct registry registry = {0};
@@ -186,7 +186,7 @@ int reading_folders(char *const *paths, size_t count, const char *registry, stru
     }
     if (!ok)
         cli_error("%s", err.text);
-    if (!ok || (registry && !take_defaults(registry, out))) {
+    if (!ok || (registry && !apply_registry_defaults(registry, out))) {
         dataset_fini(out);
         return CLI_BROKEN;
     }

@@ -61,17 +61,17 @@ static void read_registry(const struct run_options *how, struct run_input *input
                      "%s", located.missing);
 }
 
-static bool knows(const struct registry *registry, const struct job_settings *job)
+static bool is_repo_known(const struct registry *registry, const struct job_settings *job)
 {
     return !job->repo || registry_find(registry, job->repo);
 }
 
 /* Whether every repository that the settings name is in their registry. */
-static bool knows_all(const struct run_input *input)
+static bool are_all_repos_known(const struct run_input *input)
 {
     EACH (entry, input->settings.entries, input->settings.entry_count) {
-        if (!knows(&input->registry, &entry->foreground) ||
-            (entry->parallel && !knows(&input->registry, &entry->background)))
+        if (!is_repo_known(&input->registry, &entry->foreground) ||
+            (entry->parallel && !is_repo_known(&input->registry, &entry->background)))
             return false;
     }
     return true;
@@ -80,7 +80,7 @@ static bool knows_all(const struct run_input *input)
 static void make_input_plan(const struct run_options *how, struct run_input *input)
 {
     AUTO(study_registry_fini) struct study_registry study = {0};
-    if (!knows_all(input))
+    if (!are_all_repos_known(input))
         study_registry_read(&study);
     AUTO_FREE char *cwd = getcwd(NULL, 0);
     const char *path = getenv("PATH");

@@ -72,7 +72,7 @@ static bool find_other_code(struct session *session, struct err *err)
                                                     &session->other_code, &session->again, err);
 }
 
-static void say_other_code(const struct session *session)
+static void print_other_code(const struct session *session)
 {
     size_t left = 0;
     for (size_t i = 0; i < session->other_code.size; i++)
@@ -107,7 +107,7 @@ static bool open_earlier(struct session *session, struct err *err)
     if (!session->store)
         return false;
     if (find_other_code(session, err)) {
-        say_other_code(session);
+        print_other_code(session);
         return true;
     }
     store_close(session->store, NULL);
@@ -233,7 +233,8 @@ static int broken(const struct session *session, const struct err *err)
 }
 
 /* Why nothing began after the first experiment, with the script's own message. */
-static void say_refused(const struct session *session, const struct results *results, size_t number)
+static void print_refused(const struct session *session, const struct results *results,
+                          size_t number)
 {
     const struct result *result = &results->items[number - 1];
     AUTO_FREE char *log = mem_printf("%s/%s/training.log", session->dir_path, result->id);
@@ -269,7 +270,7 @@ static int run_and_close(struct session *session)
     if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
         session_print_closing(session, &results);
     if (summary.refused_by && summary.refused_by <= results.count)
-        say_refused(session, &results, summary.refused_by);
+        print_refused(session, &results, summary.refused_by);
     if (read)
         session_write_page(session);
     on_event_end(session->on_event, read ? &results : NULL, code == CLI_OK ? NULL : err.text);
@@ -385,7 +386,7 @@ static int open_session_run(struct session *session)
     return code;
 }
 
-static void say_nothing_to_repeat(const struct session *session)
+static void print_nothing_to_repeat(const struct session *session)
 {
     AUTO_TEXT struct text words = {0};
     for (const char *at = session->options->rerun_which; at && *at; at++)
@@ -403,7 +404,7 @@ static int nothing_to_repeat(struct session *session)
     const char *which = session->options->rerun_which;
     struct err err = {0};
     if (!session->options->quiet && !session->options->json)
-        say_nothing_to_repeat(session);
+        print_nothing_to_repeat(session);
     if (!which && session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s",
                  session->again.unjudged, session->again.unjudged == 1 ? "" : "s",

@@ -126,7 +126,7 @@ void session_say_meters(const struct session *session)
         cli_note("%s", missing);
 }
 
-static void tell_event(void *context, const struct event *event)
+static void pass_event_on(void *context, const struct event *event)
 {
     const struct listeners *listeners = context;
     progress_event(listeners->progress, event);
@@ -136,7 +136,7 @@ static void tell_event(void *context, const struct event *event)
     on_event_take(listeners->on_event, event);
 }
 
-static bool tell_tick(void *context)
+static bool pass_tick_on(void *context)
 {
     const struct listeners *listeners = context;
     live_file_tick(listeners->live);
@@ -180,7 +180,7 @@ void listeners_begin(struct session *session, struct listeners *out)
 
 struct run_listener listeners_of_run(struct listeners *listeners)
 {
-    return (struct run_listener){tell_event, tell_tick, listeners, ask_enough};
+    return (struct run_listener){pass_event_on, pass_tick_on, listeners, ask_enough};
 }
 
 void listeners_end(struct session *session, struct listeners *listeners)

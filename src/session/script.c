@@ -258,8 +258,8 @@ bool script_read(const struct strv *words, const struct strv *environment,
 }
 
 /* "axes lr (0.1, 0.01), seed (3 values): 6 experiments" */
-static void say_axes(const struct script *script, const struct starter_args *args,
-                     size_t experiments)
+static void print_axes(const struct script *script, const struct starter_args *args,
+                       size_t experiments)
 {
     AUTO_TEXT struct text axes = {0};
     for (size_t i = 0; i < args->count; i++) {
@@ -301,7 +301,7 @@ char *script_untouched(const struct script *script, const struct starter_args *a
 
 void script_say(const struct script *script, const struct starter_args *args, size_t experiments)
 {
-    say_axes(script, args, experiments);
+    print_axes(script, args, experiments);
     AUTO_FREE char *by = script->key
                              ? mem_printf("run by %s (%s)", script->interpreter, script->why)
                          : script->before.count ? mem_printf("started by %s", script->program)

@@ -170,7 +170,7 @@ static bool submit_array(struct submitted *submitted, const struct submit_option
            submission_write(submitted->dir, submission, err);
 }
 
-static void say_array(const struct submission_array *array, size_t count, bool json)
+static void print_task_array(const struct submission_array *array, size_t count, bool json)
 {
     if (json)
         message_printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id,
@@ -194,7 +194,7 @@ static bool submit_arrays(struct submitted *submitted, const struct submit_optio
             return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from,
                             missing->count);
         const struct submission_array *array = &submission->arrays[submission->count - 1];
-        say_array(array, end - from, options->json);
+        print_task_array(array, end - from, options->json);
         free(after);
         after = options->at_once > 0 ? mem_strdup(array->job_id) : NULL;
     }

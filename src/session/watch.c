@@ -301,7 +301,7 @@ static int read_ending_signal(struct watcher *watcher, int signals)
 }
 
 /* Every key that waits. False: the user quits. */
-static bool take_keys(struct watcher *watcher)
+static bool handle_waiting_keys(struct watcher *watcher)
 {
     int key = watch_screen_key(watcher->screen);
     watcher->empty_reads = key < 0 ? watcher->empty_reads + 1 : 0;
@@ -326,7 +326,7 @@ static int loop(struct watcher *watcher, int signals)
         int number = fds[1].revents ? read_ending_signal(watcher, signals) : 0;
         if (number)
             return number;
-        if (fds[0].revents & POLLIN && !take_keys(watcher))
+        if (fds[0].revents & POLLIN && !handle_waiting_keys(watcher))
             return 0;
         if (watcher->empty_reads >= EMPTY_READS || (fds[0].revents && !(fds[0].revents & POLLIN)))
             return SIGHUP;

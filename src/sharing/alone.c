@@ -61,8 +61,8 @@ static double hidden_bytes(const json_t *counted, const struct memory_curve *cur
 }
 
 /* Of several runs the one with the highest peak. */
-static void take_seen(struct pairs_model *model, const json_t *gpu,
-                      const struct memory_curve *curve)
+static void keep_highest_seen(struct pairs_model *model, const json_t *gpu,
+                              const struct memory_curve *curve)
 {
     struct curve_shape shape;
     curve_shape(curve, &shape);
@@ -79,7 +79,7 @@ static void add_memory_alone(struct pairs_model *model, const json_t *attempt)
     if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
         return;
     if (source_of(gpu, false) == SOURCE_JOB)
-        take_seen(model, gpu, &curve);
+        keep_highest_seen(model, gpu, &curve);
     bool exact = curve_count(counted, &curve);
     double hidden = exact ? 0 : hidden_bytes(counted, &curve);
     double peak = curve.peak_bytes += hidden;
@@ -116,7 +116,7 @@ static char *proposal_for(const char *cause, const json_t *oom)
                           : "its log says more, below alone/ in this study's folder");
 }
 
-static void take_failure(struct pairs_model *model, const json_t *experiment)
+static void keep_failure(struct pairs_model *model, const json_t *experiment)
 {
     free(model->cause);
     free(model->error);
@@ -137,7 +137,7 @@ struct sums {
     size_t second_count, joule_count, utilisation_count;
 };
 
-static void take_run(struct pairs_model *model, const json_t *experiment, struct sums *sums)
+static void add_run_alone(struct pairs_model *model, const json_t *experiment, struct sums *sums)
 {
     const json_t *attempt = result_attempt(experiment), *energy = result_gpu_energy(experiment);
     double value = 0;
@@ -147,7 +147,7 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         model->succeeded = true;
     model->ran = true;
     if (!result_succeeded(experiment)) {
-        take_failure(model, experiment);
+        keep_failure(model, experiment);
         return;
     }
     add_memory_alone(model, attempt);
@@ -162,7 +162,7 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
 /* Nothing hides between two looks at the peak of what was counted: there it is what lies below the
  * peak that may have been higher for a moment. When several processes had what no reading showed,
  * nobody knows. */
-static void take_shape(struct pairs_model *model)
+static void shape_memory_alone(struct pairs_model *model)
 {
     curve_shape(&model->curve, &model->shape);
     double ripple = model->shape.ripple.valid ? model->shape.ripple.value : 0;
@@ -189,12 +189,12 @@ static json_t *runs_of(const struct pairs_model *model, const json_t *experiment
     return runs;
 }
 
-static void take_runs(struct pairs_model *model, const json_t *runs)
+static void add_runs_alone(struct pairs_model *model, const json_t *runs)
 {
     struct sums sums = {0};
     for (size_t i = 0; i < json_array_size(runs) && i < REPEATS_MAX; i++)
-        take_run(model, json_array_get(runs, i), &sums);
-    take_shape(model);
+        add_run_alone(model, json_array_get(runs, i), &sums);
+    shape_memory_alone(model);
     model->seconds = stats_mean(sums.seconds, sums.second_count);
     model->joules = stats_mean(sums.joules, sums.joule_count);
     model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
@@ -216,7 +216,7 @@ json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
     json_t *measured = json_array();
     EACH (model, study->models, study->model_count) {
         json_t *runs = runs_of(model, experiments, entries);
-        take_runs(model, runs);
+        add_runs_alone(model, runs);
         json_array_append_new(measured, known_json(model, runs));
     }
     return measured;

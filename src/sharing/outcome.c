@@ -28,7 +28,7 @@ static bool says_oom(const char *text)
 
 /* Of the background's loops, those that came to their end. Gives what a failed one said of it, or
  * NULL. */
-static const char *take_loops(const json_t *background, struct pairs_outcome *out)
+static const char *read_background_loops(const json_t *background, struct pairs_outcome *out)
 {
     const json_t *loops = json_get(background, "loops");
     const char *error = NULL;
@@ -237,7 +237,7 @@ static void read_pair_experiment(const struct feasibility *study, const struct p
     out->started = out->seconds.valid;
     out->metrics =
         json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
-    const char *loop_error = take_loops(json_get(parallel, "background"), out);
+    const char *loop_error = read_background_loops(json_get(parallel, "background"), out);
     explain_failure(study, pair, experiment, loop_error, out);
     /* What lay on the GPU before is none of theirs. */
     struct reading before = in_use_before(experiment);

@@ -32,8 +32,9 @@ static struct reading loop_start(const json_t *parallel, double t_s)
     return found;
 }
 
-static void take_overlap(const struct feasibility *study, const struct pairs_pair *pair,
-                         const json_t *parallel, struct overlap *overlap, struct pairs_outcome *out)
+static void measure_overlap(const struct feasibility *study, const struct pairs_pair *pair,
+                            const json_t *parallel, struct overlap *overlap,
+                            struct pairs_outcome *out)
 {
     const struct overlap_alone alone[] = {[FOREGROUND] = study->models[pair->foreground].seen,
                                           [BACKGROUND] = study->models[pair->background].seen};
@@ -69,7 +70,7 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
     const char *verdict = json_get_text(json_get(experiment, "tare"), "verdict");
     struct overlap overlap;
     double alone_s = 0;
-    take_overlap(study, pair, parallel, &overlap, out);
+    measure_overlap(study, pair, parallel, &overlap, out);
     if (!verdict || !verdict_parse(verdict, &out->verdict))
         out->verdict = out->finished ? VERDICT_UNVERIFIED : VERDICT_NONE;
     out->experiments = 1;

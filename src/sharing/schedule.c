@@ -308,7 +308,7 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
 }
 
 /* What an earlier study has of the same model no longer counts. Gives the new one's place. */
-static size_t put_model(struct feasibility *study, const struct pairs_model *model)
+static size_t add_or_replace_model(struct feasibility *study, const struct pairs_model *model)
 {
     EACH (old, study->models, study->model_count) {
         if (strcmp(old->repo, model->repo) == 0 && strcmp(old->model, model->model) == 0 &&
@@ -383,7 +383,7 @@ bool schedule_read(struct feasibility *study, const json_t *json, struct err *er
         struct pairs_model model;
         if (!read_model(json_array_get(models, i), &model, err))
             return false;
-        places[i] = put_model(study, &model);
+        places[i] = add_or_replace_model(study, &model);
     }
     struct reader reader = {.places = places, .count = count};
     for (size_t i = 0; i < json_array_size(pairs); i++)

@@ -108,7 +108,8 @@ static bool keep_machine(struct collecting *collecting, int start, const struct 
 }
 
 /* machine.json of the last start that looked around: who did it. */
-static bool take_machine(struct collecting *collecting, size_t number, int last, struct err *err)
+static bool read_task_machine(struct collecting *collecting, size_t number, int last,
+                              struct err *err)
 {
     struct collect_item *item = &collecting->out->items[number - 1];
     for (int i = last; i > 0; i--) {
@@ -176,8 +177,8 @@ static bool link_folder(struct collecting *collecting, size_t number, int start,
 }
 
 /* One that cannot be read must not keep the others from being seen. */
-static void take_records(struct collecting *collecting, size_t number, int start,
-                         const struct tasks_last *last)
+static void import_records(struct collecting *collecting, size_t number, int start,
+                           const struct tasks_last *last)
 {
     struct err why = {0};
     struct import_loss loss;
@@ -216,8 +217,8 @@ static bool collect_experiment(struct collecting *collecting, size_t number, str
                                *why.text ? why.text : "no start has records any more");
         return true;
     }
-    take_records(collecting, number, start, &last);
-    if (!take_machine(collecting, number, last.start, err) ||
+    import_records(collecting, number, start, &last);
+    if (!read_task_machine(collecting, number, last.start, err) ||
         !link_folder(collecting, number, start, last.start, id, err))
         return err_wrap(err, "%s", id);
     return number % FLUSH_EVERY != 0 || store_flush(collecting->store, err);

@@ -202,8 +202,8 @@ struct beginning {
 
 /* What the start before left: its events, and the files of the experiment. What cannot be read of
  * it is not had any more, and the experiment is to be done all the same. */
-static bool take_over(struct store *store, const struct beginning *beginning, int made,
-                      const char *id, struct err *err)
+static bool import_earlier_start(struct store *store, const struct beginning *beginning, int made,
+                                 const char *id, struct err *err)
 {
     struct import_loss loss;
     const struct import_source source = {.dir = beginning->before, .name = beginning->before_name};
@@ -256,8 +256,8 @@ static bool fill_start(int dir, int made, const struct beginning *beginning,
     struct store *store = store_create(made, "the new start", &head, err);
     if (!store)
         return false;
-    bool ok =
-        beginning->before < 0 || take_over(store, beginning, made, plan->experiments[0].id, err);
+    bool ok = beginning->before < 0 ||
+              import_earlier_start(store, beginning, made, plan->experiments[0].id, err);
     if (ok && beginning->again)
         record_task_again(store, beginning->again);
     return store_close(store, ok ? err : NULL) && ok;

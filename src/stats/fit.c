@@ -74,7 +74,7 @@ static double cost(const struct fit *fit)
 }
 
 /* One weighted Gauss-Newton step, shortened until it decreases the objective. */
-static void take_gauss_newton_step(struct fit *fit)
+static void gauss_newton_step(struct fit *fit)
 {
     double precision[MOST][MOST] = {0}, right[MOST] = {0}, value, slope[MOST];
     for (size_t k = 0; k < fit->size; k++) {
@@ -150,7 +150,7 @@ static void begin_fit(struct fit *fit, const struct stats_fit_input *in, struct 
     if (!in->units)
         fit->prior[0] = 1e-3; /* there is none */
     for (int round = 0; round < ROUNDS && n; round++) {
-        take_gauss_newton_step(fit);
+        gauss_newton_step(fit);
         weigh(fit, known);
     }
 }

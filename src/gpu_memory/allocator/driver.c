@@ -178,7 +178,7 @@ static bool new_chunk(struct driver *driver, uint64_t size, uint64_t *addr)
     return false;
 }
 
-static bool take_below(struct driver *driver, uint64_t size, uint64_t *addr)
+static bool allocate_below(struct driver *driver, uint64_t size, uint64_t *addr)
 {
     if (size >= driver->falling - SPACE_BOTTOM)
         return false;
@@ -191,7 +191,7 @@ static bool allocate_segment(void *context, uint64_t size, uint64_t *addr)
 {
     struct driver *driver = context;
     if (driver->kind == DRIVER_FALLING)
-        return take_below(driver, size, addr);
+        return allocate_below(driver, size, addr);
     if (next_recorded(driver, size, addr))
         add_chunks_under(driver, *addr, size);
     else if (!first_fit(driver, size, addr) && !new_chunk(driver, size, addr))

@@ -80,7 +80,7 @@ static bool find_free(const struct model *model, const struct request *request,
 }
 
 /* The segment is in no free set yet. */
-static uint32_t take_segment(struct model *model, const struct request *request)
+static uint32_t reserve_segment(struct model *model, const struct request *request)
 {
     const struct model_driver *driver = &model->options.driver;
     uint64_t addr, size = request->segment_size;
@@ -117,13 +117,13 @@ static uint32_t find_or_grow(struct model *model, const struct request *request)
     }
     if (model->counts_age)
         model_collect_garbage(model);
-    uint32_t block = take_segment(model, request);
+    uint32_t block = reserve_segment(model, request);
     if (block == MODEL_NONE && model_release_oversize(model, request))
-        block = take_segment(model, request);
+        block = reserve_segment(model, request);
     if (block == MODEL_NONE) {
         model_empty_cache(model);
         model->stats.retries++;
-        block = take_segment(model, request);
+        block = reserve_segment(model, request);
     }
     return block;
 }

@@ -208,8 +208,8 @@ static bool find_run(struct pickle *p, const struct pickle_value *values, size_t
     return known || pickle_run_index(p, hash, (uint32_t)*start);
 }
 
-static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count,
-                      size_t *start)
+static bool append_items(struct pickle *p, const struct pickle_value *values, size_t count,
+                         size_t *start)
 {
     if (!array_room(p, &p->items, count, sizeof *values))
         return false;
@@ -228,7 +228,7 @@ static bool append_values(struct pickle *p, struct holder *holder,
         return pickle_fail(p, "a list is too long");
     size_t start = 0;
     bool is_run = can_be_run(holder, values, count);
-    if (!(is_run ? find_run(p, values, count, &start) : put_items(p, values, count, &start)))
+    if (!(is_run ? find_run(p, values, count, &start) : append_items(p, values, count, &start)))
         return false;
     struct piece *last = holder->last ? (struct piece *)p->pieces.data + holder->last - 1 : NULL;
     if (last && !is_run && !last->is_run && last->start + last->count == start &&

@@ -140,7 +140,7 @@ static void set_cause(struct oom_diagnosis *out, enum oom_cause cause, bool sure
 
 /* Before a failure PyTorch returns segments, or with expandable segments their pages (20 MiB for
  * tensors above 1 MiB: kLargeBuffer in CUDACachingAllocator.cpp), that are wholly free. */
-static void say_unallocated(const struct oom *message, struct oom_diagnosis *out)
+static void explain_unallocated(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size request = message->of[OOM_REQUESTED];
     enum oom_sure alone = oom_size_covers(out->unallocated, request);
@@ -242,8 +242,8 @@ static char *printed_text(const struct printed_memory *printed)
                       reserved);
 }
 
-static void say_growth(const struct printed_memory *printed, const struct growth *growth,
-                       struct oom_diagnosis *out)
+static void explain_growth(const struct printed_memory *printed, const struct growth *growth,
+                           struct oom_diagnosis *out)
 {
     if (growth != &printed->growth) {
         SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.",
@@ -269,7 +269,7 @@ static bool judge_growth(const struct oom *message, const struct oom_circumstanc
     double grown = growth->last_bytes - growth->first_bytes;
     if (grown < (double)out->missing.bytes || (double)out->unallocated.bytes > grown / 2)
         return false;
-    say_growth(printed, growth, out);
+    explain_growth(printed, growth, out);
     SAY(out, "Only %s was missing: without the growth the request would have fitted.",
         SHOW(out->missing));
     set_cause(out, OOM_CAUSE_GROWTH, growth != &printed->growth || !printed->of_peaks);
@@ -280,7 +280,7 @@ static bool judge_growth(const struct oom *message, const struct oom_circumstanc
 static void judge_printed(const struct printed_memory *printed, struct oom_diagnosis *out)
 {
     if (printed->trend == PRINTED_RISING) {
-        say_growth(printed, &printed->growth, out);
+        explain_growth(printed, &printed->growth, out);
         set_cause(out, OOM_CAUSE_GROWTH, false);
     } else if (printed->trend == PRINTED_LEVEL &&
                printed->unused_last >= UNUSED_SHARE * printed->reserved_last &&
@@ -299,7 +299,7 @@ static bool judge_fragmentation(const struct oom *message, struct oom_diagnosis 
     enum oom_sure fits = fits_with(message, out, out->unallocated);
     if (fits == OOM_NO || !is_share(out->unallocated, out->reserved, SLACK_PERCENT))
         return false;
-    say_unallocated(message, out);
+    explain_unallocated(message, out);
     set_cause(out, OOM_CAUSE_FRAGMENTATION, fits == OOM_YES);
     return true;
 }
@@ -331,7 +331,7 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
     set_cause(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
 
-static void say_contexts(const struct oom *message, struct oom_diagnosis *out)
+static void explain_contexts(const struct oom *message, struct oom_diagnosis *out)
 {
     size_t contexts = 0, others = message->processes_left_out;
     EACH (process, message->processes, message->process_count) {
@@ -351,7 +351,7 @@ static void say_contexts(const struct oom *message, struct oom_diagnosis *out)
                  "have a CUDA context each.");
 }
 
-static void say_details(const struct oom *message, struct oom_diagnosis *out)
+static void explain_details(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct oom_size *of = message->of;
     if (of[OOM_REQUESTED].valid && message->framework == OOM_PYTORCH &&
@@ -366,7 +366,7 @@ static void say_details(const struct oom *message, struct oom_diagnosis *out)
             "Process %lld is taken for this one, as it holds what the framework has reserved; "
             "containers hide which it is.",
             (long long)out->own_pid);
-    say_contexts(message, out);
+    explain_contexts(message, out);
     if (message->origin == OOM_ORIGIN_PIN_MEMORY && out->cause != OOM_CAUSE_PINNED)
         SAY(out, "The traceback passes through pin_memory, but the message counts memory of the "
                  "GPU, which pinned memory does not use.");
@@ -412,7 +412,7 @@ static void diagnose_cause(const struct oom *message, const struct oom_circumsta
 
 enum { FIRST_LATE_EPOCH = 2 }; /* by either way of counting, one came before it */
 
-static void say_possible_growth(const struct oom *message, struct oom_diagnosis *out)
+static void explain_possible_growth(const struct oom *message, struct oom_diagnosis *out)
 {
     const struct printed_memory *printed = &message->printed;
     AUTO_FREE char *text = printed->epochs > 0 ? printed_text(printed) : NULL;
@@ -459,7 +459,7 @@ static void judge_later_growth(const struct oom *message, const struct oom_circu
             "Growth is not the cause: memory did not grow steadily over the %zu epochs recorded.",
             growth->epochs);
     } else {
-        say_possible_growth(message, out);
+        explain_possible_growth(message, out);
     }
 }
 
@@ -476,7 +476,7 @@ void oom_diagnose(const struct oom *message, const struct oom_circumstances *kno
                            fits_with(message, out, out->unallocated) == OOM_YES;
     diagnose_cause(message, known, out);
     judge_later_growth(message, known, out);
-    say_details(message, out);
+    explain_details(message, out);
     remedies_fill(message, out);
 }
 

@@ -301,7 +301,7 @@ static void note_training(struct source *source, uint64_t line, const char *raw,
     }
 }
 
-static void take_piece(struct oom_finder *finder, struct source *source, const char *raw,
+static void scan_piece(struct oom_finder *finder, struct source *source, const char *raw,
                        size_t length, bool begins)
 {
     struct window window;
@@ -357,7 +357,7 @@ static void flush_piece(struct oom_finder *finder, bool ends)
         finder->source = source_for(finder, name);
         finder->source->used = finder->line;
     }
-    take_piece(finder, finder->source, raw, length, begins);
+    scan_piece(finder, finder->source, raw, length, begins);
     if (ends) {
         end_source_line(finder, finder->source, begins && length == 0);
         finder->source = NULL;
@@ -366,7 +366,7 @@ static void flush_piece(struct oom_finder *finder, bool ends)
 }
 
 /* True: the byte belongs to a sequence that colours a terminal's text, or sets its title. */
-static bool take_escape(struct oom_finder *finder, char c)
+static bool skip_escape_byte(struct oom_finder *finder, char c)
 {
     unsigned char byte = (unsigned char)c;
     if (finder->escape != ESCAPE_NONE && ++finder->escape_length > ESCAPE_MAX)
@@ -407,7 +407,7 @@ void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count)
             flush_piece(finder, true);
             finder->line += c == '\n';
             finder->any = c != '\n';
-        } else if (!take_escape(finder, c)) {
+        } else if (!skip_escape_byte(finder, c)) {
             finder->piece[finder->length++] = c;
             if (finder->length == PIECE_MAX)
                 flush_piece(finder, false);

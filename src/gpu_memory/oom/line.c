@@ -154,7 +154,7 @@ static size_t numbered(const char *line, size_t length, size_t *begin, size_t *c
     return digits > 0 && digits < 6 && literal(line, length, digits, ": ") ? digits + 2 : 0;
 }
 
-static size_t of_ray(const char *line, size_t length, size_t *begin, size_t *count)
+static size_t parse_ray_prefix(const char *line, size_t length, size_t *begin, size_t *count)
 {
     size_t letters = span(line, length, 1, LETTERS DIGITS "."), at = 1 + letters;
     if (line[0] != '(' || letters == 0 || !literal(line, length, at, " pid="))
@@ -170,8 +170,8 @@ static size_t of_ray(const char *line, size_t length, size_t *begin, size_t *cou
 
 size_t source_read(const char *line, size_t length, char *out, size_t size)
 {
-    static size_t (*const forms[])(const char *, size_t, size_t *, size_t *) = {bracketed, of_ray,
-                                                                                numbered};
+    static size_t (*const forms[])(const char *, size_t, size_t *,
+                                   size_t *) = {bracketed, parse_ray_prefix, numbered};
     size_t begin = 0, count = 0, all = 0;
     out[0] = '\0';
     for (size_t i = 0; length > 0 && all == 0 && i < sizeof forms / sizeof *forms; i++)

@@ -133,8 +133,8 @@ static bool add_message_process(struct words before, struct words behind, struct
 }
 
 /* What was said once stays. */
-static bool take_size(struct words before, struct words behind, struct oom_size size,
-                      struct oom *out)
+static bool assign_size(struct words before, struct words behind, struct oom_size size,
+                        struct oom *out)
 {
     if (add_message_process(before, behind, size, out))
         return true;
@@ -170,7 +170,7 @@ size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oo
             continue;
         struct words front = {squeezed, i}, behind = {squeezed + i + taken, length - i - taken};
         i += taken - 1;
-        if (!take_size(front, behind, size, out))
+        if (!assign_size(front, behind, size, out))
             continue;
         found++;
         *from = i + 1;

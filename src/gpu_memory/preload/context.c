@@ -170,7 +170,7 @@ static bool is_due(const struct process_state *state, int gpu, enum context_when
     return last == 0 || now_ns() - last >= pause;
 }
 
-static bool look_if_due(int gpu, enum context_when when, uint64_t reserved)
+static bool sample_context_if_due(int gpu, enum context_when when, uint64_t reserved)
 {
     struct process_state *state = process_state_get();
     if ((!reserved && !is_due(state, gpu, when)) || atomic_flag_test_and_set(&state->reading))
@@ -187,7 +187,7 @@ static bool look_if_due(int gpu, enum context_when when, uint64_t reserved)
 void context_look(int gpu, enum context_when when)
 {
     if (!atomic_load(&process_state_get()->context_reserved[gpu]))
-        look_if_due(gpu, when, 0);
+        sample_context_if_due(gpu, when, 0);
 }
 
 /* The largest context of the job's processes on that GPU, as far as the driver has reported it;
@@ -244,7 +244,7 @@ static void context_made(int gpu, uint64_t taken, bool good)
     else if (taken && !good)
         ledger_context_set(gpu, atomic_load(&state->uses[gpu].context), GPU_LEDGER_CONTEXT_NONE,
                            taken);
-    else if (taken && !look_if_due(gpu, CONTEXT_EXACTLY, taken))
+    else if (taken && !sample_context_if_due(gpu, CONTEXT_EXACTLY, taken))
         ledger_context_set(gpu, taken, GPU_LEDGER_CONTEXT_ASSUMED, taken);
 }
 

@@ -123,7 +123,7 @@ void *elf_find(const char *const objects[], const char *symbol)
     return search.found;
 }
 #else
-static int look_into_phdr(struct dl_phdr_info *info, size_t size, void *context)
+static int search_phdr(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     const ElfW(Dyn) *dynamic = NULL;
@@ -136,7 +136,7 @@ static int look_into_phdr(struct dl_phdr_info *info, size_t size, void *context)
 void *elf_find(const char *const objects[], const char *symbol)
 {
     struct search search = {objects, symbol, NULL};
-    dl_iterate_phdr(look_into_phdr, &search);
+    dl_iterate_phdr(search_phdr, &search);
     return search.found;
 }
 #endif

@@ -62,7 +62,7 @@ int ledger_gpu(cu_device device)
     return place < 0 ? -1 : place - 1;
 }
 
-static struct ledger_here look_here(void *context)
+static struct ledger_here find_current_gpu(void *context)
 {
     struct ledger_here here = {.context = context, .gpu = -1};
     cu_device device;
@@ -87,7 +87,7 @@ struct ledger_here ledger_here(void)
         return (struct ledger_here){.gpu = -1};
     uint64_t changes = atomic_load_explicit(&state->changes, memory_order_acquire) + 1;
     if (known.here.context != context || known.changes != changes) {
-        known.here = look_here(context);
+        known.here = find_current_gpu(context);
         known.changes = known.here.gpu >= 0 ? changes : 0;
     }
     return known.here;

@@ -211,7 +211,7 @@ static void remove_process(struct gpu_ledger *ledger, struct gpu_ledger_process 
 }
 
 /* Places are taken from the first on. */
-static size_t places_taken(const struct gpu_ledger *ledger)
+static size_t count_attached(const struct gpu_ledger *ledger)
 {
     uint64_t attached = atomic_load(&ledger->attached);
     return attached < GPU_LEDGER_PROCESSES ? (size_t)attached : GPU_LEDGER_PROCESSES;
@@ -229,7 +229,7 @@ void process_state_reap(struct process_state *state, int gpu)
     struct gpu_ledger *ledger = state->ledger;
     int kept = errno;
     uint64_t namespace = pid_namespace();
-    for (size_t i = 0; i < places_taken(ledger); i++) {
+    for (size_t i = 0; i < count_attached(ledger); i++) {
         struct gpu_ledger_process *process = &ledger->processes[i];
         int32_t pid = process->pid;
         uint64_t since_ticks = process->since_ticks;
@@ -244,7 +244,7 @@ void process_state_reap(struct process_state *state, int gpu)
 static void remove_self_before_exec(struct gpu_ledger *ledger)
 {
     uint64_t namespace = pid_namespace();
-    for (size_t i = 0; i < places_taken(ledger); i++) {
+    for (size_t i = 0; i < count_attached(ledger); i++) {
         struct gpu_ledger_process *process = &ledger->processes[i];
         if (atomic_load(&process->state) == GPU_LEDGER_USED && process->pid == getpid() &&
             process->pid_namespace == namespace)

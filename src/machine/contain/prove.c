@@ -92,7 +92,7 @@ static bool walk_children(struct walk *walk, int proc, pid_t pid)
 
 /* Down from the init, which adopts orphans: what reads nothing of other processes costs the same on
  * every machine. -1: not to be had. */
-static int look_below(pid_t init, struct job_member *out)
+static int find_live_descendant(pid_t init, struct job_member *out)
 {
     AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct walk walk = {0};
@@ -120,7 +120,7 @@ bool job_has_stopped_member(struct job *job, struct job_member *out)
 {
     if (job->proven || (job->layers.pidns && job_reap(job)))
         return false;
-    int found = job->reaped ? -1 : look_below(job->identity.pid, out);
+    int found = job->reaped ? -1 : find_live_descendant(job->identity.pid, out);
     return found >= 0 ? found : find_member(job, is_stopped, 0, out);
 }
 

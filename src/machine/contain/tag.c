@@ -159,7 +159,7 @@ static bool in_other_pid_namespace(int proc, pid_t pid, char *owner)
 }
 
 /* In the grandchild: tells who has it when its parent is gone. */
-static _Noreturn void tell_adopter(pid_t parent, int out)
+static _Noreturn void write_adopter(pid_t parent, int out)
 {
     pid_t now = getppid();
     for (int i = 0; now == parent && i < ADOPTION_STEPS; i++) {
@@ -182,7 +182,7 @@ static pid_t adopter_find(void)
     if (child == 0) {
         pid_t self = getpid();
         if (fork() == 0)
-            tell_adopter(self, ends[1]);
+            write_adopter(self, ends[1]);
         _exit(0);
     }
     close(ends[1]);

@@ -141,7 +141,7 @@ bool governor_may_set(const char *sysroot)
 }
 
 /* Those that have it already need no change. */
-static void leave_out_equal(struct governor_change *change)
+static void drop_equal_policies(struct governor_change *change)
 {
     size_t kept = 0;
     EACH (policy, change->policies, change->count)
@@ -159,7 +159,7 @@ bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct go
     if (!policies_read(sysroot, out, err))
         return false;
     snprintf(out->wanted, sizeof out->wanted, "%s", wanted);
-    leave_out_equal(out);
+    drop_equal_policies(out);
     bool possible = true;
     for (size_t i = 0; possible && i < out->count; i++) {
         AUTO_CLOSE int fd = -1;

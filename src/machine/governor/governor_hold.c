@@ -49,7 +49,7 @@ static int open_own(int folder, const char *name, int more, struct err *err)
     return check_record_owner(fd, name, err) ? steal_fd(&fd) : -1;
 }
 
-static int take_turn(int folder, struct err *err)
+static int lock_turn(int folder, struct err *err)
 {
     int64_t until_ns = clock_monotonic_ns() + TURN_NS;
     AUTO_CLOSE int fd = open_own(folder, TURN, O_CREAT, err);
@@ -156,7 +156,7 @@ bool governor_hold_take(int folder, const char *sysroot, const char *wanted,
                         struct governor_hold *out, struct err *err)
 {
     *out = (struct governor_hold){.folder = folder, .file = -1, .sysroot = sysroot};
-    AUTO_CLOSE int turn = take_turn(folder, err);
+    AUTO_CLOSE int turn = lock_turn(folder, err);
     AUTO_CLOSE int file = turn < 0 ? -1 : open_own(folder, RECORD, O_CREAT, err);
     if (file < 0)
         return false;
@@ -178,7 +178,7 @@ bool governor_hold_end(struct governor_hold *hold, struct err *err)
     AUTO_CLOSE int file = steal_fd(&hold->file);
     if (file < 0)
         return true;
-    AUTO_CLOSE int turn = take_turn(hold->folder, err);
+    AUTO_CLOSE int turn = lock_turn(hold->folder, err);
     bool ok =
         turn >= 0 && (relied_on(file) || restore_leftover(file, hold->sysroot, &leftover, err));
     governor_leftover_fini(&leftover);
@@ -189,7 +189,7 @@ bool governor_leftover_look(int folder, const char *sysroot, struct governor_lef
 {
     *out = (struct governor_leftover){0};
     AUTO_CLOSE int file = open_own(folder, RECORD, 0, NULL);
-    AUTO_CLOSE int turn = file < 0 ? -1 : take_turn(folder, NULL);
+    AUTO_CLOSE int turn = file < 0 ? -1 : lock_turn(folder, NULL);
     if (turn < 0 || relied_on(file) || !record_read(file, &out->change))
         return false;
     if (governor_still_set(sysroot, &out->change) > 0)
@@ -203,7 +203,7 @@ bool governor_leftover_recover(int folder, const char *sysroot, struct governor_
 {
     *out = (struct governor_leftover){0};
     AUTO_CLOSE int file = open_own(folder, RECORD, 0, NULL);
-    AUTO_CLOSE int turn = file < 0 ? -1 : take_turn(folder, NULL);
+    AUTO_CLOSE int turn = file < 0 ? -1 : lock_turn(folder, NULL);
     if (turn < 0 || relied_on(file))
         return false;
     return restore_leftover(file, sysroot, out, err) && out->restored.restored > 0;

@@ -61,7 +61,7 @@ static bool equals_name(const char *start, const char *end, const char *name)
 }
 
 /* True: a field that only a GPU has. */
-static bool take_field(const char *line, const char *line_end, struct gpu_device *out)
+static bool parse_information_field(const char *line, const char *line_end, struct gpu_device *out)
 {
     const char *name = line, *colon = memchr(line, ':', (size_t)(line_end - line));
     if (!colon)
@@ -93,7 +93,7 @@ bool nvidia_information_parse(const char *bytes, size_t count, struct gpu_device
     for (const char *line = bytes, *end = bytes + count; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         const char *line_end = newline ? newline : end;
-        found |= take_field(line, line_end, out);
+        found |= parse_information_field(line, line_end, out);
         line = line_end + 1;
     }
     return found;

@@ -123,7 +123,7 @@ static int add_counter_figures(struct gpu_process *process, struct err *why)
     return 1;
 }
 
-static int take_trace(struct gpu_process *process, struct err *why)
+static int add_trace_figures(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
     int64_t began_ns = clock_monotonic_ns();
@@ -171,7 +171,7 @@ static void sample_memory(struct gpu_process *process)
 }
 
 /* Until an order comes. */
-static void look_meanwhile(struct gpu_process *process)
+static void sample_memory_until_order(struct gpu_process *process)
 {
     struct looks *looks = &process->looks;
     struct pollfd order = {.fd = process->fd, .events = POLLIN};
@@ -180,7 +180,7 @@ static void look_meanwhile(struct gpu_process *process)
         sample_memory(process);
 }
 
-static void take_looks(struct gpu_process *process)
+static void add_memory_peak(struct gpu_process *process)
 {
     struct looks *looks = &process->looks;
     process->reply.memory_peak_bytes = looks->peak_bytes;
@@ -214,10 +214,10 @@ static int add_reply_readings(struct gpu_process *process, struct err *why)
 static void answer_tick(struct gpu_process *process)
 {
     struct err why[3] = {{0}};
-    int got = take_trace(process, &why[0]);
+    int got = add_trace_figures(process, &why[0]);
     got += add_counter_figures(process, &why[1]);
     got += add_reply_readings(process, &why[2]);
-    take_looks(process);
+    add_memory_peak(process);
     for (int i = 0; i < 3; i++)
         if (why[i].code == ENODEV || (got == 0 && why[i].text[0]))
             failed(&process->reply, &why[i]);
@@ -478,7 +478,7 @@ static void serve_orders(struct gpu_process *process)
             shrink_now();
         if (process->has_counter && !process->beat.learned && is_idle(process))
             learn_beat(process);
-        look_meanwhile(process);
+        sample_memory_until_order(process);
         struct meter_order order;
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)

@@ -147,8 +147,8 @@ static void add_busiest(const struct host_window *window, struct text *out)
               100 * busiest->cpu_s / (window->duration_s * window->cpus));
 }
 
-static enum host_use say_shared(const struct host_window *window, double others, double stolen,
-                                struct text *out)
+static enum host_use describe_sharing(const struct host_window *window, double others,
+                                      double stolen, struct text *out)
 {
     enum host_delay delay = host_window_delay(window);
     if (delay == HOST_PUNCTUAL)
@@ -181,9 +181,9 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
         is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus))
                  : OTHERS_MAX_SHARE;
     if (known && others + stolen - error > OTHERS_MAX_SHARE)
-        return say_shared(window, others, stolen, out);
+        return describe_sharing(window, others, stolen, out);
     if (seen && (is_short || !known) && seen_share > least)
-        return say_shared(window, seen_share, 0, out);
+        return describe_sharing(window, seen_share, 0, out);
     if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
         return HOST_ALONE;
     if (is_short)

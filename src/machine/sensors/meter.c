@@ -101,7 +101,7 @@ bool meter_request(struct meter *meter, enum meter_kind kind, uint64_t id)
 }
 
 /* An order that its meter took with it. */
-static void give_lost(struct meter *meter, struct meter_response *out)
+static void return_lost_order(struct meter *meter, struct meter_response *out)
 {
     *out = (struct meter_response){.kind = meter->lost[0].kind,
                                    .id = meter->lost[0].id,
@@ -196,7 +196,7 @@ bool meter_take(struct meter *meter, struct meter_response *out)
     if (!got) {
         meter_due(meter);
         if (meter->lost_count > 0) {
-            give_lost(meter, out);
+            return_lost_order(meter, out);
             got = true;
         }
     }

@@ -25,7 +25,7 @@ static bool counts_fit(const struct meter_reply *reply)
            reply->identity.persistence <= GPU_PERSISTENCE_ON && reply->ended_ns >= reply->began_ns;
 }
 
-static void take_description(struct meter *meter)
+static void copy_reply_description(struct meter *meter)
 {
     struct meter_reply *reply = &meter->reply;
     struct meter_description *out = &meter->description;
@@ -43,7 +43,7 @@ static void take_description(struct meter *meter)
     meter->described = true;
 }
 
-static void take_series(struct meter *meter, struct meter_response *out)
+static void copy_reply_series(struct meter *meter, struct meter_response *out)
 {
     const struct meter_reply *reply = &meter->reply;
     for (uint32_t i = 0; i < reply->counter_count; i++) {
@@ -94,7 +94,7 @@ static void copy_reply_users(const struct meter_reply *reply, struct gpu_users *
     out->told = reply->has & METER_HAS_COMPUTE;
 }
 
-static void take_groups(const struct meter_reply *reply, struct meter_response *out)
+static void copy_reply_groups(const struct meter_reply *reply, struct meter_response *out)
 {
     out->group_count = reply->group_count;
     for (uint32_t i = 0; i < reply->group_count; i++) {
@@ -128,12 +128,12 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
     if (reply->status == METER_REFUSED)
         return true;
     if (reply->kind == METER_HELLO)
-        take_description(meter);
+        copy_reply_description(meter);
     if (reply->kind == METER_USERS)
         copy_reply_users(reply, &out->users);
     if (reply->kind == METER_GROUPS)
-        take_groups(reply, out);
-    take_series(meter, out);
+        copy_reply_groups(reply, out);
+    copy_reply_series(meter, out);
     copy_reply_readings(meter, out);
     return true;
 }

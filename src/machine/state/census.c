@@ -57,7 +57,7 @@ double census_age_s(uint64_t start_time)
     return age_s > 0 ? age_s : 0;
 }
 
-static bool take_tag(const struct taker *taker, struct census_process *process)
+static bool read_process_tag(const struct taker *taker, struct census_process *process)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
@@ -83,8 +83,8 @@ static bool is_gpu(const char *dev, const char *path)
            (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
 }
 
-static void take_device(const struct taker *taker, int folder, const char *name,
-                        struct census_process *process)
+static void add_open_device(const struct taker *taker, int folder, const char *name,
+                            struct census_process *process)
 {
     static const char deleted[] = " (deleted)";
     char path[PATH_MAX];
@@ -99,7 +99,7 @@ static void take_device(const struct taker *taker, int folder, const char *name,
         strv_add(&process->devices, path);
 }
 
-static bool take_devices(const struct taker *taker, struct census_process *process)
+static bool read_open_devices(const struct taker *taker, struct census_process *process)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
@@ -108,7 +108,7 @@ static bool take_devices(const struct taker *taker, struct census_process *proce
         return false;
     for (struct dirent *entry; (entry = readdir(listing));)
         if (entry->d_name[0] != '.')
-            take_device(taker, dirfd(listing), entry->d_name, process);
+            add_open_device(taker, dirfd(listing), entry->d_name, process);
     return true;
 }
 
@@ -129,7 +129,8 @@ static void add_census_process(const struct taker *taker, pid_t pid, struct cens
         process.age_s = taker->uptime_s - (double)process.stat.start_time / taker->ticks_per_s;
     if (process.age_s < 0 && taker->uptime_s >= 0)
         process.age_s = 0;
-    bool has_environment = take_tag(taker, &process), has_devices = take_devices(taker, &process);
+    bool has_environment = read_process_tag(taker, &process),
+         has_devices = read_open_devices(taker, &process);
     process.looked_into = has_environment && has_devices;
     out->closed += !process.looked_into && process.uid != geteuid();
     process.command = census_command(taker->proc, &process.stat);
@@ -204,7 +205,7 @@ void census_own_tags(const struct census_roots *roots, struct strv *out)
     for (int i = 0; proc >= 0 && i < ANCESTORS_MAX && process.stat.ppid > 0; i++) {
         if (!proc_stat_read(proc, process.stat.ppid, &process.stat))
             break;
-        take_tag(&taker, &process);
+        read_process_tag(&taker, &process);
         if (process.tag && !strv_has(out, process.tag))
             strv_add(out, process.tag);
         free(steal_ptr(process.tag));
@@ -221,7 +222,7 @@ static bool is_the_same(const struct census_roots *roots, const struct census_pr
     if (!process->tag)
         return true;
     struct taker taker = {.roots = roots, .proc = proc};
-    take_tag(&taker, &now);
+    read_process_tag(&taker, &now);
     AUTO_FREE char *tag = now.tag;
     return tag && strcmp(tag, process->tag) == 0;
 }

@@ -94,7 +94,7 @@ static bool get_boot_id(const json_t *line, char out[40])
     return true;
 }
 
-static bool take_header(struct record *record, const json_t *line)
+static bool parse_header_line(struct record *record, const json_t *line)
 {
     struct record_header header = {0};
     const char *kind = json_get_text(line, "kind"), *host = json_get_text(line, "host");
@@ -121,7 +121,7 @@ static const char *get_tag(const json_t *line)
     return tag && tag[0] && strlen(tag) <= TAG_MAX ? tag : NULL;
 }
 
-static bool take_born(struct record *record, const json_t *line)
+static bool parse_born_line(struct record *record, const json_t *line)
 {
     struct job_identity identity = {0};
     const char *tag = get_tag(line), *cgroup = json_get_text(line, "cgroup");
@@ -137,7 +137,7 @@ static bool take_born(struct record *record, const json_t *line)
     return true;
 }
 
-static bool take_gone(struct record *record, const json_t *line)
+static bool parse_gone_line(struct record *record, const json_t *line)
 {
     const char *tag = get_tag(line);
     if (!tag)
@@ -156,10 +156,10 @@ static bool parse_record_line(struct record *record, const json_t *line)
 {
     const char *job = json_get_text(line, "job");
     if (!job)
-        return !record->has_header && take_header(record, line);
+        return !record->has_header && parse_header_line(record, line);
     if (strcmp(job, "born") == 0)
-        return take_born(record, line);
-    return strcmp(job, "gone") == 0 && take_gone(record, line);
+        return parse_born_line(record, line);
+    return strcmp(job, "gone") == 0 && parse_gone_line(record, line);
 }
 
 void record_parse(const char *bytes, size_t count, struct record *out)

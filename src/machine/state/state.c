@@ -63,7 +63,7 @@ bool state_paths(struct strv *out, struct err *err)
 }
 
 /* Of two places that could not be used. */
-static void tell_both(const struct err *first, const struct err *second, struct err *err)
+static void join_two_errors(const struct err *first, const struct err *second, struct err *err)
 {
     bool both = first->text[0] && second->text[0];
     err_set(err, "%s%s%s", first->text, both ? "; and " : "", second->text);
@@ -81,7 +81,7 @@ struct state *state_open_either(const char *path, const char *fallback, struct e
         state->places[1] = folder_open_shared(fallback, state->places[0] < 0, &second);
     if (state->places[0] >= 0 || state->places[1] >= 0)
         return state;
-    tell_both(&first, &second, err);
+    join_two_errors(&first, &second, err);
     state_close(state);
     return NULL;
 }
@@ -220,7 +220,7 @@ bool state_register(struct state *state, enum state_kind kind, const char *run_d
         state->places[1] = folder_open_shared(state->fallback, true, &second);
     if (state->places[1] >= 0 && register_in(state, state->places[1], &line, &second))
         return true;
-    tell_both(&first, &second, err);
+    join_two_errors(&first, &second, err);
     return false;
 }
 

@@ -260,7 +260,7 @@ static int64_t in_ns(double seconds)
 }
 
 /* Of the samples, else of the power that is read. */
-static void take_averaging(const struct sensor_learnt *learnt, struct sensor_behaviour *out)
+static void set_averaging(const struct sensor_learnt *learnt, struct sensor_behaviour *out)
 {
     static const enum window_averaging kinds[] = {[AVERAGING_INSTANT] = WINDOW_INSTANT,
                                                   [AVERAGING_BOXCAR] = WINDOW_BOXCAR,
@@ -307,7 +307,7 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     struct sensor_behaviour *behaviour = &out->of.behaviour;
     bool shape = tells_averaging(shown), period = updates->update_period_s.known;
     if (shape)
-        take_averaging(shown, behaviour);
+        set_averaging(shown, behaviour);
     if (period)
         behaviour->update_ns = in_ns(updates->update_period_s.value);
     if (period && updates->jitter_s.known)

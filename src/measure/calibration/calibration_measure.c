@@ -123,7 +123,7 @@ static void count_energy(struct measuring_gpu *gpu, int64_t before_ns)
 }
 
 /* The next look of the process that watches the GPU. False: the calibration ends. */
-static bool take_look(struct measuring_gpu *gpu, struct err *err)
+static bool read_next_look(struct measuring_gpu *gpu, struct err *err)
 {
     int64_t before_ns = gpu->look.t_ns;
     if (!calibration_child_look(&gpu->watch, clock_monotonic_ns() + LATE_NS, &gpu->look, err))
@@ -142,7 +142,7 @@ static bool be_quiet(struct measuring_gpu *gpu, struct err *err)
     size_t count = 0;
     int64_t end_ns = clock_monotonic_ns() + llround(gpu->options->quiet_s * 1e9);
     do {
-        if (!take_look(gpu, err))
+        if (!read_next_look(gpu, err))
             return false;
         struct reading power_w = gpu_readings_power_w(&gpu->look.readings);
         sum_w += power_w.valid ? power_w.value : 0;
@@ -205,7 +205,7 @@ static bool gather(struct measuring_gpu *gpu, int64_t until_ns, int64_t deadline
         if (now_ns > deadline_ns)
             return err_set(err, "the GPU's driver does not answer");
         poll(fds, until_ns != 0 ? 2 : 3, 100);
-        if (fds[1].revents != 0 && !take_look(gpu, err))
+        if (fds[1].revents != 0 && !read_next_look(gpu, err))
             return false;
         if (fds[0].revents != 0) {
             if (!calibration_child_next(&gpu->reader, deadline_ns, &message, err))
@@ -292,7 +292,7 @@ static bool start_load(struct measuring_gpu *gpu, struct err *err)
         fds[0] = (struct pollfd){.fd = gpu->load.from, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = gpu->watch.from, .events = POLLIN};
         poll(fds, 2, 100);
-        if (fds[1].revents != 0 && !take_look(gpu, err))
+        if (fds[1].revents != 0 && !read_next_look(gpu, err))
             return false;
         if (fds[0].revents != 0)
             break;
@@ -303,7 +303,7 @@ static bool start_load(struct measuring_gpu *gpu, struct err *err)
         return false;
     int64_t ready_ns = clock_monotonic_ns();
     do { /* one that was taken before is of the time before */
-        if (!take_look(gpu, err))
+        if (!read_next_look(gpu, err))
             return false;
     } while (gpu->look.t_ns < ready_ns);
     gpu->ready_ns = ready_ns;

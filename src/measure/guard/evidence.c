@@ -583,8 +583,8 @@ static unsigned touched(const struct evidence_found *found)
 
 /* What a check that failed makes of a quantity is said by the evidence of it; where there is none,
  * it is suspect. */
-static bool is_told(enum check check, enum quantity quantity, const struct evidence_found *evidence,
-                    size_t count)
+static bool is_covered_by_evidence(enum check check, enum quantity quantity,
+                                   const struct evidence_found *evidence, size_t count)
 {
     EACH (item, evidence, count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
@@ -609,7 +609,7 @@ static enum verdict judge_quantity(enum quantity quantity, const struct check_re
         if (result->outcome == CHECK_NOT_MADE)
             alone = VERDICT_UNVERIFIED;
         else if (result->outcome == CHECK_FAILED &&
-                 !is_told(result->check, quantity, evidence, evidence_count))
+                 !is_covered_by_evidence(result->check, quantity, evidence, evidence_count))
             alone = VERDICT_SUSPECT;
         verdict = alone > verdict ? alone : verdict;
     }

@@ -56,7 +56,7 @@ void guard_holders_fini(struct guard_holders *holders)
 enum { NAMED_MAX = 3 };
 
 /* What is said: all that blocks, and the numbers of processes that /proc does not show. */
-static bool is_said(const struct guard_finding *finding)
+static bool is_shown_finding(const struct guard_finding *finding)
 {
     return finding->blocks ||
            (strcmp(finding->kind, "processes_unseen") == 0 && finding->pid_count > 0);
@@ -83,7 +83,7 @@ char *guard_holders_text(const struct guard_findings *findings)
         nameless = nameless || (finding->holds && !finding->start_time);
         if (first && named == NAMED_MAX)
             more++;
-        if (!is_said(finding) || (first && named == NAMED_MAX))
+        if (!is_shown_finding(finding) || (first && named == NAMED_MAX))
             continue;
         text_addf(&text, "%s%s", text.length ? "; " : "", finding->text);
         if (!first)

@@ -211,8 +211,9 @@ static void check_gpu_memory(const struct preflight_settings *settings,
         excess.value / MIB);
 }
 
-static void look_at_load(const struct preflight_settings *settings, const struct guard_known *known,
-                         const struct guard_look *look, struct guard_findings *out)
+static void check_gpu_load(const struct preflight_settings *settings,
+                           const struct guard_known *known, const struct guard_look *look,
+                           struct guard_findings *out)
 {
     struct reading utilisation = guard_reading(look, GPU_UTILISATION_PERCENT);
     struct reading limit = guard_reading(look, GPU_POWER_LIMIT_W);
@@ -234,8 +235,9 @@ static void look_at_load(const struct preflight_settings *settings, const struct
             look->device, power.value, most_w);
 }
 
-static void look_at_heat(const struct preflight_settings *settings, const struct guard_known *known,
-                         const struct guard_look *look, struct guard_findings *out)
+static void check_gpu_heat(const struct preflight_settings *settings,
+                           const struct guard_known *known, const struct guard_look *look,
+                           struct guard_findings *out)
 {
     static const unsigned brakes =
         GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE | GPU_CLOCK_SW_THERMAL;
@@ -256,8 +258,8 @@ void preflight_look(const struct preflight_settings *settings, const struct guar
 {
     check_gpu_users(look, out);
     check_gpu_memory(settings, known, look, out);
-    look_at_load(settings, known, look, out);
-    look_at_heat(settings, known, look, out);
+    check_gpu_load(settings, known, look, out);
+    check_gpu_heat(settings, known, look, out);
 }
 
 /* Heat and power that our own job may have left. */

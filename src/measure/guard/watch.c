@@ -83,7 +83,7 @@ static void see(struct watch *watch, const char *kind, const struct guard_user *
                                                               .times = 1};
 }
 
-static void look_at_reasons(struct watch *watch, const struct guard_look *look)
+static void watch_clock_reasons(struct watch *watch, const struct guard_look *look)
 {
     static const struct {
         unsigned bit, unless;
@@ -113,7 +113,7 @@ static bool rose(struct reading *last, struct reading now)
     return more;
 }
 
-static void look_at_errors(struct watch *watch, const struct guard_look *look)
+static void watch_gpu_errors(struct watch *watch, const struct guard_look *look)
 {
     struct reading number = guard_reading(look, GPU_XID_LAST);
     if (rose(&watch->ecc, guard_reading(look, GPU_ECC_UNCORRECTED)))
@@ -127,7 +127,7 @@ static void look_at_errors(struct watch *watch, const struct guard_look *look)
     }
 }
 
-static void look_at_limit(struct watch *watch, const struct guard_look *look)
+static void watch_power_limit(struct watch *watch, const struct guard_look *look)
 {
     struct reading before = watch->limit_w, now = guard_reading(look, GPU_POWER_LIMIT_W);
     if (!now.valid)
@@ -167,8 +167,8 @@ static void watch_gpu_users(struct watch *watch, const struct guard_look *look)
 }
 
 /* Inside some containers the driver names nobody at all, not even the job. */
-static void look_for_silence(struct watch *watch, const struct guard_known *known,
-                             const struct guard_look *look)
+static void watch_for_silence(struct watch *watch, const struct guard_known *known,
+                              const struct guard_look *look)
 {
     struct reading excess = guard_excess_bytes(look, known);
     bool silent = !look->listed || look->left_out > 0 ||
@@ -195,11 +195,11 @@ void watch_take(struct watch *watch, const struct guard_known *known, const stru
 {
     if (look->t_ns < watch->looked_ns)
         return;
-    look_at_reasons(watch, look);
-    look_at_errors(watch, look);
-    look_at_limit(watch, look);
+    watch_clock_reasons(watch, look);
+    watch_gpu_errors(watch, look);
+    watch_power_limit(watch, look);
     watch_gpu_users(watch, look);
-    look_for_silence(watch, known, look);
+    watch_for_silence(watch, known, look);
     close_spans(watch, look->t_ns);
     watch->looked_ns = look->first_ns;
 }

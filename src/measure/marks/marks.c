@@ -123,7 +123,7 @@ static bool parse_mark_name(const char **at, const char *end, struct mark *out)
 }
 
 /* The last word, when it is "@" and digits, is no part of the label. */
-static bool take_clock(const char *at, const char **end, int64_t *out)
+static bool parse_mark_clock(const char *at, const char **end, int64_t *out)
 {
     const char *digits = *end;
     uint64_t number = 0;
@@ -153,7 +153,7 @@ bool mark_line_parse(const char *line, size_t length, int64_t now_ns, struct mar
     if (!parse_mark_name(&at, end, out))
         return false;
     trim_mark(&at, &end);
-    if (take_clock(at, &end, &clock_ns) && clock_ns <= now_ns &&
+    if (parse_mark_clock(at, &end, &clock_ns) && clock_ns <= now_ns &&
         clock_ns >= now_ns - MARK_CLOCK_BACK_NS)
         out->t_ns = clock_ns;
     trim_mark(&at, &end);

@@ -315,7 +315,7 @@ static void read_entries(const struct source *source, const json_t *root,
                     count ? "every entry is a comment" : "the list is empty");
 }
 
-static void take_top(struct top *top, struct settings *settings)
+static void apply_top(struct top *top, struct settings *settings)
 {
     settings->name = steal_ptr(top->name);
     settings->deduplicate = top->deduplicate;
@@ -352,7 +352,7 @@ static void read_settings_root(const struct source *source, const json_t *root,
     settings_read_seeds(source, "$", root, &settings->seeds);
     settings_read_tare(source, root, settings);
     read_entries(source, root, &top.global, settings);
-    take_top(&top, settings);
+    apply_top(&top, settings);
     free(top.global.governor);
     free(top.global.gpu_limit);
     free(top.registry); /* the command line looks for it before the settings are read */

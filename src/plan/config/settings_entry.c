@@ -390,8 +390,8 @@ static enum mode job_mode(int written)
 }
 
 /* What a side of a parallel entry says of its own. */
-static void take_gpu_limit(const struct source *source, const char *path, struct level *said,
-                           struct job_settings *job)
+static void apply_gpu_limit(const struct source *source, const char *path, struct level *said,
+                            struct job_settings *job)
 {
     settings_read_gpu_limit(source, path, said->gpu_limit, &job->gpu_limit);
     free(said->gpu_limit);
@@ -406,7 +406,7 @@ static void read_foreground(const struct source *source, const char *path, const
                       settings_not_in_foreground);
     settings_read_job(source, path, object, job_mode(said.mode), job);
     settings_read_mutates(source, path, object, job);
-    take_gpu_limit(source, path, &said, job);
+    apply_gpu_limit(source, path, &said, job);
     *runs = said.runs;
 }
 
@@ -420,7 +420,7 @@ static void read_background(const struct source *source, const char *path, const
     if (said.mode != WRITTEN_DEFAULT)
         fields_warn_unused(source, path, object, "mode", "a background is never mutated");
     settings_read_job(source, path, object, MODE_DEFAULT, job);
-    take_gpu_limit(source, path, &said, job);
+    apply_gpu_limit(source, path, &said, job);
 }
 
 /* One side of a parallel entry, or NULL with a problem. */
@@ -470,8 +470,8 @@ static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit 
 }
 
 /* What the entry says goes over what the file says; the entry keeps the governor of either. */
-static void take_levels(const struct source *source, const char *path, const struct level *said,
-                        const struct level *global, int isolation, struct entry_settings *entry)
+static void apply_levels(const struct source *source, const char *path, const struct level *said,
+                         const struct level *global, int isolation, struct entry_settings *entry)
 {
     entry->max_retries = said->max_retries != UNSAID ? said->max_retries : global->max_retries;
     entry->governor = said->governor ? said->governor : mem_strdup(global->governor);
@@ -527,7 +527,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
         read_single_job(source, path, json, mode, &entry->foreground);
     }
     settings_fill_job(&entry->foreground, path);
-    take_levels(source, path, &said, global, settings->pool.isolation, entry);
+    apply_levels(source, path, &said, global, settings->pool.isolation, entry);
     entry->runs = said.runs != UNSAID         ? said.runs
                   : foreground_runs != UNSAID ? foreground_runs
                                               : global->runs;

@@ -294,7 +294,7 @@ static const char *without_id(const char *text, const char *id)
     return named ? text + length + 2 : text;
 }
 
-static void say_text(struct progress *progress, const struct event *event, const char *kind)
+static void print_event_text(struct progress *progress, const struct event *event, const char *kind)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
     const char *text = says_detached(event) ? "the terminal is gone; the run goes on"
@@ -339,7 +339,7 @@ static void show_evidence(struct progress *progress, const struct event *event)
     /* That the machine has none is so for every experiment: the note before the first says it
      * once. */
     if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
-        say_text(progress, event, head);
+        print_event_text(progress, event, head);
 }
 
 static void begin_session(struct progress *progress, const struct event *event)
@@ -447,15 +447,15 @@ static void show_event(struct progress *progress, const struct event *event)
         break;
     case EVENT_GUARD:
         if (json_get_text(event->data, "text") && !progress_told_already(progress, event))
-            say_text(progress, event, "");
+            print_event_text(progress, event, "");
         break;
     case EVENT_CALIBRATION:
-        say_text(progress, event, "");
+        print_event_text(progress, event, "");
         break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
         if (!json_get_text(event->data, "metric"))
-            say_text(progress, event, "");
+            print_event_text(progress, event, "");
         break;
     case EVENT_JOB_BORN:
         begin_background(progress, event);

@@ -152,8 +152,8 @@ static void in_epochs(struct training_state *state, double epoch, double epochs,
 }
 
 /* "Epoch 3/10:  45%": a bar of one epoch. */
-static bool of_epoch_bar(struct training *training, const struct training_bar *bar,
-                         struct training_state *state)
+static bool state_of_epoch_bar(struct training *training, const struct training_bar *bar,
+                               struct training_state *state)
 {
     double number, of;
     const char *behind = behind_epoch(bar->name);
@@ -167,8 +167,8 @@ static bool of_epoch_bar(struct training *training, const struct training_bar *b
 }
 
 /* "Epochs:  30%": a bar of all epochs, with or without one of each within. */
-static bool of_epochs_bar(const struct training *training, const struct training_bar *bar,
-                          struct training_state *state)
+static bool state_of_epochs_bar(const struct training *training, const struct training_bar *bar,
+                                struct training_state *state)
 {
     if (!behind_epoch(bar->name) || !bar->total.valid)
         return false;
@@ -183,7 +183,7 @@ static bool of_epochs_bar(const struct training *training, const struct training
     return true;
 }
 
-static void of_marks(const struct training *training, struct training_state *state)
+static void state_of_marks(const struct training *training, struct training_state *state)
 {
     bool named = behind_epoch(training->mark) != NULL;
     double epochs = training->epochs.valid && named ? training->epochs.value : training->marked_of;
@@ -201,7 +201,7 @@ static void of_marks(const struct training *training, struct training_state *sta
 }
 
 /* Bars that say nothing of epochs. */
-static void of_bar(const struct training *training, struct training_state *state)
+static void state_of_bar(const struct training *training, struct training_state *state)
 {
     const struct training_bar *bar = &training->bars[training->latest];
     /* Of two that are drawn in turns, the one that does not begin again is of the whole. */
@@ -223,13 +223,13 @@ static struct training_state find_state(struct training *training)
 {
     struct training_state state = {0};
     for (size_t i = 0; i < training->bar_count; i++)
-        if (of_epoch_bar(training, &training->bars[i], &state) ||
-            of_epochs_bar(training, &training->bars[i], &state))
+        if (state_of_epoch_bar(training, &training->bars[i], &state) ||
+            state_of_epochs_bar(training, &training->bars[i], &state))
             return state;
     if (*training->mark)
-        of_marks(training, &state);
+        state_of_marks(training, &state);
     else if (training->bar_count)
-        of_bar(training, &state);
+        state_of_bar(training, &state);
     return state;
 }
 

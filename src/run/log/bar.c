@@ -104,7 +104,7 @@ static void set_name(struct span text, struct bar *out)
 }
 
 /* " 45%" at the end of text, which then ends before it. */
-static bool take_percent(struct span *text, double *out)
+static bool parse_percent(struct span *text, double *out)
 {
     if (text->end == text->start || text->end[-1] != '%')
         return false;
@@ -131,7 +131,7 @@ static bool read_total(struct span head, struct span counts, struct bar *out)
             ;
         head.end = open;
     }
-    if (!take_percent(&head, &percent) || fabs(100 * out->done / total - percent) > PERCENT_SLACK)
+    if (!parse_percent(&head, &percent) || fabs(100 * out->done / total - percent) > PERCENT_SLACK)
         return false;
     out->total = (struct reading){total, true};
     set_name(head, out);

@@ -207,7 +207,7 @@ static int compare_marks(const void *a, const void *b)
     return one->item < other->item ? -1 : one->item > other->item;
 }
 
-static void tell_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
+static void report_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
 {
     for (size_t i = 0; i < matcher->mark_count; i++) {
         struct mark mark = make_log_mark(matcher, &matcher->marks[i], lines, now_ns);
@@ -232,7 +232,7 @@ void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int
         if (!is_mark(matcher->items[i].result.role) && matcher->items[i].pattern)
             match_item(matcher, &matcher->items[i], lines, count);
     match_named(matcher, lines, count);
-    tell_marks(matcher, lines, now_ns);
+    report_marks(matcher, lines, now_ns);
 }
 
 static bool make_item(struct matcher *matcher, const struct joblog_pattern *wanted,

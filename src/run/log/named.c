@@ -279,8 +279,8 @@ static bool is_of_rank(struct candidates *all, uint64_t *least, uint64_t rank)
     return rank == *least;
 }
 
-static void take_value(struct named *named, struct metric *metric, size_t name,
-                       const struct printed_value *value)
+static void keep_candidate_value(struct named *named, struct metric *metric, size_t name,
+                                 const struct printed_value *value)
 {
     const struct printed_line *line = &named->line;
     enum line_kind kind = line->is_batch ? LINE_BATCH : LINE_SUMMARY;
@@ -321,7 +321,7 @@ bool named_take(struct named *named, const char *line, size_t length)
         for (size_t i = named->metrics[m].bases & bases ? named->metrics[m].count : 0; i-- > 0;)
             for (size_t v = 0; v < read->value_count; v++)
                 if (is_choice(&named->metrics[m].choices[i], &read->values[v]))
-                    take_value(named, &named->metrics[m], i, &read->values[v]);
+                    keep_candidate_value(named, &named->metrics[m], i, &read->values[v]);
     return read->value_count > 0;
 }
 
