@@ -179,6 +179,19 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
     return *depth > 0 && pid_from(last, innermost);
 }
 
+bool proc_schedstat_parse(const char *bytes, size_t count, uint64_t *run_ns, uint64_t *waited_ns)
+{
+    const char *end = bytes + count, *first = memchr(bytes, ' ', count);
+    const char *second = first ? memchr(first + 1, ' ', (size_t)(end - first) - 1) : NULL;
+    uint64_t run, waited;
+    if (!second || !proc_number_parse(bytes, (size_t)(first - bytes), INT64_MAX, &run) ||
+        !proc_number_parse(first + 1, (size_t)(second - first) - 1, INT64_MAX, &waited))
+        return false;
+    *run_ns = run;
+    *waited_ns = waited;
+    return true;
+}
+
 pid_t proc_next_pid(DIR *proc)
 {
     uint64_t pid = 0;

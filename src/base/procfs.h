@@ -37,6 +37,10 @@ bool proc_keyed_number(const char *bytes, size_t count, const char *key, uint64_
  * has depth > 1 and 1. */
 bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *innermost);
 
+/* One /proc/PID/task/TID/schedstat: how long the thread was on a CPU, and how long it was ready but
+ * waited for one (Documentation/scheduler/sched-stats.rst). */
+bool proc_schedstat_parse(const char *bytes, size_t count, uint64_t *run_ns, uint64_t *waited_ns);
+
 /* Decimal digits only, at most max. */
 bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *out);
 

@@ -424,6 +424,12 @@ void attempt_take_usage(struct attempt *attempt)
         known->cpu_s = now.cpu_s;
         known->has_cpu = true;
     }
+    if (now.has_thread) {
+        known->command_cpu_s = now.command_cpu_s;
+        known->thread_run_s = now.thread_run_s;
+        known->thread_waited_s = now.thread_waited_s;
+        known->has_thread = true;
+    }
     if (now.has_peak_memory &&
         (!known->has_peak_memory || now.peak_memory_bytes > known->peak_memory_bytes)) {
         known->peak_memory_bytes = now.peak_memory_bytes;

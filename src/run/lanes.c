@@ -193,10 +193,10 @@ static void record_host_pressure(struct lane *lane, const struct host_window *ho
     if ((!memory && !disk) || delay == HOST_PUNCTUAL)
         return;
     if (delay == HOST_DELAY_UNKNOWN) {
-        lane_evidence(lane, "cpu_unchecked",
-                      "programs waited for memory or disks; whether the job did was not checked: "
-                      "it has no cgroup v2 of "
-                      "its own with pressure files");
+        lane_evidence(
+            lane, "cpu_unchecked",
+            "programs waited for memory or disks; whether the job did was not checked: %s",
+            host_window_unknown(host));
         return;
     }
     struct text text = {0};

@@ -168,7 +168,9 @@ END
 
 @test "the page counts the unverified rows of the safe table" {
     idle_machine
+    local resource
     rm machine/proc/stat
+    for resource in cpu memory io; do job_waited $resource unknown; done
     job 'sleep 1.1; echo "loss 0.5"'
     settings 1
     tare_run >out

@@ -72,6 +72,7 @@ static void numbers(const char *bytes, size_t count)
     size_t depth = 0;
     pid_t innermost = 0;
     proc_keyed_number(bytes, count, "populated", &number);
+    proc_schedstat_parse(bytes, count, &number, &number);
     if (proc_number_parse(bytes, count, 1000, &number))
         check(number <= 1000);
     if (proc_status_nspid(bytes, count, &depth, &innermost))

@@ -223,6 +223,10 @@ size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX]);
 struct job_usage {
     double cpu_s; /* of the cgroup, else of the reaped and the living */
     bool has_cpu;
+    /* CPU time of the command and the children it waited for. Of its first thread, at its end: on
+     * a CPU, and ready but waiting for one. */
+    double command_cpu_s, thread_run_s, thread_waited_s;
+    bool has_thread;
     /* of the cgroup; without a memory controller of the largest process that was reaped or seen
      * alive */
     uint64_t peak_memory_bytes;

@@ -32,6 +32,7 @@ struct init {
     bool continued; /* by SIGCONT: it had been stopped */
     int status;
     uint64_t max_rss_kib;
+    uint64_t command_cpu_us, thread_run_ns, thread_waited_ns; /* as in the report */
     uint32_t orphans; /* that a crash or SIGKILL ended while the command ran */
     int32_t orphan_signal;
     int64_t end_ns, stopped_ns;
@@ -239,6 +240,9 @@ static void report_end(struct init *init)
     struct init_report message = {.kind = INIT_ENDED,
                                   .status = init->status,
                                   .max_rss_kib = init->max_rss_kib,
+                                  .command_cpu_us = init->command_cpu_us,
+                                  .thread_run_ns = init->thread_run_ns,
+                                  .thread_waited_ns = init->thread_waited_ns,
                                   .last_pid = newest_pid(init->plan),
                                   .end_ns = init->end_ns,
                                   .stopped_ns = init->stopped_ns,
@@ -269,9 +273,37 @@ static bool is_crash(int status)
     return false;
 }
 
+/* A zombie still has its first thread's figures (Documentation/scheduler/sched-stats.rst); its
+ * other threads are gone. Reads nothing where /proc is another pid namespace's. */
+static void read_zombie(struct init *init)
+{
+    char stat_path[40], path[40], bytes[2048];
+    siginfo_t info = {0};
+    struct proc_stat stat;
+    snprintf(stat_path, sizeof stat_path, "/proc/%d/stat", (int)init->command);
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)init->command);
+    if (waitid(P_PID, (id_t)init->command, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != init->command)
+        return;
+    ssize_t length = proc_read_at(AT_FDCWD, stat_path, bytes, sizeof bytes);
+    if (length <= 0 || !proc_stat_parse(bytes, (size_t)length, &stat) || stat.ppid != getpid())
+        return;
+    length = proc_read_at(AT_FDCWD, path, bytes, sizeof bytes);
+    if (length > 0)
+        proc_schedstat_parse(bytes, (size_t)length, &init->thread_run_ns, &init->thread_waited_ns);
+}
+
+static uint64_t cpu_us(const struct rusage *usage)
+{
+    return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
 static void reap_children(struct init *init)
 {
     bool ended_before = init->ended;
+    if (!init->ended && !init->plan->leaf) /* a cgroup says more */
+        read_zombie(init);
     for (;;) {
         struct rusage usage;
         int status = 0;
@@ -293,6 +325,7 @@ static void reap_children(struct init *init)
             init->end_ns = clock_monotonic_ns();
             init->ended = true;
             init->status = status;
+            init->command_cpu_us = cpu_us(&usage);
         } else if (!init->ended && is_crash(status)) {
             init->orphans++;
             init->orphan_signal = WTERMSIG(status);

@@ -81,7 +81,11 @@ struct init_report {
     /* READY: errno when the command can write the plan's records, or read_only; else 0 */
     int32_t records_error;
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
-    uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
+    /* ENDED: CPU time of the command and the children it waited for */
+    uint64_t command_cpu_us;
+    /* ENDED: of its first thread: on a CPU, and ready but waiting for one; 0: unknown */
+    uint64_t thread_run_ns, thread_waited_ns;
+    uint64_t last_pid; /* ENDED: the newest pid of the namespace, or 0 */
     /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
     int64_t end_ns;
     /* ENDED: for how long the command's process was stopped (SIGSTOP, SIGTSTP) */

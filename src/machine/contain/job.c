@@ -127,6 +127,10 @@ static void exit_from_report(struct job *job, const struct init_report *report)
     job->exit.signalled = WIFSIGNALED(report->status);
     job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);
     job_peak_keep(job, report->max_rss_kib * 1024);
+    job->usage.command_cpu_s = (double)report->command_cpu_us / 1e6;
+    job->usage.thread_run_s = (double)report->thread_run_ns / 1e9;
+    job->usage.thread_waited_s = (double)report->thread_waited_ns / 1e9;
+    job->usage.has_thread = report->thread_run_ns > 0;
     if (report->last_pid > 1) {
         job->usage.processes = report->last_pid - 1;
         job->usage.has_processes = true;

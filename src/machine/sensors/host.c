@@ -175,12 +175,15 @@ static void raise_reading(struct reading *seen, bool counted, double value)
 void host_meter_end(struct host_meter *meter, size_t job, const struct job_usage *usage)
 {
     struct watched *watched = &meter->jobs[job];
+    if (watched->job && usage)
+        host_job_end(watched->job, usage, &watched->figures);
     host_job_free(watched->job);
     watched->job = NULL;
     watched->figures.processes = watched->figures.memory_bytes = (struct reading){0};
     if (!usage)
         return;
     raise_reading(&watched->figures.cpu_s, usage->has_cpu, usage->cpu_s);
+    raise_reading(&watched->figures.cpu_s, usage->has_thread, usage->command_cpu_s);
     /* Of one process both are the same but for what the kernel's own counting is late by. */
     struct host_job_figures *figures = &watched->figures;
     if (usage->has_peak_memory && !figures->memory_charged && !(figures->processes_peak.value > 1))

@@ -7,6 +7,7 @@
 #include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/sensors/host_parse.h"
+#include "machine/sensors/host_threads.h"
 #include "machine/sensors/sysfs.h"
 
 #include <fcntl.h>
@@ -30,6 +31,7 @@ struct host_job {
     struct reading waited_before_s[HOST_RESOURCES], waited_s[HOST_RESOURCES];
     /* cpu.stat of the cgroup, or -1 */
     int cpu_fd;
+    struct host_threads threads; /* of a job without a cgroup */
     /* of what is no job; else NULL */
     struct host_tree *tree;
 };
@@ -59,6 +61,7 @@ void host_job_free(struct host_job *job)
     if (!job)
         return;
     host_tree_free(job->tree);
+    host_threads_fini(&job->threads);
     cleanup_close(&job->cpu_fd);
     job_identity_fini(&job->identity);
     free(job->sysroot);
@@ -93,9 +96,9 @@ static void add_process_use(void *context, pid_t pid)
     sums->io_known++;
 }
 
-static void add_tree(struct sums *sums)
+static void add_tree(struct host_job *job, struct sums *sums)
 {
-    const struct job_identity *identity = &sums->job->identity;
+    const struct job_identity *identity = &job->identity;
     struct tree_seed seed = {
         .root = identity->pid, .start_time = identity->start_time, .session = true};
     struct tree tree;
@@ -103,14 +106,21 @@ static void add_tree(struct sums *sums)
     /* Once the init is gone its pid may be another's: its session proves nothing any more. */
     if (!process_start_time(identity->pid, &now) || now != identity->start_time)
         return;
+    host_threads_begin(&job->threads);
     if (tree_scan(&seed, &tree))
         EACH (process, tree.processes, tree.count) {
+            pid_t pid = process->stat.pid;
             if (!process->member)
                 continue;
             ticks += process->stat.cpu_ticks;
-            if (proc_stat_alive(&process->stat))
-                add_process_use(sums, process->stat.pid);
+            if (!proc_stat_alive(&process->stat))
+                continue;
+            add_process_use(sums, pid);
+            if (pid != identity->pid)
+                host_threads_add(&job->threads, job->sysroot, pid,
+                                 process->stat.ppid == identity->pid);
         }
+    host_threads_end(&job->threads);
     tree_fini(&tree);
     sums->cpu_s = (double)ticks / sums->job->ticks_per_s;
 }
@@ -255,6 +265,14 @@ static void waits_tell(struct host_job *job, struct host_job_figures *out)
     }
 }
 
+static void threads_tell(struct host_job *job, struct host_job_figures *out)
+{
+    struct host_thread sum = host_threads_sum(&job->threads);
+    bool seen = sum.run_ns > 0;
+    out->threads_run_s = (struct reading){(double)sum.run_ns / 1e9, seen};
+    out->threads_waited_s = (struct reading){(double)sum.waited_ns / 1e9, seen};
+}
+
 static void tree_tell(struct host_job *job, struct host_job_figures *out)
 {
     host_tree_sample(job->tree, out);
@@ -276,7 +294,7 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     if (charged.cpu)
         cgroup_each_pid(job->identity.cgroup, add_process_use, &sums);
     else if (!job->identity.cgroup)
-        add_tree(&sums);
+        add_tree(job, &sums);
     if (charged.cpu || sums.members > 0)
         raise_highest(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
     cpu_tell(job, out);
@@ -285,6 +303,17 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
     waits_tell(job, out);
+    threads_tell(job, out);
+}
+
+void host_job_end(struct host_job *job, const struct job_usage *usage, struct host_job_figures *out)
+{
+    bool played = *job->sysroot;
+    if (job->tree || job->identity.cgroup || played || !usage->has_thread)
+        return;
+    job->threads.first.run_ns = (uint64_t)(usage->thread_run_s * 1e9);
+    job->threads.first.waited_ns = (uint64_t)(usage->thread_waited_s * 1e9);
+    threads_tell(job, out);
 }
 
 bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out)

@@ -27,6 +27,9 @@ struct host_job_figures {
      * the kernel's "some" of its cgroup, which counts processes that have ended; absent without a
      * cgroup or without PSI. */
     struct reading waited_s[HOST_RESOURCES];
+    /* Without a cgroup: how long the job's threads were on a CPU, and ready but waiting for one, as
+     * far as they were seen: added up, so both may exceed the time that has passed. */
+    struct reading threads_run_s, threads_waited_s;
     struct reading processes;      /* alive, the job's init not counted */
     struct reading processes_peak; /* the most that were seen at once */
     /* so many processes' reads and writes may not be seen: then there is no sum */
@@ -51,6 +54,10 @@ struct host_job *host_job_new_tree(const char *sysroot, pid_t pid, uint64_t star
  * a cgroup some 10 µs for each process of the machine. When the job is gone: what was known last,
  * without what is only of now. */
 void host_job_sample(struct host_job *job, struct host_job_figures *out);
+
+/* It is proven gone: what the kernel counted for it in all. */
+void host_job_end(struct host_job *job, const struct job_usage *usage,
+                  struct host_job_figures *out);
 
 /* Its CPU time alone, some 3 µs: the rest of out stays as it is. False: only host_job_sample finds
  * it (there is no cgroup). */

@@ -14,6 +14,9 @@ static const double OTHERS_MAX_SHARE = 0.05;
 /* Less of its own time than a job waited disturbs no measurement. */
 static const double DELAYED_SHARE = 0.05;
 
+/* So much of a job's CPU time, or of the window's time, may be of threads that were not seen. */
+static const double MISSED_OF_JOB = 0.05, MISSED_OF_TIME = 0.01;
+
 /* Before a run less is not worth a line. */
 static const double BUSY_SHARE = 0.25;
 
@@ -109,11 +112,60 @@ static double ticks_error_share(const struct host_window *window)
     return whole_s > 0 ? tick_s * (3 + sqrt(whole_s / tick_s)) / whole_s : INFINITY;
 }
 
+/* Threads that ended between two samples have little of the job's CPU time, or of the window's. */
+static bool has_all_threads(const struct host_window *window, const struct host_job_figures *job)
+{
+    double missing_s = job->cpu_s.value - job->threads_run_s.value;
+    return job->cpu_s.valid && job->threads_run_s.valid &&
+           missing_s <= fmax(MISSED_OF_JOB * job->cpu_s.value, MISSED_OF_TIME * window->duration_s);
+}
+
+/* "some" of the machine is at least that of each job. What it can say without PSI is nothing: then
+ * disks stay unknown, while memory that is short is seen by nothing at all. */
+static void set_bound(struct host_window *window, enum host_resource resource, double *room_share)
+{
+    struct reading most = window->pressure[resource].some_share;
+    if (most.valid && most.value <= *room_share)
+        window->waited_share[resource] = most;
+    else if (!most.valid && resource == HOST_MEMORY)
+        window->waited_share[resource] = (struct reading){0, true};
+    *room_share -= window->waited_share[resource].value;
+}
+
+static void set_threads(struct host_window *window, const struct host_job_figures *job)
+{
+    double run_s = job->threads_run_s.value, waited_s = job->threads_waited_s.value;
+    struct reading cpu = share_of_whole(waited_s, fmax(window->duration_s, run_s + waited_s));
+    /* What is missing can only add to it. */
+    if (!has_all_threads(window, job) && cpu.value <= DELAYED_SHARE) {
+        window->waited_unknown = "it has no cgroup v2 of its own with pressure files, and threads "
+                                 "with more than 5 % of its CPU time ended unseen";
+        return;
+    }
+    window->waited_share[HOST_CPU] = cpu;
+    double room_share = DELAYED_SHARE - cpu.value;
+    set_bound(window, HOST_MEMORY, &room_share);
+    set_bound(window, HOST_IO, &room_share);
+    if (!window->waited_share[HOST_MEMORY].valid || !window->waited_share[HOST_IO].valid)
+        window->waited_unknown =
+            window->pressure[HOST_IO].some_share.valid
+                ? "programs waited for memory or disks, and it has no cgroup v2 of its own with "
+                  "pressure files"
+                : "it has no cgroup v2 of its own with pressure files, and the machine has no "
+                  "/proc/pressure";
+}
+
 void host_window_set_job(struct host_window *window, const struct host_job_figures *job)
 {
-    for (int i = 0; i < HOST_RESOURCES; i++)
+    window->waited_unknown = NULL;
+    for (int i = 0; i < HOST_RESOURCES; i++) {
         if (job->waited_s[i].valid)
             window->waited_share[i] = share_of_whole(job->waited_s[i].value, window->duration_s);
+        else
+            window->waited_unknown = "it has no cgroup v2 of its own with pressure files";
+    }
+    if (window->waited_unknown && !job->waited_s[HOST_CPU].valid && job->threads_run_s.valid)
+        set_threads(window, job);
 }
 
 static double waited_share(const struct host_window *window)
@@ -132,6 +184,11 @@ enum host_delay host_window_delay(const struct host_window *window)
         if (!waited->valid)
             return HOST_DELAY_UNKNOWN;
     return HOST_PUNCTUAL;
+}
+
+const char *host_window_unknown(const struct host_window *window)
+{
+    return window->waited_unknown ? window->waited_unknown : "it was not watched";
 }
 
 /* The share of the busiest is of the machine's CPU time, as that of all others is. */
@@ -164,8 +221,7 @@ static enum host_use describe_sharing(const struct host_window *window, double o
                   100 * waited_share(window));
         return HOST_SHARED;
     }
-    text_add(out, "; whether the job waited was not checked: it has no cgroup v2 of its own with "
-                  "pressure files");
+    text_addf(out, "; whether the job waited was not checked: %s", host_window_unknown(window));
     return HOST_UNKNOWN;
 }
 
@@ -186,6 +242,12 @@ enum host_use host_window_use(const struct host_window *window, struct text *out
         return describe_sharing(window, seen_share, 0, out);
     if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
         return HOST_ALONE;
+    enum host_delay delay = host_window_delay(window);
+    if (delay == HOST_PUNCTUAL)
+        return HOST_ALONE;
+    if (delay == HOST_DELAYED)
+        text_addf(out, "the job waited %.0f %% of its time for CPUs, memory or disks; ",
+                  100 * waited_share(window));
     if (is_short)
         text_addf(out,
                   "whether others used the CPUs was not checked: %.2g s are too short for the "

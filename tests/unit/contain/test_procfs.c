@@ -159,6 +159,13 @@ static void a_number_stands_behind_its_whole_key(void **state)
     assert_int_equal(number, 1234);
     assert_false(proc_keyed_number(text, sizeof text - 1, "none", &number));
     assert_false(proc_keyed_number(text, sizeof text - 1, "usec", &number));
+    uint64_t run_ns = 0, waited_ns = 0;
+    assert_true(proc_schedstat_parse("539588169 4765190 113\n", 22, &run_ns, &waited_ns));
+    assert_int_equal(run_ns, 539588169);
+    assert_int_equal(waited_ns, 4765190);
+    assert_false(proc_schedstat_parse("5 6\n", 4, &run_ns, &waited_ns));
+    assert_false(proc_schedstat_parse("5 -6 7\n", 7, &run_ns, &waited_ns));
+    assert_false(proc_schedstat_parse("", 0, &run_ns, &waited_ns));
 }
 
 static void the_pids_of_nested_namespaces_are_counted(void **state)

@@ -108,6 +108,65 @@ static void others_are_blamed_only_where_the_job_waited(void **state)
                            "time for CPUs, memory or disks"));
 }
 
+static struct reading is(double value)
+{
+    return (struct reading){value, true};
+}
+
+static void without_a_cgroup_run_queue_delays_and_pressure_tell_whether_the_job_waited(void **state)
+{
+    (void)state;
+    struct host_edge from, to;
+    struct host_window window;
+    ten_seconds(&from, &to);
+    host_window_between(&from, &to, &window);
+    window.pressure[HOST_MEMORY].some_share = is(0);
+    window.pressure[HOST_IO].some_share = is(0.01);
+    /* One thread of 8 s that waited 0.39 s of 10: with at most 1 % for disks 4.9 %. */
+    struct host_job_figures job = {
+        .cpu_s = is(8), .threads_run_s = is(8), .threads_waited_s = is(0.39)};
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_PUNCTUAL);
+    job.threads_waited_s = is(0.51);
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_DELAYED);
+    /* Eight threads that each waited 0.39 s beside 9.6 s: 3.12 of 79.9 s. */
+    job = (struct host_job_figures){
+        .cpu_s = is(76.8), .threads_run_s = is(76.8), .threads_waited_s = is(3.12)};
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_PUNCTUAL);
+}
+
+static void what_threads_and_pressure_do_not_show_stays_unknown_with_its_reason(void **state)
+{
+    (void)state;
+    struct host_edge from, to;
+    struct host_window window, quiet;
+    ten_seconds(&from, &to);
+    host_window_between(&from, &to, &quiet);
+    quiet.pressure[HOST_MEMORY].some_share = quiet.pressure[HOST_IO].some_share = is(0);
+    /* 1 of 8 s was of threads that nobody saw. */
+    struct host_job_figures job = {
+        .cpu_s = is(8), .threads_run_s = is(7), .threads_waited_s = is(0.1)};
+    window = quiet;
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_DELAY_UNKNOWN);
+    assert_non_null(strstr(host_window_unknown(&window), "ended unseen"));
+    /* Other programs may have been those that waited for the disks 6 % of the time. */
+    job.threads_run_s = is(8);
+    window = quiet;
+    window.pressure[HOST_IO].some_share = is(0.06);
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_DELAY_UNKNOWN);
+    assert_non_null(strstr(host_window_unknown(&window), "programs waited for memory or disks"));
+    window = quiet;
+    window.pressure[HOST_MEMORY].some_share.valid = window.pressure[HOST_IO].some_share.valid =
+        false;
+    host_window_set_job(&window, &job);
+    assert_int_equal(host_window_delay(&window), HOST_DELAY_UNKNOWN);
+    assert_non_null(strstr(host_window_unknown(&window), "no /proc/pressure"));
+}
+
 /* A tenth of a second of four processors: 0.4 s in all, of which 5 % are two ticks. */
 static void a_tenth_of_a_second(struct host_edge *from, struct host_edge *to)
 {
@@ -460,6 +519,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),
         cmocka_unit_test(others_are_blamed_only_where_the_job_waited),
+        cmocka_unit_test(
+            without_a_cgroup_run_queue_delays_and_pressure_tell_whether_the_job_waited),
+        cmocka_unit_test(what_threads_and_pressure_do_not_show_stays_unknown_with_its_reason),
         cmocka_unit_test(what_is_too_short_for_ticks_is_judged_by_what_each_process_used),
         cmocka_unit_test(when_the_beginning_could_not_be_read_nothing_is_known_of_others),
         cmocka_unit_test(of_other_processes_only_what_is_not_our_own_counts),
