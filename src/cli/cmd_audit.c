@@ -11,6 +11,7 @@
 #include "report/audit_text.h"
 #include "report/live/width.h"
 #include "report/summary_stats_text.h"
+#include "results/judge/anonymous.h"
 #include "results/judge/judge.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -29,6 +30,7 @@ enum {
     OPTION_EXPECT,
     OPTION_REPEAT,
     OPTION_REGISTRY,
+    OPTION_ANONYMOUS,
     OPTION_FORCE,
     OPTION_ALL,
     OPTION_AS_ROOT,
@@ -54,6 +56,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_REGISTRY] = VALUE_ROW(
         NULL, "--registry", "FILE", CLI_FILE,
         "compare trainings with the defaults of this registry, where a hyperparameter is blank"),
+    [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_FORCE] = FLAG_ROW(
         NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
@@ -150,6 +153,10 @@ static bool make_tables(const struct dataset *dataset, const struct account *acc
     AUTO(audit_tables_fini) struct audit_tables tables = {0};
     if (!audit_tables_make(dataset, account, folder, &tables, err))
         return false;
+    if (dataset->anonymous) {
+        anonymous_csv(dataset->anonymous, &tables.safe);
+        anonymous_csv(dataset->anonymous, &tables.affected);
+    }
     AUTO_FREE char *base = fs_basename(from->path);
     bool named = output && dataset->folder_count > 1;
     const char *where = output ? output : from->path;
@@ -210,6 +217,11 @@ static bool print_audit(const struct cli_value *values, const struct dataset *da
         json_print_pretty(json, &text);
     else
         audit_text(dataset, account, &how, &text);
+    if (dataset->anonymous && !values[OPTION_JSON].given) {
+        AUTO_TEXT struct text replaced = {0};
+        anonymous_text(dataset->anonymous, text_get(&text), &replaced);
+        return message_print(&replaced);
+    }
     return message_print(&text);
 }
 
@@ -268,6 +280,8 @@ static int audit(const struct cli_value *values, const struct dataset *dataset,
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {
         json = audit_json(dataset, &account);
         json_object_set(json, "expectations", held);
+        if (dataset->anonymous)
+            anonymous_json(dataset->anonymous, json);
     }
     if (!print_audit(values, dataset, &account, json))
         code = CLI_BROKEN;
@@ -290,6 +304,10 @@ static int run_audit(const struct cli_call *call)
     AUTO(criteria_fini) struct criteria expectations = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
+    if (values[OPTION_ANONYMOUS].given && values[OPTION_REPEAT].given)
+        return cli_usage_error(call->command,
+                               "--anonymous does not go with --repeat, whose settings must name "
+                               "what is trained");
     if (values[OPTION_EXPECT].given &&
         !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
@@ -299,7 +317,11 @@ static int run_audit(const struct cli_call *call)
         return read;
     if (!criteria_match(&expectations, &dataset, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return audit(values, &dataset, &expectations);
+    if (values[OPTION_ANONYMOUS].given)
+        dataset.anonymous = anonymous_new(&dataset);
+    int code = audit(values, &dataset, &expectations);
+    anonymous_free(dataset.anonymous);
+    return code;
 }
 
 static const char *const usage[] = {"audit DIR... [options]", NULL};

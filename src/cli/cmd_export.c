@@ -2,6 +2,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/option_rows.h"
+#include "results/judge/anonymous.h"
 #include "results/judge/export.h"
 #include "results/judge/mlflow.h"
 #include "session/command.h"
@@ -16,6 +17,7 @@ enum {
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
+    OPTION_ANONYMOUS,
     OPTION_FORCE,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -41,6 +43,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_MLFLOW] =
         VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
                   "write an MLflow file store: params, metrics and tags of each experiment"),
+    [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_FORCE] =
         FLAG_ROW(NULL, "--force",
                  "replace files that this program did not write, or write into a folder of others"),
@@ -129,6 +132,9 @@ static const char *contradiction(const struct cli_call *call)
     if (values[OPTION_MLFLOW].given && (values[OPTION_OUTPUT].given || values[OPTION_TABLE].given ||
                                         values[OPTION_FORMAT].given || values[OPTION_EXACT].given))
         return "--mlflow writes no tables: export those with a second command";
+    if (values[OPTION_MLFLOW].given && values[OPTION_ANONYMOUS].given)
+        return "--anonymous does not go with --mlflow, whose files name the folder that they are "
+               "in: export tables";
     return NULL;
 }
 
@@ -146,12 +152,15 @@ static int run_export(const struct cli_call *call)
     int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
+    if (values[OPTION_ANONYMOUS].given)
+        dataset.anonymous = anonymous_new(&dataset);
     if (values[OPTION_MLFLOW].given)
         ok = write_store(&dataset, values, &err);
     else
         ok = values[OPTION_OUTPUT].given ? export_tables(&dataset, values[OPTION_OUTPUT].text,
                                                          format, values[OPTION_FORCE].given, &err)
                                          : print_one(&dataset, table, format, &err);
+    anonymous_free(dataset.anonymous);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     return ok ? CLI_OK : CLI_BROKEN;

@@ -3,6 +3,7 @@
 #include "cli/option_rows.h"
 #include "report/methods.h"
 #include "report/page.h"
+#include "results/judge/anonymous.h"
 #include "results/judge/judge.h"
 #include "results/store/store.h"
 #include "session/command.h"
@@ -23,6 +24,7 @@ enum {
     OPTION_SNAPSHOTS,
     OPTION_FORCE,
     OPTION_METHODS,
+    OPTION_ANONYMOUS,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -45,6 +47,7 @@ static const struct cli_option options[OPTION_COUNT] = {
         NULL, "--methods",
         "instead of a page print paragraphs for the methods section of a paper: what the run "
         "recorded of how it measured"),
+    [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -96,6 +99,17 @@ static json_t *read_report_folder(const char *dir, struct dataset *study, bool *
     return run;
 }
 
+/* What is learnt of the folder as 'export' and 'audit' learn it, so that pseudonyms are the same.
+ * NULL: not asked for, or the folder cannot be read. */
+static struct anonymous *anonymous_of(const struct cli_call *call, const char *dir)
+{
+    AUTO(dataset_fini) struct dataset dataset = {0};
+    if (!call->values[OPTION_ANONYMOUS].given || !dataset_read(&dataset, dir, NULL))
+        return NULL;
+    audit_judge(&dataset);
+    return anonymous_new(&dataset);
+}
+
 static bool write_run_page(const struct cli_call *call, const char *dir, struct report_options *how,
                            struct err *err)
 {
@@ -106,10 +120,17 @@ static bool write_run_page(const struct cli_call *call, const char *dir, struct 
     how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
-    return json && report_page_write(json, dir, how, err);
+    if (!json)
+        return false;
+    how->anonymous = anonymous_of(call, dir);
+    if (call->values[OPTION_ANONYMOUS].given && !how->anonymous)
+        return err_set(err, "%s: its names cannot be read: nothing is written", dir);
+    bool written = report_page_write(json, dir, how, err);
+    anonymous_free(how->anonymous);
+    return written;
 }
 
-static int print_methods(const char *dir)
+static int print_methods(const struct cli_call *call, const char *dir)
 {
     struct err err = {0};
     AUTO(results_fini) struct results results = {0};
@@ -150,6 +171,13 @@ static int print_methods(const char *dir)
     AUTO_TEXT struct text text = {0};
     methods_text(&input, &text);
     json_decref(json);
+    if (call->values[OPTION_ANONYMOUS].given) {
+        AUTO_TEXT struct text replaced = {0};
+        struct anonymous *anonymous = anonymous_new(&dataset);
+        anonymous_text(anonymous, text_get(&text), &replaced);
+        anonymous_free(anonymous);
+        return message_print(&replaced) ? CLI_OK : CLI_BROKEN;
+    }
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
@@ -174,9 +202,13 @@ static int run_report(const struct cli_call *call)
     if (values[OPTION_METHODS].given && page_option(values))
         return cli_usage_error(call->command, "%s does not go with --methods, which writes no page",
                                page_option(values));
+    if (values[OPTION_ANONYMOUS].given && values[OPTION_SNAPSHOTS].given)
+        return cli_usage_error(call->command,
+                               "--anonymous does not go with --snapshots, which name code and its "
+                               "paths");
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
     if (dir && values[OPTION_METHODS].given)
-        return print_methods(dir);
+        return print_methods(call, dir);
     if (!dir || !write_run_page(call, dir, &how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");

@@ -120,6 +120,11 @@ extern const char *const option_verdicts[];
                 "not hold"                                                                     \
     }
 
+#define OPTION_ROW_ANONYMOUS                                                                \
+    FLAG_ROW(NULL, "--anonymous",                                                           \
+             "replace users, other processes, hosts, homes and ids of GPUs by \"user 1\", " \
+             "\"process 2\", ...; what cannot be replaced is left out")
+
 #define CRITERIA_HELP                                                                             \
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical " \
     "hyperparameters, the "                                                                       \

@@ -12,6 +12,7 @@
 #include "measure/guard/evidence.h"
 #include "report/html.h"
 #include "report/page_private.h"
+#include "results/judge/anonymous.h"
 #include "tare_build.h"
 
 #include <dirent.h>
@@ -176,6 +177,33 @@ static void add_life(json_t *head, const struct page_options *options)
     json_object_set_new(head, "made_ms", json_integer(clock_realtime_ns() / NS_PER_MS));
 }
 
+/* A log may name anything, and a file that is linked names all. */
+static void leave_out_files(json_t *json)
+{
+    static const char *const keys[] = {"log_end", "files", "way"};
+    EACH_OF (key, keys)
+        if (json_object_get(json, *key))
+            json_object_set_new(json, *key,
+                                strcmp(*key, "files") == 0 ? json_array() : json_null());
+}
+
+/* Takes the head, whose parts are others' too. */
+static json_t *anonymous_head(json_t *head, struct anonymous *anonymous)
+{
+    json_t *out = json_deep_copy(head), *problems = json_object_get(out, "problems");
+    json_decref(head);
+    if (!json_is_array(problems)) {
+        problems = json_array();
+        json_object_set_new(out, "problems", problems);
+    }
+    json_array_append_new(problems,
+                          json_string("names are replaced by pseudonyms (--anonymous); the ends of "
+                                      "logs and links to files are left out"));
+    leave_out_files(out);
+    anonymous_json(anonymous, out);
+    return out;
+}
+
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
     static const char *const of_run[] = {"name",   "seed",   "sessions",       "pauses",
@@ -193,7 +221,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
             json_object_set(head, *item, json_object_get(run, *item));
     spell_large(head, "seed");
     add_life(head, options);
-    return head;
+    return options->anonymous ? anonymous_head(head, options->anonymous) : head;
 }
 
 static void spell_large_params(json_t *job)
@@ -317,6 +345,10 @@ static void add_page_experiment(struct text *out, const json_t *experiment, size
     AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(options->dir, id) : -1;
     if (folder >= 0)
         add_contents(json, experiment, folder, of_study, count);
+    if (options->anonymous) {
+        leave_out_files(json);
+        anonymous_json(options->anonymous, json);
+    }
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
     html_data(out, name, json);
     json_decref(json);

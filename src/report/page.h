@@ -19,6 +19,8 @@ struct page_options {
     int dir;               /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
     enum run_life life;
+    /* replaces names; ends of logs and links to files are left out; NULL: names stay */
+    struct anonymous *anonymous;
     const json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
 };
 

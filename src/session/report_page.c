@@ -232,6 +232,7 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                    .dir = dir,
                                    .machine = machine,
                                    .life = how->life,
+                                   .anonymous = how->anonymous,
                                    .effects = effects};
     page_write(run, &options, &page);
     json_decref(machine);

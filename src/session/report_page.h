@@ -19,6 +19,7 @@ struct report_options {
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     enum run_life life;
+    struct anonymous *anonymous;   /* as in struct page_options */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 

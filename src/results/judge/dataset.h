@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct registry;
+struct anonymous;
 
 enum dataset_layout {
     DATASET_STUDY,
@@ -254,6 +255,7 @@ struct dataset_spelling {
 struct dataset {
     /* ROLE=COLUMN, for tables; set before they are read; NULL: none; borrowed */
     const struct strv *columns;
+    struct anonymous *anonymous; /* of what is exported; NULL: names stay; borrowed */
     struct dataset_folder *folders;
     size_t folder_count;
     struct dataset_experiment *items; /* by folder, in the order of summary.csv */

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
+#include "results/judge/anonymous.h"
 #include "results/judge/judge.h"
 #include "results/judge/read.h"
 
@@ -57,6 +58,8 @@ static void export_row(struct export_writer *writer, json_t *row)
     const char *key;
     json_t *value;
     size_t column = 0;
+    if (writer->dataset->anonymous)
+        anonymous_json(writer->dataset->anonymous, row);
     if (writer->format == EXPORT_JSON_LINES) {
         json_print(row, writer->out);
         text_add_char(writer->out, '\n');
