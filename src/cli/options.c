@@ -11,16 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *option_given(const struct cli_call *call, const int *which, size_t count)
-{
-    EACH (item, which, count)
-        if (call->values[*item].given)
-            return call->command->options[*item].long_name;
-    return NULL;
-}
-
-const char *const option_verdicts[] = {"clean", "usable", "all", NULL};
-
 /* The option every command has, behind its own rows. */
 static const struct cli_option help_option = {
     .short_name = "-h", .long_name = "--help", .help = "show this help"};
@@ -357,12 +347,4 @@ void options_fini(struct cli_call *call)
     free(values);
     strv_fini(&call->operands);
     *call = (struct cli_call){0};
-}
-
-void option_names(const char *text, struct strv *out)
-{
-    AUTO_FREE char *copy = mem_strdup(text ? text : "");
-    char *rest = NULL;
-    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-        strv_add_once(out, name);
 }
