@@ -30,6 +30,7 @@ enum {
     OPTION_EXPECT,
     OPTION_REPEAT,
     OPTION_REGISTRY,
+    OPTION_COLUMNS,
     OPTION_ANONYMOUS,
     OPTION_FORCE,
     OPTION_ALL,
@@ -56,6 +57,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_REGISTRY] = VALUE_ROW(
         NULL, "--registry", "FILE", CLI_FILE,
         "compare trainings with the defaults of this registry, where a hyperparameter is blank"),
+    [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_FORCE] = FLAG_ROW(
         NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
@@ -311,6 +313,11 @@ static int run_audit(const struct cli_call *call)
     if (values[OPTION_EXPECT].given &&
         !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    AUTO_STRV struct strv columns = {0};
+    option_names(values[OPTION_COLUMNS].text, &columns);
+    if (!plain_table_check_columns(&columns, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    dataset.columns = &columns;
     int read = reading_folders(call->operands.items, call->operands.count,
                                values[OPTION_REGISTRY].text, &dataset);
     if (read != CLI_OK)

@@ -17,6 +17,7 @@ enum {
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
+    OPTION_COLUMNS,
     OPTION_ANONYMOUS,
     OPTION_FORCE,
     OPTION_AS_ROOT,
@@ -43,6 +44,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_MLFLOW] =
         VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
                   "write an MLflow file store: params, metrics and tags of each experiment"),
+    [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_FORCE] =
         FLAG_ROW(NULL, "--force",
@@ -149,6 +151,11 @@ static int run_export(const struct cli_call *call)
     if (contradiction(call))
         return cli_usage_error(call->command, "%s", contradiction(call));
     const char *table = values[OPTION_TABLE].text;
+    AUTO_STRV struct strv columns = {0};
+    option_names(values[OPTION_COLUMNS].text, &columns);
+    if (!plain_table_check_columns(&columns, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    dataset.columns = &columns;
     int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;

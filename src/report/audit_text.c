@@ -123,6 +123,29 @@ static void account_table(const struct page *page, const char *first,
     add_more_line(page, "", count);
 }
 
+/* What no row of a table of another program can have: reported once, not for each row. */
+static bool is_lacking_in_table(const struct check_result *result)
+{
+    return result->outcome == CHECK_NOT_MADE && strcmp(result->text, DATASET_TABLE_LACKS) == 0;
+}
+
+static void add_lacking_checks(const struct page *page, size_t folder)
+{
+    AUTO_TEXT struct text line = {0};
+    const struct dataset_experiment *first = NULL;
+    if (page->dataset->folders[folder].layout != DATASET_TABLE)
+        return;
+    for (size_t i = 0; !first && i < page->dataset->count; i++)
+        first = page->dataset->items[i].folder == folder ? &page->dataset->items[i] : NULL;
+    for (size_t i = 0; first && i < first->check_count; i++)
+        if (is_lacking_in_table(&first->checks[i]))
+            text_addf(&line, "%s%s",
+                      line.length ? ", " : "its rows are unverified, as it does not record: ",
+                      check_kind(first->checks[i].check)->name);
+    if (line.length)
+        wrap(page, text_get(&line), 2);
+}
+
 static void add_audit_folders(const struct page *page)
 {
     static const char *const layouts[DATASET_LAYOUTS] = {
@@ -137,6 +160,7 @@ static void add_audit_folders(const struct page *page)
         AUTO_FREE char *line =
             mem_printf("%s (%s; %s)", folder->path, layouts[folder->layout], zone);
         wrap(page, line, 0);
+        add_lacking_checks(page, i);
     }
 }
 
@@ -195,7 +219,7 @@ static void add_unmade_checks(const struct page *page, const struct dataset_expe
     if (experiment->verdict != VERDICT_UNVERIFIED)
         return;
     EACH (result, experiment->checks, experiment->check_count) {
-        if (result->outcome != CHECK_NOT_MADE)
+        if (result->outcome != CHECK_NOT_MADE || is_lacking_in_table(result))
             continue;
         AUTO_FREE char *line =
             mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
@@ -203,18 +227,32 @@ static void add_unmade_checks(const struct page *page, const struct dataset_expe
     }
 }
 
+/* Nothing is known of it but what its table lacks. */
+static bool is_bare_row(const struct page *page, const struct dataset_experiment *experiment)
+{
+    if (page->dataset->folders[experiment->folder].layout != DATASET_TABLE ||
+        experiment->verdict != VERDICT_UNVERIFIED)
+        return false;
+    EACH (item, experiment->evidence, experiment->evidence_count)
+        if (evidence_weight(item->kind) != EVIDENCE_RECORDED)
+            return false;
+    EACH (result, experiment->checks, experiment->check_count)
+        if (result->outcome == CHECK_NOT_MADE && !is_lacking_in_table(result))
+            return false;
+    return true;
+}
+
 static void add_affected_experiments(const struct page *page)
 {
-    size_t shown = 0, left = 0;
-    const struct account_row *all = &page->account->all;
-    if (all->verdicts[VERDICT_UNVERIFIED] + all->verdicts[VERDICT_SUSPECT] +
-            all->verdicts[VERDICT_CONTAMINATED] ==
-        0)
+    size_t shown = 0, left = 0, affected = 0;
+    EACH (experiment, page->dataset->items, page->dataset->count)
+        affected += experiment->verdict > VERDICT_CLEAN && !is_bare_row(page, experiment);
+    if (affected == 0)
         return;
     add_audit_heading(page, "Affected experiments");
     for (int verdict = VERDICT_CONTAMINATED; verdict > VERDICT_CLEAN; verdict--)
         EACH (experiment, page->dataset->items, page->dataset->count) {
-            if ((int)experiment->verdict != verdict)
+            if ((int)experiment->verdict != verdict || is_bare_row(page, experiment))
                 continue;
             if (!page->options->all && shown == AUDIT_TEXT_ROWS) {
                 left++;

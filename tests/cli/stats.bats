@@ -244,6 +244,37 @@ assert [(f["name"], f["metric"], f["n"]) for f in group["figures"]] == [("durati
     [[ $output == *"paired t test, by seed"* ]]
 }
 
+@test "audit and export read a table whose columns' names and units leave no doubt, and ask where two may be one thing" {
+    printf 'Model,Learning rate,Wall time [ms],energy_kWh,val_acc\nnet,0.1,1500,0.001,0.9\nnet,0.2,3000,0.002,0.8\n' >t.csv
+    run -0 --separate-stderr "$TARE" export t.csv --format jsonl
+    # 0.001 kWh are 3600 J.
+    python3 -c '
+import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+assert [(r["model"], r["duration_s"], r["gpu_energy_j"], r["perf_val_acc"]) for r in rows] == [("net", 1.5, 3600, 0.9), ("net", 3, 7200, 0.8)], rows' <<<"$output"
+    run -0 --separate-stderr "$TARE" audit t.csv
+    # What the table lacks is said once, not in each row.
+    is "$(grep -c 'other_cpu' <<<"$output")" 1
+    is "$(grep -c 'does not record' <<<"$output")" 1
+    [[ $output == *"2 experiments: 0 clean, 2 unverified"* && $output != *"Affected experiments"* ]]
+    # A row of its own has a reason of its own.
+    printf 'seconds,val_acc\n1,0.9\n2,0.8,7\n' >damaged.csv
+    run -0 --separate-stderr "$TARE" audit damaged.csv
+    is "$(grep -c 'not made' <<<"$output")" 0
+    grep -q 'line 3 of damaged.csv has 3 cells of 2' <<<"$output"
+    # A number whose unit is not known is not a time.
+    printf 'elapsed,val_acc\n90,0.9\n' >elapsed.csv
+    run -0 --separate-stderr "$TARE" export elapsed.csv --table hyperparameters
+    [[ $output == *",elapsed,90"* ]]
+    printf 'run_s,time,duration_s\n1,2,3\n' >two.csv
+    run -3 "$TARE" audit two.csv
+    [[ $output == *"its columns time and duration_s may both be the time; --columns time=COLUMN says which is"* ]]
+    run -0 --separate-stderr "$TARE" export two.csv --columns time=duration_s --format jsonl
+    [[ $output == *'"duration_s":3.0,'* ]]
+    run -2 "$TARE" audit two.csv --columns length=time
+    [[ $output == *"'length=time' is not ROLE=COLUMN"* ]]
+}
+
 @test "--of limits figures, tests and their correction to what is asked for" {
     [ -d "$TARE_SHARED/data/cases" ] || skip "no shared cases"
     "$TARE" stats "$TARE_SHARED/data/cases/stats_epochs_exactly_linear" --of acc --json >stats.json

@@ -300,6 +300,9 @@ bool dataset_has_evidence(const struct dataset_experiment *experiment, const cha
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Why a check of a row of another program's table was not made: the same for all of them. */
+#define DATASET_TABLE_LACKS "the table does not record it"
+
 /* Of --columns. False: one is not ROLE=COLUMN (err). */
 bool plain_table_check_columns(const struct strv *columns, struct err *err);
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "plan/config/registry.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +29,46 @@ enum role {
     ROLES
 };
 
-/* Its name in --columns, and the names by which a column is known; a space on either side of
- * each. */
+/* Its name in --columns; the names by which a column is known, and those that need a unit to be; a
+ * space on either side of each. */
 static const struct {
-    const char *name, *known;
+    const char *name, *known, *with_unit;
 } roles[ROLES] = {
-    [ROLE_PARAM] = {"param", ""},
-    [ROLE_METRIC] = {"metric", ""},
-    [ROLE_TIME] =
-        {"time",
-         " time seconds duration duration_s duration_seconds time_s runtime runtime_s elapsed_s "},
-    [ROLE_ENERGY] = {"energy", " energy energy_j gpu_energy_j joules "},
-    [ROLE_SUCCESS] = {"success", " success training_success succeeded ok "},
-    [ROLE_ID] = {"id", " id experiment_id run_id "},
-    [ROLE_MODEL] = {"model", " model "},
-    [ROLE_REPO] = {"repository", " repository project "},
+    [ROLE_PARAM] = {"param", "", ""},
+    [ROLE_METRIC] = {"metric", "", ""},
+    [ROLE_TIME] = {"time", " time seconds duration runtime ",
+                   " time duration runtime run_time elapsed elapsed_time wall wall_time walltime "
+                   "wall_clock train_time training_time total_time execution_time "},
+    [ROLE_ENERGY] = {"energy", " energy joules ",
+                     " energy gpu_energy total_energy energy_total energy_consumed "
+                     "consumed_energy "},
+    [ROLE_SUCCESS] = {"success", " success training_success succeeded ok ", ""},
+    [ROLE_ID] = {"id", " id experiment_id run_id ", ""},
+    [ROLE_MODEL] = {"model", " model ", ""},
+    [ROLE_REPO] = {"repository", " repository project ", ""},
+};
+
+/* A column "train_time_ms" is a time in milliseconds. */
+static const struct {
+    const char *names;
+    enum role role;
+    double scale; /* to seconds or joules */
+} units[] = {
+    {" s sec secs second seconds ", ROLE_TIME, 1},
+    {" ms ", ROLE_TIME, 1e-3},
+    {" min mins minute minutes ", ROLE_TIME, 60},
+    {" h hr hrs hour hours ", ROLE_TIME, 3600},
+    {" j joule joules ", ROLE_ENERGY, 1},
+    {" kj ", ROLE_ENERGY, 1e3},
+    {" wh ", ROLE_ENERGY, 3600},
+    {" kwh ", ROLE_ENERGY, 3.6e6},
+};
+
+/* What a column is, and by which its numbers are multiplied. */
+struct column {
+    enum role role;
+    bool given; /* by --columns */
+    double scale;
 };
 
 bool plain_table_check_columns(const struct strv *columns, struct err *err)
@@ -63,27 +89,106 @@ bool plain_table_check_columns(const struct strv *columns, struct err *err)
     return true;
 }
 
-static enum role role_of(const char *column, const struct strv *columns)
+static bool is_among(const char *names, const char *name)
 {
+    AUTO_FREE char *word = mem_printf(" %s ", name);
+    return strstr(names, word) != NULL;
+}
+
+/* "Train time [s]" as "train_time_s". */
+static char *normal_name(const char *column)
+{
+    AUTO_TEXT struct text out = {0};
+    bool apart = false;
+    for (; *column; column++) {
+        unsigned char byte = (unsigned char)*column;
+        if (!isalnum(byte) && byte < 0x80) {
+            apart = true;
+            continue;
+        }
+        if (apart && out.length)
+            text_add_char(&out, '_');
+        text_add_char(&out, (char)tolower(byte));
+        apart = false;
+    }
+    return text_take(&out);
+}
+
+/* By its name, with the unit at its end: one that is given keeps its role and takes the unit. */
+static void find_unit(char *name, struct column *out)
+{
+    char *end = strrchr(name, '_');
+    for (size_t i = 0; end && i < sizeof units / sizeof *units; i++) {
+        if (!is_among(units[i].names, end + 1) || (out->given && out->role != units[i].role))
+            continue;
+        *end = '\0';
+        if (out->given || is_among(roles[units[i].role].with_unit, name)) {
+            out->role = units[i].role;
+            out->scale = units[i].scale;
+        }
+        return;
+    }
+}
+
+static struct column column_of(const char *column, const struct strv *columns)
+{
+    struct column out = {.role = ROLE_PARAM, .scale = 1};
     for (size_t i = 0; columns && i < columns->count; i++) {
         const char *given = strchr(columns->items[i], '=') + 1;
         for (enum role role = 0; role < ROLES && strcmp(given, column) == 0; role++)
             if (strncmp(columns->items[i], roles[role].name,
                         (size_t)(given - 1 - columns->items[i])) == 0)
-                return role;
+                out = (struct column){role, true, 1};
     }
-    AUTO_FREE char *word = mem_printf(" %s ", column);
-    for (enum role role = 0; role < ROLES; role++)
-        if (strstr(roles[role].known, word))
-            return role;
-    return goal_of_name(column) != GOAL_UNKNOWN && !param_name_is_seed(column) ? ROLE_METRIC
-                                                                               : ROLE_PARAM;
+    AUTO_FREE char *name = normal_name(column);
+    for (enum role role = 0; !out.given && role < ROLES; role++)
+        if (is_among(roles[role].known, name)) {
+            out.role = role;
+            return out;
+        }
+    find_unit(name, &out);
+    if (!out.given && out.role == ROLE_PARAM && goal_of_name(column) != GOAL_UNKNOWN &&
+        !param_name_is_seed(column))
+        out.role = ROLE_METRIC;
+    return out;
 }
 
-static struct reading number(const char *cell)
+/* Where --columns names the one of a role, others that are known by their names are parameters. Two
+ * without it: false. */
+static bool find_columns(const struct strv *header, const struct strv *columns, struct column *out,
+                         struct err *err)
+{
+    size_t of[ROLES];
+    for (enum role role = 0; role < ROLES; role++)
+        of[role] = SIZE_MAX;
+    for (size_t i = 0; i < header->count; i++) {
+        out[i] = column_of(header->items[i], columns);
+        if (out[i].given)
+            of[out[i].role] = i;
+    }
+    for (size_t i = 0; i < header->count; i++) {
+        enum role role = out[i].role;
+        if (out[i].given || role == ROLE_PARAM || role == ROLE_METRIC)
+            continue;
+        if (of[role] == SIZE_MAX)
+            of[role] = i;
+        else if (out[of[role]].given)
+            out[i] = (struct column){ROLE_PARAM, false, 1};
+        else
+            return err_set(err,
+                           "its columns %s and %s may both be the %s; --columns %s=COLUMN "
+                           "says which is",
+                           header->items[of[role]], header->items[i], roles[role].name,
+                           roles[role].name);
+    }
+    return true;
+}
+
+static struct reading number(const char *cell, double scale)
 {
     struct reading out = {0};
     out.valid = numeric_cell_read(cell, cell + strlen(cell), &out.value) == FIGURE_IS;
+    out.value *= scale;
     return out;
 }
 
@@ -100,7 +205,7 @@ static struct dataset_experiment *add_experiment(struct dataset *dataset, size_t
     experiment->model = mem_strdup("");
     experiment->judged = experiment->has_success = experiment->success = true;
     EACH_OF (check, unchecked)
-        dataset_check(experiment, *check, CHECK_NOT_MADE, "the table does not record it");
+        dataset_check(experiment, *check, CHECK_NOT_MADE, DATASET_TABLE_LACKS);
     dataset->folders[folder].summary_rows++;
     return experiment;
 }
@@ -118,23 +223,23 @@ static void take_energy(struct dataset_experiment *experiment, struct reading en
         experiment->gpu.source = experiment->gpu.window_from = "table";
 }
 
-static void take_cell(struct dataset_experiment *experiment, enum role role, const char *column,
-                      const char *cell)
+static void take_cell(struct dataset_experiment *experiment, const struct column *is,
+                      const char *column, const char *cell)
 {
     if (*cell == '\0')
         return;
-    switch (role) {
+    switch (is->role) {
     case ROLE_PARAM:
         study_param_set(experiment, column, value_parse(cell));
         break;
     case ROLE_METRIC:
-        study_metric_set(experiment, column, number(cell));
+        study_metric_set(experiment, column, number(cell, 1));
         break;
     case ROLE_TIME:
-        experiment->duration_s = number(cell);
+        experiment->duration_s = number(cell, is->scale);
         break;
     case ROLE_ENERGY:
-        take_energy(experiment, number(cell));
+        take_energy(experiment, number(cell, is->scale));
         break;
     case ROLE_SUCCESS:
         experiment->success =
@@ -182,12 +287,10 @@ static bool take_csv(struct dataset *dataset, size_t folder, const char *file,
     int step = csv_next(&reader, &header, err);
     if (step <= 0)
         return step < 0 ? false : err_set(err, "it is empty");
-    AUTO_FREE enum role *role = mem_array(header.count + 1, sizeof *role);
-    for (size_t i = 0; i < header.count; i++) {
-        role[i] = role_of(header.items[i], dataset->columns);
-        strv_add(&names[role[i]], header.items[i]);
-    }
-    bool known = true;
+    AUTO_FREE struct column *are = mem_array(header.count + 1, sizeof *are);
+    bool known = find_columns(&header, dataset->columns, are, err);
+    for (size_t i = 0; known && i < header.count; i++)
+        strv_add(&names[are[i].role], header.items[i]);
     for (size_t i = 0; known && dataset->columns && i < dataset->columns->count; i++)
         if (!strv_has(&header, strchr(dataset->columns->items[i], '=') + 1))
             known = err_set(err, "it has no column for --columns %s", dataset->columns->items[i]);
@@ -199,7 +302,7 @@ static bool take_csv(struct dataset *dataset, size_t folder, const char *file,
         struct dataset_experiment *experiment = add_experiment(dataset, folder, reader.line);
         experiment->id = mem_printf("line %zu", reader.line);
         for (size_t i = 0; i < header.count && i < row.count; i++)
-            take_cell(experiment, role[i], header.items[i], row.items[i]);
+            take_cell(experiment, &are[i], header.items[i], row.items[i]);
         if (row.count != header.count)
             dataset_evidence(experiment, "file_damaged", "line %zu of %s has %zu cells of %zu",
                              reader.line, file, row.count, header.count);
@@ -251,15 +354,21 @@ static bool take_hyperfine(struct dataset *dataset, size_t folder, const char *f
     return true;
 }
 
+bool plain_table_parse(struct dataset *dataset, size_t folder, const char *file,
+                       const struct text *text, struct err *err)
+{
+    const char *at = text_get(text) + strspn(text_get(text), " \t\r\n");
+    return *at == '{' ? take_hyperfine(dataset, folder, file, text, err)
+                      : take_csv(dataset, folder, file, text, err);
+}
+
 bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file,
                       struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!fs_read_at(dir, file, file_limit, &text, err))
         return false;
-    const char *at = text_get(&text) + strspn(text_get(&text), " \t\r\n");
-    return (*at == '{' ? take_hyperfine(dataset, folder, file, &text, err)
-                       : take_csv(dataset, folder, file, &text, err)) ||
+    return plain_table_parse(dataset, folder, file, &text, err) ||
            err_wrap(err, "%s", dataset->folders[folder].path);
 }
 

@@ -24,6 +24,9 @@ bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, 
 /* A table of another program, CSV or hyperfine's JSON, which is file in dir. */
 bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file,
                       struct err *err);
+/* The same of its bytes; file: its name, for messages. */
+bool plain_table_parse(struct dataset *dataset, size_t folder, const char *file,
+                       const struct text *text, struct err *err);
 
 /* Whether it is a CSV without the study's column experiment_id. */
 bool plain_table_is(int dir, const char *file);
