@@ -1,4 +1,3 @@
-#include "base/digest.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
@@ -446,16 +445,6 @@ static void add_own_option_warning(const struct cli_call *call, struct made *mad
             mem_printf("%s is passed to the script; options of run come before the script", own));
 }
 
-/* Two calls with the same arguments give the same plan. */
-static uint64_t derive_seed(const struct made *made)
-{
-    uint64_t seed = 0;
-    struct digest digest = digest_of(text_get(&made->settings), made->settings.length);
-    for (int i = 0; i < 6; i++) /* JSON keeps 53 bits */
-        seed = seed << 8 | digest.bytes[i];
-    return seed;
-}
-
 static int make_script_files(const struct cli_call *call, const struct caller *caller,
                              struct made *made, struct run_options *how)
 {
@@ -481,15 +470,15 @@ static int make_script_files(const struct cli_call *call, const struct caller *c
                             script->has_help ? &script->help : NULL, &made->args, &err))
         return cli_usage_error(call->command, "%s", err.text);
     add_own_option_warning(call, made);
-    struct starter starter = {.args = &made->args};
+    struct starter starter = {.args = &made->args,
+                              .has_seed = values[OPTION_SEED].given,
+                              .keeps_seed = true,
+                              .seed = values[OPTION_SEED].integer};
     script_write(script, script->folder, &starter, &made->registry, &made->settings);
     made->untouched = script_untouched(script, &made->args);
     *how = (struct run_options){
         .made_settings = text_get(&made->settings),
         .made_registry = text_get(&made->registry),
-        .has_seed = true,
-        .seed =
-            values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : derive_seed(made),
         .changes = changes_of(call),
         .for_running = true,
         .gpus = values[OPTION_GPUS].text,

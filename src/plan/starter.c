@@ -1,5 +1,6 @@
 #include "plan/starter.h"
 
+#include "base/digest.h"
 #include "base/goal.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -376,14 +377,41 @@ static json_t *entry(const struct starter *starter)
         has_runs ? json_integer(starter->has_runs ? starter->runs : PROPOSED_RUNS) : NULL);
 }
 
-json_t *starter_settings(const struct starter *starter)
+/* Takes seed; NULL: without one. */
+static json_t *settings_with(const struct starter *starter, json_t *seed)
 {
     static const char *const lines[] = {
         "What to run. Options that are named neither here nor in the registry's required_args are "
         "left to the script.",
         "The key tare has pauses, limits and more: docs/reference/settings-keys.md.", NULL};
     AUTO_FREE char *name = repo_name(starter->name);
-    return json_pack("{s:o, s:o, s:s, s:i, s:[o], s:{}}", "comment", json_texts(lines),
+    return json_pack("{s:o, s:o, s:s, s:i, s:o*, s:[o], s:{}}", "comment", json_texts(lines),
                      "experiment_name", json_text_or_null(name), "registry", "registry.json",
-                     "max_retries", PROPOSED_RETRIES, "experiments", entry(starter), "tare");
+                     "max_retries", PROPOSED_RETRIES, "seed", seed, "experiments", entry(starter),
+                     "tare");
+}
+
+/* Six bytes, as JSON keeps 53 bits. */
+static json_int_t seed_of(const json_t *settings)
+{
+    enum { SEED_BYTES = 6 };
+    AUTO_TEXT struct text text = {0};
+    json_int_t seed = 0;
+    json_print_pretty(settings, &text);
+    struct digest digest = digest_of(text_get(&text), text.length);
+    for (int i = 0; i < SEED_BYTES; i++)
+        seed = seed << 8 | digest.bytes[i];
+    return seed;
+}
+
+json_t *starter_settings(const struct starter *starter)
+{
+    json_t *settings = settings_with(starter, NULL);
+    const json_t *only = json_array_get(json_object_get(settings, "experiments"), 0);
+    bool grid = strcmp(json_get_text(only, "mode"), "grid") == 0;
+    if (!grid && !starter->has_seed && !starter->keeps_seed)
+        return settings;
+    json_int_t seed = starter->has_seed ? starter->seed : seed_of(settings);
+    json_decref(settings);
+    return settings_with(starter, json_integer(seed));
 }

@@ -54,6 +54,10 @@ struct starter {
     bool proposes; /* where no value was named: some to begin with */
     bool has_runs;
     int64_t runs;
+    /* Of the plan. Else settings of a grid, and with keeps_seed all, have one that follows from
+     * their text: the same words give the same order. */
+    bool has_seed, keeps_seed;
+    int64_t seed;
 };
 
 /* New references. The settings name the registry "registry.json", beside them. */

@@ -211,6 +211,33 @@ END
     [[ "$output" == *"--optimizer sgd"* && "$output" == *"--optimizer adam"* ]]
 }
 
+@test "the settings that run and init write from a grid give the order of the command that wrote them" {
+    cat >train.py <<'END'
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--lr", type=float, default=0.1, help="rate")
+p.add_argument("--seed", type=int, default=1, help="seed")
+p.parse_args()
+print("loss 0.5")
+END
+    local call="train.py --lr 0.1,0.2,0.3,0.4,0.5 --seed 1,2,3" with
+    for with in "" "-s 77"; do
+        # shellcheck disable=SC2086
+        "$TARE" run --dry-run $with $call 2>/dev/null | grep -E '^seed|  grid:' >wrote
+        # shellcheck disable=SC2086
+        "$TARE" run -q -o "results$with" $with $call >/dev/null 2>&1 || true
+        "$TARE" run --dry-run "results$with"/run_*/settings.json 2>/dev/null | grep -E '^seed|  grid:' >again
+        [ "$(wc -l <again)" -eq 16 ]
+        cmp wrote again
+    done
+    [ "$(head -n 1 again | tr -s ' ')" = "seed 77" ]
+    # shellcheck disable=SC2086
+    "$TARE" init -o made $call >/dev/null 2>&1
+    "$TARE" run --dry-run $call 2>/dev/null | grep -E '^seed|  grid:' >wrote
+    "$TARE" run --dry-run made/settings.json 2>/dev/null | grep -E '^seed|  grid:' >again
+    cmp wrote again
+}
+
 @test "two calls in a row give the same plan" {
     traced train.py <<'END'
 import argparse
