@@ -157,7 +157,7 @@ def simulate(machine, model, work, time_factor, power_factor, spans, rng, start)
     load_w = (model.load * machine.cap_w - machine.context_w) * power_factor
     load_w = max(load_w, 8.0)
     due = rng.uniform(0.0, 0.3)
-    measured, recent = None, []
+    lagging, recent = None, []                    # what the sensor shows: it lags by 0.4 s
     finished = False
     dynamic_noise = machine.noise / 2
     while not finished:
@@ -227,6 +227,7 @@ def simulate(machine, model, work, time_factor, power_factor, spans, rng, start)
         trace.cpu_j += (machine.cpu_idle_w + model.cpu_w + cpu_extra) * step
         machine.heat(power, step)
         recent.append((step, power))
+        lagging = power if lagging is None else power + (lagging - power) * math.exp(-step / 0.4)
         if finished or t < due - 1e-9:
             continue
         if machine.sensor_mean:
@@ -237,9 +238,8 @@ def simulate(machine, model, work, time_factor, power_factor, spans, rng, start)
                 joules += s * p
             shown = joules / seconds
         else:
-            lag = math.exp(-step / 0.4)
-            shown = power if measured is None else power + (measured - power) * lag
-        measured, recent = shown, []
+            shown = lagging
+        recent = []
         noise = 0.5 * noise + 0.87 * rng.gauss(0, 1)
         loaded = base > 0 or extra_w > 0
         shown += noise * (machine.noise * shown if loaded else machine.rest_noise_w)
@@ -433,11 +433,12 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def recorded_energy(machine, rows):
-    """The study adds up the samples; programs with another period integrate."""
+def recorded_energy(machine, rows, end):
+    """The study adds up the samples; with another period each sample counts until the next."""
     if machine.period_s == 1.0:
         return sum(row[1] for row in rows)
-    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(rows, rows[1:]))
+    stamps = [row[0] for row in rows[1:]] + [end]
+    return sum((after - row[0]) * row[1] for row, after in zip(rows, stamps))
 
 
 def energy_metrics(folder, e):
@@ -454,7 +455,8 @@ def energy_metrics(folder, e):
         figures["gpu_power_max_watts"] = max(power)
         figures["gpu_power_min_watts"] = min(power)
         figures["gpu_energy_total_joules"] = recorded_energy(
-            folder.machine, [(row[0], w) for row, w in zip(rows, power)])
+            folder.machine, [(row[0], w) for row, w in zip(rows, power)],
+            e.start + e.trace.duration_s)
         if "temperature" not in e.missing:
             figures["gpu_temp_avg_celsius"] = mean([row[2] for row in rows])
             figures["gpu_temp_max_celsius"] = float(max(row[2] for row in rows))
