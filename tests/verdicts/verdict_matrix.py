@@ -280,7 +280,7 @@ class Experiment:
         self.start = self.end = self.overhead_s = 0.0
         self.recorded_j = self.cpu_j = 0.0
         self.missing = set()                      # files that are not written
-        self.shape = None                         # draws that a second simulation repeats
+        self.power_twice = False                  # each row of gpu_power.csv is there twice
         self.truth = {"disturbed": False, "energy_percent": 0.0, "time_percent": 0.0,
                       "disturbance": None, "contradiction": None, "source": False}
 
@@ -451,6 +451,9 @@ def energy_metrics(folder, e):
         figures["cpu_energy_total_joules"] = round(package + memory, 2)
     if rows:
         power = [round(row[1], 2) for row in rows]
+        if e.power_twice:
+            rows = [row for row in rows for _ in (0, 1)]
+            power = [watts for watts in power for _ in (0, 1)]
         figures["gpu_power_avg_watts"] = mean(power)
         figures["gpu_power_max_watts"] = max(power)
         figures["gpu_power_min_watts"] = min(power)
@@ -490,7 +493,8 @@ def write_energy(folder, e, path):
     unit = " W" if folder.units else ""
     stamp = "%.3f" if folder.machine.fraction_stamps else "%d"
     if "power" not in e.missing:
-        lines = "".join((stamp + ",%.2f%s\n") % (row[0], row[1], unit) for row in rows)
+        lines = "".join((stamp + ",%.2f%s\n") % (row[0], row[1], unit)
+                        for row in rows for _ in range(1 + e.power_twice))
         write(path + "/gpu_power.csv", "timestamp,power_draw_w\n" + lines, folder.crlf)
     if "temperature" not in e.missing:
         lines = "".join((stamp + ",%d,N/A\n") % (row[0], row[2]) for row in rows)
@@ -733,23 +737,27 @@ def plant_frozen(folder, count, tail):
         plant(folder, victim, "sensor_frozen")
 
 
-def plant_rows_twice(folder, count, blocks):
+def plant_rows_twice(folder, count, blocks, power_alone=False):
     for victim in folder.rng.sample(folder.experiments, count):
+        plant(folder, victim, "repeated_rows")
+        victim.power_twice = power_alone
+        if power_alone:
+            continue
         rows = victim.trace.rows
         victim.trace.rows = rows + [list(row) for row in rows] if blocks else [
             list(row) for row in rows for _ in (0, 1)]
-        plant(folder, victim, "repeated_rows")
 
 
-def others_of_kind(folder, victim):
-    return [e for e in folder.experiments if e is not victim and e.model is victim.model
+def others_of_kind(folder, victim, any_kind=False):
+    return [e for e in folder.experiments if e is not victim
+            and (any_kind or e.model is victim.model)
             and not e.truth["contradiction"] and not e.truth["source"]]
 
 
-def plant_trace(folder, count, only_power, own_stamps):
-    """The trace of another experiment of the kind, moved to the victim's start."""
+def plant_trace(folder, count, only_power, own_stamps, any_kind=False):
+    """The trace of another experiment, most often of the kind, moved to the victim's start."""
     for victim in folder.rng.sample(folder.experiments, count):
-        donors = others_of_kind(folder, victim)
+        donors = others_of_kind(folder, victim, any_kind)
         if not donors or victim.truth["source"] or victim.truth["contradiction"]:
             continue
         copy_trace(folder.rng.choice(donors), victim, only_power, own_stamps)
@@ -846,10 +854,10 @@ def ordinary(rng, kinds=3, repeats=5, order="shuffled", scatter=0.01, machine=No
     return run_all(folder, sweep(folder, rng, models, repeats, order))
 
 
-@variants("undisturbed", 12, {
+@variants("undisturbed", 18, {
     "scatter_0.3%": dict(scatter=0.003), "scatter_1%": dict(scatter=0.01),
-    "scatter_2%": dict(scatter=0.02), "scatter_3%": dict(scatter=0.03),
-    "scatter_5%": dict(scatter=0.05)})
+    "scatter_2%": dict(scatter=0.02), "scatter_2.5%": dict(scatter=0.025),
+    "scatter_3%": dict(scatter=0.03), "scatter_5%": dict(scatter=0.05)})
 def scattered(rng, scatter):
     return ordinary(rng, kinds=3, repeats=6, scatter=scatter)
 
@@ -1069,7 +1077,7 @@ def disturb(rng, make, count, target, disturbance, kinds=3, repeats=6, scatter=0
     return folder
 
 
-@variants("disturbed", 9, {
+@variants("disturbed", 18, {
     "foreign_always_over_10%": dict(share=1.0, target=(10.5, 60), scatter=0.012),
     "foreign_always_5_10%": dict(share=1.0, target=(5.2, 9.8), scatter=0.012),
     "foreign_half_over_10%": dict(share=0.5, target=(10.5, 60), scatter=0.012),
@@ -1087,14 +1095,14 @@ def foreign_process(rng, share, target, **options):
                    target, "foreign", **options)
 
 
-@variants("disturbed", 9, {"foreign_in_a_row": dict(where="row"),
+@variants("disturbed", 18, {"foreign_in_a_row": dict(where="row"),
                            "foreign_from_the_first_on": dict(where="first")})
 def foreign_long(rng, where):
     return disturb(rng, lambda folder: foreign(folder.machine, rng, 1.0), 4, (10.5, 60),
                    "foreign", where=where)
 
 
-@variants("disturbed", 9, {
+@variants("disturbed", 18, {
     "cpu_hog_over_10%": dict(count=3, target=(10.5, 40), where="any"),
     "cpu_hog_5_10%": dict(count=3, target=(5.2, 9.8), where="any"),
     "cpu_hog_beside_most": dict(count=13, target=(10.5, 40), where="end")})
@@ -1103,7 +1111,7 @@ def hog(rng, count, target, where):
                    where=where)
 
 
-@variants("disturbed", 9, {
+@variants("disturbed", 18, {
     "clocks_lowered_for_some": dict(count=4, where="end"),
     "clocks_lowered_in_the_middle": dict(count=5, where="row"),
     "clocks_lowered_for_most": dict(count=14, where="end"),
@@ -1113,7 +1121,7 @@ def clocks(rng, count, where):
     return disturb(rng, lambda folder: lowered_clocks(factor), count, None, "clocks", where=where)
 
 
-@variants("disturbed", 9, {"power_cap_for_some": dict(count=4),
+@variants("disturbed", 18, {"power_cap_for_some": dict(count=4),
                            "power_cap_for_most": dict(count=14)})
 def capped(rng, count):
     factor = rng.uniform(0.45, 0.65)
@@ -1121,20 +1129,20 @@ def capped(rng, count):
                    load=rng.uniform(0.8, 0.95))
 
 
-@variants("disturbed", 9, {"hot_start_over_10%": dict(target=(10.5, 30)),
+@variants("disturbed", 18, {"hot_start_over_10%": dict(target=(10.5, 30)),
                            "hot_start_5_10%": dict(target=(5.2, 9.8))})
 def hot(rng, target):
     return disturb(rng, lambda folder: hot_start(rng), 3, target, "hot_start")
 
 
-@variants("disturbed", 9, {"leftover_over_10%": dict(target=(10.5, 60), low=0.2, high=0.9),
+@variants("disturbed", 18, {"leftover_over_10%": dict(target=(10.5, 60), low=0.2, high=0.9),
                            "leftover_5_10%": dict(target=(5.2, 9.8), low=0.1, high=0.5)})
 def left_over(rng, target, low, high):
     return disturb(rng, lambda folder: leftover(folder.machine, rng, rng.uniform(low, high)), 3,
                    target, "leftover")
 
 
-@variants("disturbed", 9, {"background_missing": dict(kind="missing"),
+@variants("disturbed", 18, {"background_missing": dict(kind="missing"),
                            "background_stalled": dict(kind="stalled"),
                            "background_late": dict(kind="late")})
 def background_faults(rng, kind):
@@ -1160,44 +1168,58 @@ def contradictory(rng, plant_into, scatter=None, machine=None, kinds=2, repeats=
 
 
 @variants("contradiction", 42, {
-    "overlap_of_seconds": dict(low=6.5, high=20), "overlap_nearly_whole": dict(low=25, high=200)})
-def overlaps(rng, low, high):
-    return contradictory(rng, lambda folder: plant_overlap(folder, 3, low, high))
+    "overlap_of_seconds": dict(low=6.5, high=20), "overlap_nearly_whole": dict(low=25, high=200),
+    "overlap_few_siblings": dict(low=6.5, high=60, kinds=5, repeats=2)})
+def overlaps(rng, low, high, **options):
+    return contradictory(rng, lambda folder: plant_overlap(folder, 3, low, high), **options)
 
 
-@variants("contradiction", 60, {"copied_run_beside": dict(anywhere=False),
-                                "copied_run_elsewhere": dict(anywhere=True)})
-def copies(rng, anywhere):
-    return contradictory(rng, lambda folder: plant_copy(folder, 3, anywhere))
+@variants("contradiction", 48, {
+    "copied_run_beside": dict(anywhere=False), "copied_run_elsewhere": dict(anywhere=True),
+    "copied_run_few_siblings": dict(anywhere=True, kinds=3, repeats=2)})
+def copies(rng, anywhere, **options):
+    return contradictory(rng, lambda folder: plant_copy(folder, 3, anywhere), **options)
 
 
-@variants("contradiction", 60, {"sensor_frozen_to_the_end": dict(tail=True),
-                                "sensor_frozen_in_the_middle": dict(tail=False)})
-def frozen(rng, tail):
+@variants("contradiction", 42, {
+    "sensor_frozen_to_the_end": dict(tail=True), "sensor_frozen_in_the_middle": dict(tail=False),
+    "sensor_frozen_few_siblings": dict(tail=True, kinds=4, repeats=2),
+    "sensor_frozen_coarse_power": dict(tail=True, machine=dict(resolution_w=1.0, noise=0.0015))})
+def frozen(rng, tail, **options):
     epochs = 6
     return contradictory(rng, lambda folder: plant_frozen(folder, 3, tail), epochs=epochs,
-                         epoch_s=rng.uniform(110, 170) / epochs)
-
-
-@variants("contradiction", 50, {
-    "rows_twice": dict(blocks=False), "rows_twice_in_blocks": dict(blocks=True),
-    "rows_twice_persistence_off": dict(blocks=False, machine=dict(persistence=False))})
-def rows_twice(rng, blocks, machine=None):
-    return contradictory(rng, lambda folder: plant_rows_twice(folder, 3, blocks), machine=machine)
+                         epoch_s=rng.uniform(110, 170) / epochs, **options)
 
 
 @variants("contradiction", 36, {
+    "rows_twice": dict(blocks=False), "rows_twice_in_blocks": dict(blocks=True),
+    "rows_twice_of_power_alone": dict(blocks=False, power_alone=True),
+    "rows_twice_few_siblings": dict(blocks=False, kinds=4, repeats=2),
+    "rows_twice_persistence_off": dict(blocks=False, machine=dict(persistence=False))})
+def rows_twice(rng, blocks, power_alone=False, **options):
+    return contradictory(rng, lambda folder: plant_rows_twice(folder, 3, blocks, power_alone),
+                         **options)
+
+
+@variants("contradiction", 33, {
     "trace_copied": dict(only_power=False, own_stamps=False),
     "trace_copied_power_alone": dict(only_power=True, own_stamps=False),
-    "trace_copied_own_stamps": dict(only_power=True, own_stamps=True)})
-def traces(rng, only_power, own_stamps):
-    return contradictory(rng, lambda folder: plant_trace(folder, 4, only_power, own_stamps))
+    "trace_copied_own_stamps": dict(only_power=True, own_stamps=True),
+    "trace_copied_of_any_model": dict(only_power=False, own_stamps=False, any_kind=True),
+    "trace_copied_few_siblings": dict(only_power=False, own_stamps=False, kinds=3, repeats=3)})
+def traces(rng, only_power, own_stamps, any_kind=False, **options):
+    return contradictory(rng, lambda folder: plant_trace(folder, 4, only_power, own_stamps,
+                                                         any_kind), **options)
 
 
-@variants("contradiction", 60, {"metrics_equal": dict(with_trace=False),
-                                "metrics_and_trace_equal": dict(with_trace=True)})
-def metrics(rng, with_trace):
-    return contradictory(rng, lambda folder: plant_metrics(folder, 4, with_trace))
+TWO_METRICS = [("test_accuracy", 0.8, 0.01, None), ("test_loss", 0.4, 0.01, None)]
+
+
+@variants("contradiction", 48, {
+    "metrics_equal": dict(with_trace=False), "metrics_and_trace_equal": dict(with_trace=True),
+    "two_metrics_equal": dict(with_trace=False, metrics=TWO_METRICS)})
+def metrics(rng, with_trace, **options):
+    return contradictory(rng, lambda folder: plant_metrics(folder, 4, with_trace), **options)
 
 
 # Runs of tare itself, on a played driver: folders with process lists
@@ -1811,6 +1833,10 @@ def is_disturbed(r, low=5.0, high=1e9):
     return r["success"] and r["disturbed"] and low < effect(r) <= high
 
 
+def is_source(r):
+    return r["source"] and not r["contradiction"]
+
+
 def passes(r):
     return r["verdict"] == "clean" or r["consistency"] == "consistent"
 
@@ -1856,6 +1882,9 @@ def figures(records):
            False, True)
     small = [r for r in records if r["success"] and r["disturbed"] and effect(r) <= 5]
     yield ("disturbed by at most 5 %: clean", *verdict(small, "clean"), None, False, True)
+    yield ("what a copy was made from: clean or consistent",
+           sum(map(passes, filter(is_source, records))), sum(map(is_source, records)), None, False,
+           True)
     failed = [r for r in records if not r["success"]]
     yield ("failed, undisturbed: contaminated or suspect", *verdict(failed, *ACCUSED), None, False,
            True)
