@@ -1248,6 +1248,9 @@ struct share { u32 pid; u64 time_us; u32 sm, memory, encoder, decoder; };
 struct field { u32 id, scope; long long time, latency; u32 type; int result; u64 value; };
 struct temperature { u32 version, sensor; int celsius; };
 
+struct sample { u64 time_us, value; };
+
+#define SAMPLES 120
 #define MIB 1048576ULL
 #define WHO 2 /* 0: the job, 1: a foreign process */
 
@@ -1317,12 +1320,11 @@ static void advance(struct state *s, double watts, double seconds)
     s->energy_j += watts * seconds;
 }
 
-static struct state read_state(void)
+static struct state state_at(double now)
 {
     char path[1024];
     struct state s = {.celsius = 30 + 0.12 * number("MATRIX_REST_W", 60)};
     double rest = number("MATRIX_REST_W", 60), at = number("MATRIX_EPOCH_S", 0);
-    double now = floor(now_s() * 10) / 10; /* real counters move ten times a second */
     double watts[WHO] = {0}, share[WHO] = {0};
     snprintf(path, sizeof path, "%s/events", folder());
     FILE *file = fopen(path, "r");
@@ -1353,6 +1355,12 @@ static struct state read_state(void)
     return s;
 }
 
+/* The counters of real GPUs move ten times a second. */
+static struct state read_state(void)
+{
+    return state_at(floor(now_s() * 10) / 10);
+}
+
 int nvmlInit(void) { return OK; }
 int nvmlInit_v2(void) { return OK; }
 int nvmlShutdown(void) { return OK; }
@@ -1369,7 +1377,7 @@ int nvmlDeviceGetMinorNumber(void *d, u32 *i) { (void)d; *i = 0; return OK; }
 int nvmlDeviceGetName(void *d, char *out, u32 n)
 {
     (void)d;
-    return text(out, n, "NVIDIA A100-PLAYED");
+    return text(out, n, "NVIDIA H200");
 }
 int nvmlDeviceGetUUID(void *d, char *out, u32 n)
 {
@@ -1519,11 +1527,35 @@ int nvmlDeviceGetFieldValues(void *d, int n, struct field *f)
         f[i].result = UNSUPPORTED;
     return OK;
 }
-int nvmlDeviceGetSamples(void *d, u32 type, u64 since, u32 *kind, u32 *n, void *out)
+/* Drivers keep a power sample of each 20 ms of the last 2.4 s. */
+int nvmlDeviceGetSamples(void *d, u32 type, u64 since_us, u32 *kind, u32 *n, struct sample *out)
 {
-    (void)d, (void)type, (void)since, (void)kind, (void)out;
-    *n = 0;
-    return UNSUPPORTED;
+    (void)d;
+    if (type)
+        return UNSUPPORTED;
+    *kind = 1;
+    if (!out) {
+        *n = SAMPLES;
+        return OK;
+    }
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    u64 real_us = (u64)t.tv_sec * 1000000 + (u64)t.tv_nsec / 1000;
+    double last = floor(now_s() * 50) / 50;
+    double skew_s = (double)real_us / 1e6 - now_s();
+    u32 found = 0;
+    for (int i = SAMPLES - 1; i >= 0 && found < *n; i--) {
+        double at = last - 0.02 * i;
+        u64 stamp = (u64)((at + skew_s) * 1e6);
+        if (stamp <= since_us)
+            continue;
+        double w = state_at(at).power_w;
+        w *= 1 + 0.003 * sin(at * 7.3) + 0.002 * sin(at * 31);
+        out[found].time_us = stamp;
+        out[found++].value = (u64)(1000 * w);
+    }
+    *n = found;
+    return found ? OK : NOT_FOUND;
 }
 int nvmlEventSetCreate(void **set) { *set = (void *)1; return OK; }
 int nvmlEventSetFree(void *set) { (void)set; return OK; }
@@ -1617,7 +1649,7 @@ def played_machine(path, bus, uuid):
     """A root in which the host's /proc and /sys appear, and a GPU beside them."""
     gpu = "%s/root/proc/driver/nvidia/gpus/0000:%02x:00.0" % (path, bus)
     os.makedirs(gpu)
-    write(gpu + "/information", "Model: \t\t NVIDIA A100-PLAYED\nGPU UUID: \t %s\n"
+    write(gpu + "/information", "Model: \t\t NVIDIA H200\nGPU UUID: \t %s\n"
           "Bus Location: \t 0000:%02x:00.0\nDevice Minor: \t 0\n" % (uuid, bus))
     for name in ("cpuinfo", "stat", "pressure", "meminfo", "loadavg", "self", "mounts", "sys",
                  "uptime", "vmstat", "diskstats", "modules"):
