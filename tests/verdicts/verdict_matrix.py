@@ -1261,6 +1261,12 @@ struct state {
     u32 pid[WHO];
 };
 
+struct event { double at_s; int who; u32 pid; double power_w, share; u64 mib; };
+
+#define EVENTS 4096
+static struct event events[EVENTS];
+static int event_count;
+
 static const char *folder(void)
 {
     const char *path = getenv("MATRIX_PLAY");
@@ -1320,30 +1326,48 @@ static void advance(struct state *s, double watts, double seconds)
     s->energy_j += watts * seconds;
 }
 
-static struct state state_at(double now)
+/* Read the lines that were written since the last call. */
+static void read_events(void)
 {
+    static long place;
     char path[1024];
-    struct state s = {.celsius = 30 + 0.12 * number("MATRIX_REST_W", 60)};
-    double rest = number("MATRIX_REST_W", 60), at = number("MATRIX_EPOCH_S", 0);
-    double watts[WHO] = {0}, share[WHO] = {0};
     snprintf(path, sizeof path, "%s/events", folder());
     FILE *file = fopen(path, "r");
-    double t, w, u;
-    u64 mib;
-    int who;
-    u32 pid;
-    while (file && fscanf(file, "%lf %d %u %lf %lf %llu", &t, &who, &pid, &w, &u, &mib) == 6) {
-        if (t > now)
-            break;
-        advance(&s, rest + watts[0] + watts[1], t - at);
-        at = t;
-        watts[who] = w;
-        share[who] = u;
-        s.mib[who] = mib;
-        s.pid[who] = pid;
+    if (!file)
+        return;
+    struct event e;
+    fseek(file, place, SEEK_SET);
+    while (event_count < EVENTS && fscanf(file, "%lf %d %u %lf %lf %llu\n", &e.at_s, &e.who, &e.pid,
+                                          &e.power_w, &e.share, &e.mib) == 6) {
+        events[event_count++] = e;
+        place = ftell(file);
     }
-    if (file)
-        fclose(file);
+    fclose(file);
+}
+
+static double power_at(double t)
+{
+    double watts[WHO] = {0};
+    for (int i = 0; i < event_count && events[i].at_s <= t; i++)
+        watts[events[i].who] = events[i].power_w;
+    return number("MATRIX_REST_W", 60) + watts[0] + watts[1];
+}
+
+static struct state state_at(double now)
+{
+    double rest = number("MATRIX_REST_W", 60), at = number("MATRIX_EPOCH_S", 0);
+    struct state s = {.celsius = 30 + 0.12 * rest};
+    double watts[WHO] = {0}, share[WHO] = {0};
+    read_events();
+    for (int i = 0; i < event_count && events[i].at_s <= now; i++) {
+        const struct event *e = &events[i];
+        advance(&s, rest + watts[0] + watts[1], e->at_s - at);
+        at = e->at_s;
+        watts[e->who] = e->power_w;
+        share[e->who] = e->share;
+        s.mib[e->who] = e->mib;
+        s.pid[e->who] = e->pid;
+    }
     advance(&s, rest + watts[0] + watts[1], now - at);
     s.pid[0] = s.mib[0] ? job_pid() : 0;
     if (!s.pid[0])
@@ -1544,12 +1568,13 @@ int nvmlDeviceGetSamples(void *d, u32 type, u64 since_us, u32 *kind, u32 *n, str
     double last = floor(now_s() * 50) / 50;
     double skew_s = (double)real_us / 1e6 - now_s();
     u32 found = 0;
+    read_events();
     for (int i = SAMPLES - 1; i >= 0 && found < *n; i--) {
         double at = last - 0.02 * i;
         u64 stamp = (u64)((at + skew_s) * 1e6);
         if (stamp <= since_us)
             continue;
-        double w = state_at(at).power_w;
+        double w = power_at(at);
         w *= 1 + 0.003 * sin(at * 7.3) + 0.002 * sin(at * 31);
         out[found].time_us = stamp;
         out[found++].value = (u64)(1000 * w);
