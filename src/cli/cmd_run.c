@@ -1,3 +1,4 @@
+/* tare run: plans experiments from settings or options and runs, resumes or collects them. */
 #include "base/digest.h"
 #include "base/fs.h"
 #include "base/mem.h"
