@@ -106,7 +106,9 @@ static bool write_run_page(const struct cli_call *call, const char *dir, struct 
     how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
-    return json && report_page_write(json, dir, how, err);
+    bool written = json && report_page_write(json, dir, how, err);
+    how->dataset = NULL; /* it ends here */
+    return written;
 }
 
 static int print_methods(const char *dir)
