@@ -19,6 +19,7 @@ export XDG_STATE_HOME=$dir/state TARE_LOCK_DIR=$dir/locks PARALLEL_HOME=$dir
 # plan COUNT: so many, and one that is under way when the run is stopped.
 plan() {
     mkdir -p repo
+    # shellcheck disable=SC2016 # the variable is the script's
     printf '#!/bin/sh\n[ "${TARE_EXPERIMENT:-}" != repo_net_%03d ] || exec sleep 1000\n' $(($1 + 1)) >repo/train.sh
     chmod +x repo/train.sh
     cat >registry.json <<END

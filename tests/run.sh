@@ -424,11 +424,15 @@ if wanted lint; then
     say "the house: who may include whom"
     one architecture tests/architecture.sh
     one "words that nobody reads here" python3 tests/words.py
+    one "format, shell scripts, measures" tools/lint.sh format shell measures
+    one "the program that measures" python3 tests/measure_test.py
 fi
-if wanted unit || wanted cli; then
+if wanted lint || wanted unit || wanted cli; then
     say "gcc"
     one "build (gcc)" compile_gcc
     one "every name is defined once" tests/symbols.sh "$build"
+    # All of src takes minutes: make lint.
+    if wanted lint; then one "clang-tidy of what changed" env BUILD="$build" tools/lint.sh tidy-changed; fi
     hide_still_counters
 fi
 # While tests wait the other build is made, and its targets are fuzzed, behind them.

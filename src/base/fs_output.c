@@ -1,3 +1,4 @@
+/* Output files named by a user: follows links safely and replaces the old file atomically. */
 #include "base/cleanup.h"
 
 #include "base/fs.h"

@@ -1,3 +1,4 @@
+/* Paths as text: joins, resolves and splits them, checks names, and searches PATH. */
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"

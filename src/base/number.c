@@ -1,3 +1,4 @@
+/* Numbers as text, exactly and in any locale; log and exp that are the same on every machine. */
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/value.h"

@@ -58,10 +58,10 @@ bool number_named(const char *text, double *out);
 /* Rounded to this many significant digits, correctly (through decimal). */
 double number_round(double number, int digits);
 
-/* The natural logarithm of a number above 0, and e to the number: by +, -, *, / and what IEEE 754
+/* The natural logarithm of x above 0, and e to the power of x: by +, -, *, / and what IEEE 754
  * defines to the last bit, built without fused operations. libm's differ between machines, and a
  * plan must not. */
-double number_log(double number);
-double number_exp(double number);
+double number_log(double x);
+double number_exp(double x);
 
 #endif

@@ -1,3 +1,4 @@
+/* Records a hash of each file that we write: a file that the user changed is not replaced. */
 #include "base/fs.h"
 
 #include "base/json.h"

@@ -251,7 +251,7 @@ static bool add_alias(struct reader *reader, const yaml_event_t *event)
     const yaml_mark_t *at = &event->start_mark;
     const char *name = (const char *)event->data.alias.anchor;
     const json_t *index = json_object_get(reader->by_name, name);
-    if (!index)
+    if (!index || !reader->anchors)
         return refuse_at_mark(reader, at, "this alias has no anchor that is complete before it");
     const struct anchor piece = reader->anchors[json_integer_value(index)];
     bool key;

@@ -328,7 +328,7 @@ static int plan_registry(const struct cli_call *call, const struct registry *reg
 static int plan(const struct cli_call *call)
 {
     struct err err = {0};
-    double gpu_bytes;
+    double gpu_bytes = 0;
     const char *other = OPTION_GIVEN(call, studying);
     if (other)
         return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",

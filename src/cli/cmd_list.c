@@ -1,3 +1,4 @@
+/* tare list: shows the models and hyperparameters of a registry; --check tests what they need. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/list.h"

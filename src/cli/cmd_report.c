@@ -127,6 +127,8 @@ static bool write_run_page(const struct cli_call *call, const char *dir, struct 
         return err_set(err, "%s: its names cannot be read: nothing is written", dir);
     bool written = report_page_write(json, dir, how, err);
     anonymous_free(how->anonymous);
+    how->anonymous = NULL; /* both end here */
+    how->dataset = NULL;
     return written;
 }
 

@@ -1,3 +1,4 @@
+/* tare run: plans experiments from settings or options and runs, resumes or collects them. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"

@@ -1,3 +1,4 @@
+/* Generates shell completion for bash, zsh and fish from the tables of commands. */
 #include "cli/texts.h"
 #include "tare_build.h"
 

@@ -1,3 +1,4 @@
+/* Prints --help and the generated pages of docs/reference from the tables of commands. */
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/texts.h"

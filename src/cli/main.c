@@ -1,3 +1,4 @@
+/* Entry point: finds the command, changes to the calling user under sudo, and runs it. */
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/text.h"

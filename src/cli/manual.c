@@ -1,3 +1,4 @@
+/* Generates the manual pages in roff from the tables of commands. */
 #include "base/mem.h"
 #include "cli/texts.h"
 #include "tare_build.h"

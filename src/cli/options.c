@@ -1,3 +1,4 @@
+/* Parses the options and arguments of a command by its table. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"

@@ -419,8 +419,10 @@ static int measure_locked(const struct calibrate_options *options,
         cli_error("%s is not calibrated without --yes: its lock is not seen by other users",
                   gpu->label);
         code = CLI_USAGE;
-    } else if (code == 0 && (turn = calibrating_turn(0, &err)) < 0) {
-        code = cli_failed(CLI_BROKEN, &err);
+    } else if (code == 0) {
+        turn = calibrating_turn(0, &err);
+        if (turn < 0)
+            code = cli_failed(CLI_BROKEN, &err);
     }
     if (code == 0)
         code = calibrate_gpu(options, &how, gpu->label);

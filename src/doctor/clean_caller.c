@@ -1,3 +1,4 @@
+/* Lets a child with the caller's own rights read what root must not open under sudo. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Lists the leftover processes that tare clean found, and ends those that it may end. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"

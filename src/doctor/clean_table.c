@@ -1,3 +1,4 @@
+/* Prints leftover and foreign processes as a table. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"

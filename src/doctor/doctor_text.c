@@ -1,3 +1,4 @@
+/* Collects the findings of tare doctor and prints them. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"

@@ -1,3 +1,4 @@
+/* Changes the hyperparameters and environment of an experiment before a retry. */
 #include "plan/plan.h"
 
 #include "base/json.h"

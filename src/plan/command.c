@@ -1,3 +1,4 @@
+/* Finds the interpreter and the script of a model, and composes the command of an experiment. */
 #include "plan/plan.h"
 
 #include "base/fs.h"

@@ -1,3 +1,4 @@
+/* Reads the durations in an earlier summary.csv, to estimate those of planned experiments. */
 #include "plan/expected.h"
 
 #include "base/csv.h"

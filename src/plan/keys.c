@@ -1,3 +1,4 @@
+/* Converts structs to JSON and back by a table of keys. */
 #include "plan/job.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* The table of GPU slots in the closing text of a run. */
 #include "report/closing.h"
 
 #include "base/amount.h"

@@ -1,3 +1,4 @@
+/* Verdicts, causes and budgets in the closing text of a run. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"

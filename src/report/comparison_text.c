@@ -1,3 +1,4 @@
+/* Prints the result of tare compare as text. */
 #include "report/summary_stats_text.h"
 
 #include "base/amount.h"

@@ -1,3 +1,4 @@
+/* The JSON of a memory snapshot: its use, segments, stacks and recommendations. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"

@@ -1,3 +1,4 @@
+/* Examines a memory snapshot and prints the result as text. */
 #include "base/mem.h"
 #include "report/memory.h"
 #include "report/table.h"

@@ -1,3 +1,4 @@
+/* Writes the methods paragraph: machine, plan and containment of a run. */
 #include "report/methods.h"
 
 #include "base/amount.h"

@@ -1,3 +1,4 @@
+/* Prints what the models of a registry lack, and the commands that install it. */
 #include "report/registry_text.h"
 
 #include "base/clock.h"

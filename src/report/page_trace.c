@@ -1,3 +1,4 @@
+/* Thins the traces of gpu.csv for the charts of the page; extremes remain. */
 #include "report/page_private.h"
 
 #include "base/csv.h"

@@ -1,3 +1,4 @@
+/* Finds the cause of a failed attempt: a signal, a message of a shell, a known line of its log. */
 #include "run/outcome.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Chooses what a retry changes after a GPU's memory ran out. */
 
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"

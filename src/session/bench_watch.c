@@ -1,3 +1,4 @@
+/* Collects the measurements of tare bench during its run, and shows them at its end. */
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Counts the energy and GPU memory of the command that tare exec runs. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"

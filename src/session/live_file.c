@@ -1,3 +1,4 @@
+/* Writes live.json about once a second: the phase, progress and last readings of each GPU slot. */
 #include "session/run_session_private.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Writes the file of --metrics-textfile from a thread, so that a slow disk delays only it. */
 #include "session/run_session.h"
 
 #include "base/fs.h"

@@ -1,3 +1,4 @@
+/* Decides which GPUs a run uses, and which variables show them to a training. */
 #include "session/gpus.h"
 
 #include "base/mem.h"

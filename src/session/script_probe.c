@@ -1,3 +1,4 @@
+/* Starts a script with --help in a contained job and reads its options. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"

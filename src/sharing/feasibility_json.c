@@ -1,3 +1,4 @@
+/* The JSON of tare feasibility. */
 #include "base/mem.h"
 #include "sharing/feasibility.h"
 

@@ -1,3 +1,4 @@
+/* Predicts the peak memory of two trainings on one GPU from their single curves. */
 #include "base/mem.h"
 #include "sharing/feasibility.h"
 

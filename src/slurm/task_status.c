@@ -1,3 +1,4 @@
+/* Reports the state of a submitted task: from Slurm's queue, its accounting, or the task's log. */
 #include "slurm/collect.h"
 
 #include "base/fs.h"

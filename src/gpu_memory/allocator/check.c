@@ -1,3 +1,4 @@
+/* Replays a record through the model and compares each event and the final layout. */
 #include "gpu_memory/allocator/replay.h"
 
 #include "base/mem.h"

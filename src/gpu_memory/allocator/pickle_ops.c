@@ -1,3 +1,4 @@
+/* Executes the opcodes of a pickle that build plain data; refuses all others. */
 #include "base/mem.h"
 #include "gpu_memory/allocator/pickle_private.h"
 

@@ -1,3 +1,4 @@
+/* Finds allocator settings that need less GPU memory, and the least memory they need. */
 #include "gpu_memory/allocator/replay.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads the texts, frames and stacks of a snapshot, each held once. */
 #include "gpu_memory/allocator/snapshot_private.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Recognises lines that report exhausted GPU memory, and the framework that printed them. */
 #include "base/mem.h"
 #include "gpu_memory/oom/oom.h"
 

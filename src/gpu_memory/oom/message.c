@@ -1,3 +1,4 @@
+/* Reads the figures of an out-of-memory message: requested, free, reserved, by process. */
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/oom_private.h"

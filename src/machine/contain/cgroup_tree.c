@@ -1,3 +1,4 @@
+/* Walks a job's cgroups, also nested ones: thaws, kills and removes them. */
 #include "machine/contain/cgroup.h"
 
 #include "base/clock.h"

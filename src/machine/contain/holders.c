@@ -1,3 +1,4 @@
+/* Finds the processes that hold a pipe open for writing. */
 #include "machine/contain/contain.h"
 
 #include "base/fs.h"

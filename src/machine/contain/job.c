@@ -1,3 +1,4 @@
+/* The handle of a contained job: its identity, layers, signals and end. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"

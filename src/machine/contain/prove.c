@@ -1,3 +1,4 @@
+/* Proves that no process of a job is alive, and lists those that are. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"

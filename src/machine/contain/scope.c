@@ -1,3 +1,4 @@
+/* Asks systemd for a delegated scope, in which an ordinary user may create cgroups. */
 #include "machine/contain/cgroup.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Recognises processes of a job by the tag in their environment, or by their cgroup. */
 #include "machine/contain/tree.h"
 
 #include "base/fs.h"

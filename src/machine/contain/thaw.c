@@ -1,3 +1,4 @@
+/* Thaws job processes that cgroup v1's freezer stopped, so that they can be killed. */
 #include "machine/contain/tree.h"
 
 #include "base/mem.h"

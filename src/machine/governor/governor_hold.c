@@ -1,3 +1,4 @@
+/* Records the changed CPU governors and locks them, so that they are restored. */
 #include "machine/governor/governor.h"
 
 #include "base/cleanup.h"

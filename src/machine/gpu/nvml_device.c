@@ -1,3 +1,4 @@
+/* Opens NVIDIA's GPUs through NVML and reads their properties. */
 #include "base/mem.h"
 #include "machine/gpu/nvml.h"
 

@@ -1,3 +1,4 @@
+/* Reads power, energy, temperature, clocks and throttle reasons through NVML. */
 #include "machine/gpu/nvml.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Lists the processes that use a GPU, with their memory and load, through NVML. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"

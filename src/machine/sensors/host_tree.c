@@ -1,3 +1,4 @@
+/* CPU time, memory and I/O of a process tree, read from /proc. */
 #include "machine/sensors/host_job.h"
 
 #include "base/mem.h"

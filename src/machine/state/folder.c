@@ -1,3 +1,4 @@
+/* Opens and checks the folders of machine-wide state, and lists the runs in them. */
 #include "machine/state/state_private.h"
 
 #include "base/fs.h"

@@ -1,3 +1,4 @@
+/* Reads and writes the record of a run: its runner and its jobs, one JSON line each. */
 #include "machine/state/state_private.h"
 
 #include "base/json.h"

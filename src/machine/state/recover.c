@@ -1,3 +1,4 @@
+/* Ends the jobs that dead runs left, and lists the processes of live ones. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* The schedules of load by which a power sensor is calibrated. */
 #include "measure/calibration/sensor_learn.h"
 
 #include "base/clock.h"

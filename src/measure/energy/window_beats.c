@@ -1,3 +1,4 @@
+/* Bounds the energy that a load in step with the sensor's sampling may hide. */
 #include "measure/energy/window_private.h"
 
 #include "base/cleanup.h"

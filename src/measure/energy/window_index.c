@@ -1,3 +1,4 @@
+/* Builds the index of samples and knots from which energies are read. */
 #include "measure/energy/window_private.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Finds the update instants of an energy counter and the faults between them. */
 
 #include "base/mem.h"
 #include "measure/energy/window_private.h"

@@ -1,3 +1,4 @@
+/* Learns delay, gain and noise of a counter from the power trace. */
 #include "base/mem.h"
 #include "measure/energy/window_private.h"
 

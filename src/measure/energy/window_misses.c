@@ -1,3 +1,4 @@
+/* The half-width of an energy over all sensors and loads that fit the trace. */
 #include "base/mem.h"
 #include "measure/energy/window_private.h"
 

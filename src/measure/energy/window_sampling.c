@@ -1,3 +1,4 @@
+/* Finds the sensor's update period and averaging time in a power trace. */
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "measure/energy/window_private.h"

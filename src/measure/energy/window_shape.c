@@ -1,3 +1,4 @@
+/* Running sums over a power trace: its integral and the variance of that, at any moment. */
 #include "measure/energy/window_private.h"
 
 #include "base/mem.h"

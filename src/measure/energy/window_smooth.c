@@ -1,3 +1,4 @@
+/* The Kalman filter and smoother that join the counter and the power trace. */
 #include "measure/energy/window_private.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Collects evidence from GPU samples during an attempt, as spans of time. */
 #include "measure/guard/look.h"
 
 #include "base/mem.h"

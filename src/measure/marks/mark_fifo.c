@@ -1,3 +1,4 @@
+/* The FIFO through which a job sends its marks, checked line by line. */
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads what a repository requires: its source, data and Python modules. */
 #include "plan/config/registry_repo.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads `oom_steps`: the changes that a retry makes after an out-of-memory failure. */
 #include "plan/config/registry_repo.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads a hyperparameter of the registry: its type, range, choices and default. */
 #include "plan/config/registry_repo.h"
 
 #include "base/mem.h"

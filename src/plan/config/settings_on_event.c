@@ -1,3 +1,4 @@
+/* Checks the program of `on_event`, and warns about secrets in its arguments. */
 #include "plan/config/on_event.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads the `tare` section of the settings. */
 #include "plan/config/settings_entry.h"
 
 #include "machine/gpu/vendor.h"

@@ -1,3 +1,4 @@
+/* Opens run.db without following links, and limits what an untrusted one can do. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Writes the energies of attempts and epochs to run.db, and reads them. */
 #include "results/store/tables.h"
 
 #include "base/csv.h"

@@ -1,3 +1,4 @@
+/* Writes epochs.csv of each attempt from its marks and energies. */
 #include "results/store/tables.h"
 
 #include "base/clock.h"

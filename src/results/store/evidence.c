@@ -1,3 +1,4 @@
+/* Derives the verdicts of attempts and experiments from their evidence in run.db. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Writes experiment.json from run.db. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Rebuilds run.db from the lines of events.jsonl, and counts those that are lost. */
 #include "results/store/store.h"
 
 #include "base/cleanup.h"

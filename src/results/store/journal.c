@@ -1,3 +1,4 @@
+/* Writes each event, and the rows that follow from it, to run.db. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* The lock of a run folder, which only one runner holds. */
 #include "results/store/store.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* Writes the memory figures of attempts to run.db, and reads them. */
 #include "base/mem.h"
 #include "results/store/tables.h"
 

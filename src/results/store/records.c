@@ -1,3 +1,4 @@
+/* Compares the files of a run with its journal, and rewrites those that were changed. */
 #include "results/store/worker.h"
 
 #include "base/cleanup.h"

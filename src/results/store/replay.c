@@ -1,3 +1,4 @@
+/* Replays events in order: checks each, and tracks the state of experiments and jobs. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Reads the results of a run from run.db. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

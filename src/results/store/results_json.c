@@ -1,3 +1,4 @@
+/* The JSON of a run for its page: sessions, pauses, experiments and curves. */
 #include "results/store/tables.h"
 
 #include "base/json.h"

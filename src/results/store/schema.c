@@ -1,3 +1,4 @@
+/* The tables of run.db, and the checks of one from an untrusted source. */
 #include "results/store/tables.h"
 
 #include "base/mem.h"

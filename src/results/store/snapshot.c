@@ -1,3 +1,4 @@
+/* Copies run.db and its -wal from a live run, without a lock. */
 #include "results/store/tables.h"
 
 #include "base/fs.h"

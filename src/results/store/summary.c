@@ -1,3 +1,4 @@
+/* Writes summary.csv: its columns, its rows, and the file as a whole. */
 #include "results/store/worker.h"
 
 #include "base/clock.h"

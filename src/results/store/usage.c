@@ -1,3 +1,4 @@
+/* How long each GPU slot of a run was used, from the sessions in run.db. */
 #include "results/store/tables.h"
 
 #include "base/clock.h"

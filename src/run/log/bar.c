@@ -1,3 +1,4 @@
+/* Reads progress bars of tqdm and its like from lines of a log. */
 #include "run/log/joblog.h"
 
 #include "base/ascii.h"

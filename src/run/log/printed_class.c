@@ -1,3 +1,4 @@
+/* Classifies the numbers of a printed line: batch, rank, epoch, metric. */
 #include "run/log/printed_private.h"
 
 #include "base/ascii.h"

@@ -1,3 +1,4 @@
+/* Recognises the names of metrics in printed lines. */
 #include "run/log/printed_private.h"
 
 #include "base/cleanup.h"

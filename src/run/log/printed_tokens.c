@@ -1,3 +1,4 @@
+/* Splits a printed line into words, numbers and signs. */
 #include "run/log/printed_private.h"
 
 #include "base/ascii.h"

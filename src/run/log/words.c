@@ -1,3 +1,4 @@
+/* Finds the lines of a log's end that explain a failure. */
 #include "run/log/joblog.h"
 
 #include "base/mem.h"
