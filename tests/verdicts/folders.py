@@ -70,6 +70,7 @@ def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
                 record.add_error(what)
         records.append(record)
     damage(plan, records[:planned], "values", stream(name, "damage"))
+    tell_kinds(plan, runs, records)
     for record in records:
         render(record)
     damage(plan, records[:planned], "files", stream(name, "damage", "files"))
@@ -79,6 +80,25 @@ def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
     truth = by_id(records)
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
     return truth
+
+
+def tell_kinds(plan, runs, records):
+    """Adds to each truth how far repeats scatter, and how many undisturbed others it can be compared with: one less for
+    each hyperparameter that varies among them."""
+    kinds = {}
+    for spec, record in zip(plan.specs, records):
+        background = spec.background
+        key = (spec.model.repository, spec.model.name, background and (background.model.name, repr(sorted(background.hyper.items()))))
+        kinds.setdefault(key, []).append((spec, record))
+    for members in kinds.values():
+        usable = [(spec, record) for spec, record in members
+                  if spec.outcome == "trained" and not record.truth["disturbed_by"]]
+        names = {name for spec, _ in usable for name in spec.hyper}
+        varied = sum(len({repr(spec.hyper.get(name)) for spec, _ in usable}) > 1 for name in names)
+        for spec, record in members:
+            others = sum(other is not record for _, other in usable)
+            record.truth["siblings"] = max(0, others - varied)
+            record.truth["scatter"] = round(max(plan.noise.time_sd, plan.noise.power_sd), 5)
 
 
 def more_of(plan, number, rng):

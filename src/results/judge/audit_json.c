@@ -75,6 +75,15 @@ static const struct record_field outcome_fields[] = {
     RECORD(struct dataset_experiment, retries),
     {0}};
 
+static json_t *agreement_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_pack("{s:s}", "row", agreement_name(experiment->row_agreement));
+    for (int i = 0; i < QUANTITIES; i++)
+        json_set_text(out, quantity_name((enum quantity)i),
+                      agreement_name(experiment->agreement[i]));
+    return out;
+}
+
 static json_t *experiment_json(const struct dataset *dataset,
                                const struct dataset_experiment *experiment)
 {
@@ -97,6 +106,7 @@ static json_t *experiment_json(const struct dataset *dataset,
     json_object_set_new(out, "where", places_of_json(experiment));
     json_set_text(out, "verdict", verdict_name(experiment->verdict));
     json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "consistency", agreement_json(experiment));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     EACH (item, experiment->evidence, experiment->evidence_count)
         json_array_append_new(evidence, evidence_json(item));

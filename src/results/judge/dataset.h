@@ -31,6 +31,10 @@ enum dataset_layout {
 /* "study", "tare", "codecarbon", "table" */
 const char *dataset_layout_name(enum dataset_layout layout);
 
+/* Whether a figure agrees with those of comparable experiments, whoever else ran. */
+enum agreement { AGREEMENT_UNKNOWN, AGREEMENT_CONSISTENT, AGREEMENT_CONTRADICTED };
+const char *agreement_name(enum agreement agreement); /* "unknown", "consistent", "contradicted" */
+
 struct dataset_param {
     char *name;
     struct value value;
@@ -218,6 +222,8 @@ struct dataset_experiment {
     size_t check_count;
     struct verdicts verdicts; /* of its quantities */
     enum verdict verdict;     /* of the row */
+    enum agreement agreement[QUANTITIES];
+    enum agreement row_agreement; /* consistent: each figure that it has is */
     char *facts[DATASET_FACTS];
     struct dataset_board *boards; /* none: not known, as of the study */
     size_t board_count;

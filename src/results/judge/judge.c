@@ -508,4 +508,5 @@ void audit_judge(struct dataset *dataset)
         if (experiment->judged)
             set_verdict(experiment, !experiment->unwatched);
     }
+    judge_agreement(dataset, states);
 }

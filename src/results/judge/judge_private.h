@@ -48,6 +48,11 @@
 #define LIMIT_USEFUL      20.0                              /* per cent: half-width of an energy */
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
+/* than its siblings, with the next added */
+#define LIMIT_AGREE_MORE (0.055 * JUDGE_SCALE(AGREE_MORE))
+#define LIMIT_AGREE_LESS (0.08 * JUDGE_SCALE(AGREE_LESS))
+/* that are added to what it is off */
+#define LIMIT_AGREE_DEVIATIONS (1.2 * JUDGE_SCALE(AGREE_DEVIATIONS))
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
@@ -95,5 +100,8 @@ void judge_background(struct dataset *dataset, const struct judge_state *states)
 
 /* Steps, results that are lacking and outliers. */
 void judge_siblings(struct dataset *dataset, const struct judge_state *states);
+
+/* Whether figures agree with those of siblings: sets agreement. After all evidence is found. */
+void judge_agreement(struct dataset *dataset, const struct judge_state *states);
 
 #endif
