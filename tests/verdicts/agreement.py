@@ -3,7 +3,7 @@
 
   agreement.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out [SET]] [--check]
 
-Scatter is the larger standard deviation of time and power of the folder; siblings are the undisturbed others of the same
+Scatter, the standard deviation of the energies of repeats, is drawn from 1 to 3.5 % for each folder; siblings are the undisturbed others of the same
 model and background, less one for each hyperparameter that varies.  --check exits with 1 where an aim is missed.
 """
 import argparse
@@ -15,6 +15,7 @@ from collections import Counter
 
 from folders import generate
 from matrix import add_held_out, audit, chosen_scenarios, share_text, truth_row
+from study import stream
 
 SIBLINGS_LEAST = 3
 AIMS = {  # row -> (least, most) share of it that is consistent
@@ -48,7 +49,8 @@ def row_of(truth):
 def judge(task):
     tare, scenario, seed = task
     with tempfile.TemporaryDirectory(prefix="folders-") as folder:
-        truths = generate(scenario, seed, folder)
+        scatter = stream(scenario, seed, "scatter").uniform(0.01, 0.035)
+        truths = generate(scenario, seed, folder, scatter=scatter)
         answer, refusal = audit(tare, f"{folder}/results")
     if refusal:
         return scenario, Counter(), refusal

@@ -37,8 +37,10 @@ a record.
 """
 import argparse
 import json
+import math
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fourth_set import SCENARIOS
@@ -48,11 +50,15 @@ from study import Spec, effects, simulate, stream
 AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted ran: heat or clocks left by it
 
 
-def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
+def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False, scatter=None):
     """Writes the folder and gives its truth.  `extra` more undisturbed experiments at the end, all `shift_s` later.
 
-    `is_undisturbed`: the same folder as if nothing had been planted, but for errors in the data."""
+    `is_undisturbed`: the same folder as if nothing had been planted, but for errors in the data.
+    `scatter`: the standard deviation of the energies of repeats, as a share, instead of the scenario's own noise."""
     plan = SCENARIOS[scenario](stream(scenario, seed))
+    if scatter:
+        part = scatter / math.sqrt(2)
+        plan.noise = replace(plan.noise, time_sd=part, power_sd=part, processors_sd=part)
     planned = len(plan.specs)
     plan.specs += [more_of(plan, n, stream(scenario, seed, "extra", n)) for n in range(extra)]
     plan.epoch_s += shift_s
@@ -90,6 +96,8 @@ def tell_kinds(plan, runs, records):
         background = spec.background
         key = (spec.model.repository, spec.model.name, background and (background.model.name, repr(sorted(background.hyper.items()))))
         kinds.setdefault(key, []).append((spec, record))
+    noise = plan.noise
+    scatter = round(math.hypot(noise.time_sd, max(noise.power_sd, noise.processors_sd)), 5)
     for members in kinds.values():
         usable = [(spec, record) for spec, record in members
                   if spec.outcome == "trained" and not record.truth["disturbed_by"]]
@@ -98,7 +106,7 @@ def tell_kinds(plan, runs, records):
         for spec, record in members:
             others = sum(other is not record for _, other in usable)
             record.truth["siblings"] = max(0, others - varied)
-            record.truth["scatter"] = round(max(plan.noise.time_sd, plan.noise.power_sd), 5)
+            record.truth["scatter"] = scatter
 
 
 def more_of(plan, number, rng):

@@ -44,16 +44,18 @@ static bool agrees_with_siblings(const struct judge_state *state)
            energies > 0;
 }
 
-/* Only folders of the study are in the order of their starts; runs of tare checked it
- * themselves. */
+/* A background begins first, so the start of a parallel one shows nothing: the first after it that
+ * ran alone does. Only folders of the study are in the order of their starts; runs of tare
+ * checked. */
 static bool was_idle(const struct dataset *dataset, const struct judge_state *states, size_t index)
 {
     const struct dataset_experiment *experiment = &dataset->items[index];
-    if (dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
-        return true;
-    size_t next = states[index].next[1];
-    return dataset->folders[experiment->folder].layout == DATASET_STUDY && next != JUDGE_NOBODY &&
-           dataset_check_passed(&dataset->items[next], CHECK_IDLE_BEFORE);
+    if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
+        return dataset_check_passed(experiment, CHECK_IDLE_BEFORE);
+    size_t after = states[index].next[1];
+    while (after != JUDGE_NOBODY && dataset->items[after].parallel)
+        after = states[after].next[1];
+    return states[index].at_rest || (after != JUDGE_NOBODY && states[after].at_rest);
 }
 
 static bool passed_consistency(const struct dataset_experiment *experiment)
@@ -100,7 +102,7 @@ static enum agreement agreement_of(const struct dataset_experiment *experiment,
         return AGREEMENT_CONTRADICTED;
     bool known = quantity == QUANTITY_TIME ? experiment->duration_s.valid
                  : quantity == QUANTITY_ENERGY
-                     ? dataset_check_passed(experiment, CHECK_SAMPLING)
+                     ? dataset_energy(experiment).valid
                      : dataset_check_passed(experiment, CHECK_METRIC_PLAUSIBLE);
     return agrees && known && weight == EVIDENCE_RECORDED ? AGREEMENT_CONSISTENT
                                                           : AGREEMENT_UNKNOWN;

@@ -49,7 +49,7 @@
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
 /* than its siblings, with the next added */
-#define LIMIT_AGREE_MORE (0.055 * JUDGE_SCALE(AGREE_MORE))
+#define LIMIT_AGREE_MORE (0.065 * JUDGE_SCALE(AGREE_MORE))
 #define LIMIT_AGREE_LESS (0.08 * JUDGE_SCALE(AGREE_LESS))
 /* that are added to what it is off */
 #define LIMIT_AGREE_DEVIATIONS (1.2 * JUDGE_SCALE(AGREE_DEVIATIONS))
