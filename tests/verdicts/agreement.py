@@ -4,7 +4,7 @@
   agreement.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out [SET]] [--check]
 
 Scatter, the standard deviation of the energies of repeats, is drawn from 1 to 3.5 % for each folder; siblings are the undisturbed others of the same
-model and background, less one for each hyperparameter that varies.  --check exits with 1 where an aim is missed.
+model and background, less one for each hyperparameter that varies.  Where nothing ran alone no idle power is known.  --check exits with 1 where an aim is missed.
 """
 import argparse
 import multiprocessing
@@ -23,6 +23,7 @@ AIMS = {  # row -> (least, most) share of it that is consistent
     "undisturbed, scatter 2-3 %": (0.50, 1),
     "undisturbed, scatter > 3 %": (0, 1),
     "undisturbed, too few siblings": (0, 1),
+    "undisturbed, nothing ran alone": (0, 1),
     "disturbed <= 5 %": (0, 1),
     "disturbed 5-10 %": (0, 0.10),
     "disturbed > 10 %": (0, 0.02),
@@ -30,14 +31,16 @@ AIMS = {  # row -> (least, most) share of it that is consistent
 }
 
 
-def row_of(truth):
-    """The row of an experiment; None: it failed."""
-    kind = truth_row(truth)
-    effect = max(abs(truth["time_disturbed"]), abs(truth["energy_disturbed"]))
+def row_of(truth, quantity):
+    """The row of a figure; None: the experiment failed."""
+    kind = truth_row(truth, quantity)
+    effect = abs(truth[f"{quantity}_disturbed"])
     if kind == "disturbed > 5 %":
         return "disturbed > 10 %" if effect > 0.10 else "disturbed 5-10 %"
     if kind != "undisturbed":
         return None if kind == "failed" else kind
+    if truth["all_parallel"]:
+        return "undisturbed, nothing ran alone"
     if truth["siblings"] < SIBLINGS_LEAST:
         return "undisturbed, too few siblings"
     for limit, text in ((0.02, "<= 2 %"), (0.03, "2-3 %")):
@@ -57,8 +60,9 @@ def judge(task):
     counts = Counter()
     for experiment in answer["experiments"]:
         truth = truths.get(experiment["experiment_id"])
-        if truth and (row := row_of(truth)):
-            counts[row, experiment["consistency"]["row"]] += 1
+        for quantity in ("time", "energy"):
+            if truth and (row := row_of(truth, quantity)):
+                counts[row, experiment["consistency"][quantity]] += 1
     return scenario, counts, None
 
 

@@ -107,6 +107,7 @@ def tell_kinds(plan, runs, records):
             others = sum(other is not record for _, other in usable)
             record.truth["siblings"] = max(0, others - varied)
             record.truth["scatter"] = scatter
+            record.truth["all_parallel"] = all(spec.background for spec in plan.specs)
 
 
 def more_of(plan, number, rng):

@@ -44,18 +44,35 @@ static bool agrees_with_siblings(const struct judge_state *state)
            energies > 0;
 }
 
-/* A background begins first, so the start of a parallel one shows nothing: the first after it that
- * ran alone does. Only folders of the study are in the order of their starts; runs of tare
- * checked. */
+/* The nearest on one side of the folder's order that ran alone; JUDGE_NOBODY without one. */
+static size_t alone_beside(const struct dataset *dataset, const struct judge_state *states,
+                           size_t index, int side)
+{
+    do
+        index = states[index].next[side];
+    while (index != JUDGE_NOBODY && dataset->items[index].parallel);
+    return index;
+}
+
+static bool was_at_rest(const struct judge_state *state)
+{
+    return state->at_rest && !state->rest_high;
+}
+
+/* A background begins first, so the start of a parallel one shows nothing: the next that ran alone
+ * does, or the last if none follows. Only folders of the study are in the order of their starts;
+ * runs of tare checked it themselves. */
 static bool was_idle(const struct dataset *dataset, const struct judge_state *states, size_t index)
 {
     const struct dataset_experiment *experiment = &dataset->items[index];
     if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
         return dataset_check_passed(experiment, CHECK_IDLE_BEFORE);
-    size_t after = states[index].next[1];
-    while (after != JUDGE_NOBODY && dataset->items[after].parallel)
-        after = states[after].next[1];
-    return states[index].at_rest || (after != JUDGE_NOBODY && states[after].at_rest);
+    if (was_at_rest(&states[index]))
+        return true;
+    size_t beside = alone_beside(dataset, states, index, 1);
+    if (beside == JUDGE_NOBODY && experiment->parallel)
+        beside = alone_beside(dataset, states, index, 0);
+    return beside != JUDGE_NOBODY && was_at_rest(&states[beside]);
 }
 
 static bool passed_consistency(const struct dataset_experiment *experiment)

@@ -49,8 +49,8 @@
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
 /* than its siblings, with the next added */
-#define LIMIT_AGREE_MORE (0.065 * JUDGE_SCALE(AGREE_MORE))
-#define LIMIT_AGREE_LESS (0.08 * JUDGE_SCALE(AGREE_LESS))
+#define LIMIT_AGREE_MORE (0.07 * JUDGE_SCALE(AGREE_MORE))
+#define LIMIT_AGREE_LESS (0.10 * JUDGE_SCALE(AGREE_LESS))
 /* that are added to what it is off */
 #define LIMIT_AGREE_DEVIATIONS (1.2 * JUDGE_SCALE(AGREE_DEVIATIONS))
 /* off its kind, beside a step */
@@ -74,6 +74,7 @@ struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
     bool fell;      /* something had worked on the GPU just before it began */
     bool at_rest;   /* its GPU drew no more than at rest in its first two seconds, and was idle */
+    bool rest_high; /* what its folder rests at may be what another program makes it draw */
     bool unseen;    /* what the GPU did before it began was not recorded */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
