@@ -49,10 +49,10 @@
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
 /* than its siblings, with the next added */
-#define LIMIT_AGREE_MORE (0.07 * JUDGE_SCALE(AGREE_MORE))
-#define LIMIT_AGREE_LESS (0.10 * JUDGE_SCALE(AGREE_LESS))
+#define LIMIT_AGREE_MORE (0.09 * JUDGE_SCALE(AGREE_MORE))
+#define LIMIT_AGREE_LESS (0.15 * JUDGE_SCALE(AGREE_LESS))
 /* that are added to what it is off */
-#define LIMIT_AGREE_DEVIATIONS (1.2 * JUDGE_SCALE(AGREE_DEVIATIONS))
+#define LIMIT_AGREE_DEVIATIONS (1.0 * JUDGE_SCALE(AGREE_DEVIATIONS))
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 

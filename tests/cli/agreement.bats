@@ -1,0 +1,79 @@
+# Figures that agree with those of comparable experiments, without lists of processes.
+bats_require_minimum_version 1.5.0
+load ../cli/runs
+
+setup_file() { command -v python3 > /dev/null || skip "python3 is missing"; }
+
+# Fourteen undisturbed repeats on an idle GPU, whose energies scatter by one per cent: repeats/results.
+repeats() {
+    PYTHONPATH=$ROOT/tests/verdicts python3 -c '
+from folders import generate
+generate("clean_repeats", 1, "repeats", scatter=0.01)'
+}
+
+# The consistency of a figure of each experiment: figure ROW|time|energy|metric.
+consistency() {
+    "$TARE" audit repeats/results --json | python3 -c '
+import json, sys
+print(*[e["consistency"][sys.argv[1]] for e in json.load(sys.stdin)["experiments"]])' "$1"
+}
+
+# All but the first so many experiments vanish.
+keep() {
+    python3 - "$1" <<'END'
+import pathlib, shutil, sys
+top, keep = pathlib.Path("repeats/results"), int(sys.argv[1])
+lines = (top / "summary.csv").read_bytes().split(b"\r\n")
+for line in lines[1 + keep:]:
+    if line:
+        shutil.rmtree(top / line.split(b",")[0].decode())
+(top / "summary.csv").write_bytes(b"\r\n".join(lines[:1 + keep] + [b""]))
+END
+}
+
+@test "undisturbed repeats are consistent in each figure, in JSON, in the text and in the table" {
+    repeats
+    for figure in row time energy metric; do
+        [ "$(consistency $figure | tr ' ' '\n' | grep -c '^consistent$')" -ge 12 ]
+    done
+    run -0 --separate-stderr "$TARE" audit repeats/results
+    [[ "$output" == *"others are consistent, but nobody recorded who else ran"* ]]
+    "$TARE" audit repeats/results --write -o out 2> /dev/null > /dev/null
+    [ "$(python3 -c 'import csv; print(sum(r["consistency"] == "consistent" for r in csv.DictReader(open("out/audit_safe.csv", newline=""))))')" -ge 12 ]
+}
+
+@test "with two siblings nothing is consistent, with three it may be" {
+    repeats
+    keep 3
+    [ "$(consistency time)" = "unknown unknown unknown" ]
+    repeats
+    keep 4
+    [[ "$(consistency time)" == *consistent* ]]
+}
+
+@test "a copied run is contradicted, and so is what a failed check of consistency touches" {
+    [ -d "$SHARED/cases/rows_twice" ] || skip "../shared/data is not there"
+    "$TARE" audit "$SHARED/cases/rows_twice" --json | python3 -c '
+import json, sys
+for e in json.load(sys.stdin)["experiments"]:
+    if "repeated_rows" in [x["kind"] for x in e["evidence"]]:
+        assert e["consistency"]["row"] == e["consistency"]["energy"] == "contradicted", e["consistency"]
+        print("seen")' | grep -q seen
+}
+
+@test "reasons are grouped once, two are shown of each experiment and all with -v" {
+    [ -d "$SHARED/legacy" ] || skip "../shared/data is not there"
+    run -0 --separate-stderr "$TARE" audit "$SHARED/legacy/run_20251115_165340"
+    [[ "$output" == *"6 of 12 cannot be verified; checks not made: "*"To get clean results next time: run it with 'tare run'."* ]]
+    [ "$(grep -c 'cannot be verified' <<< "$output")" -eq 1 ]
+    [[ "$output" == *"more (-v shows them)"* ]]
+    short=$(grep -c ' not made: ' <<< "$output")
+    run -0 --separate-stderr "$TARE" audit -v "$SHARED/legacy/run_20251115_165340"
+    [[ "$output" != *"-v shows them"* ]]
+    [ "$(grep -c ' not made: ' <<< "$output")" -gt "$short" ]
+}
+
+@test "in folders with planted truth the undisturbed are mostly consistent and the disturbed hardly ever" {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "some hundred audits; other tests audit under sanitizers"
+    python3 "$ROOT/tests/verdicts/agreement.py" "$TARE" --folders 2 --first 7001 --check
+}
