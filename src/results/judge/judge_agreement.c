@@ -56,7 +56,7 @@ static size_t alone_beside(const struct dataset *dataset, const struct judge_sta
 
 static bool was_at_rest(const struct judge_state *state)
 {
-    return state->at_rest && !state->rest_high;
+    return state->at_rest && !state->fell && !state->rest_high;
 }
 
 /* A background begins first, so the start of a parallel one shows nothing: the next that ran alone
@@ -117,10 +117,9 @@ static enum agreement agreement_of(const struct dataset_experiment *experiment,
     if (experiment->is_copy || experiment->contradicts || weight >= EVIDENCE_SUSPECT ||
         failed_consistency(experiment, quantity))
         return AGREEMENT_CONTRADICTED;
-    bool known = quantity == QUANTITY_TIME ? experiment->duration_s.valid
-                 : quantity == QUANTITY_ENERGY
-                     ? dataset_energy(experiment).valid
-                     : dataset_check_passed(experiment, CHECK_METRIC_PLAUSIBLE);
+    bool known = quantity == QUANTITY_TIME     ? experiment->duration_s.valid
+                 : quantity == QUANTITY_ENERGY ? dataset_energy(experiment).valid
+                                               : dataset_has_metric(experiment);
     return agrees && known && weight == EVIDENCE_RECORDED ? AGREEMENT_CONSISTENT
                                                           : AGREEMENT_UNKNOWN;
 }

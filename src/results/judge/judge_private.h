@@ -49,8 +49,8 @@
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
 /* than its siblings, with the next added */
-#define LIMIT_AGREE_MORE (0.09 * JUDGE_SCALE(AGREE_MORE))
-#define LIMIT_AGREE_LESS (0.15 * JUDGE_SCALE(AGREE_LESS))
+#define LIMIT_AGREE_MORE (0.085 * JUDGE_SCALE(AGREE_MORE))
+#define LIMIT_AGREE_LESS (0.12 * JUDGE_SCALE(AGREE_LESS))
 /* that are added to what it is off */
 #define LIMIT_AGREE_DEVIATIONS (1.0 * JUDGE_SCALE(AGREE_DEVIATIONS))
 /* off its kind, beside a step */
