@@ -33,9 +33,10 @@ END
 
 @test "undisturbed repeats are consistent in each figure, in JSON, in the text and in the table" {
     repeats
-    for figure in row time energy metric; do
+    for figure in row time energy; do
         [ "$(consistency $figure | tr ' ' '\n' | grep -c '^consistent$')" -ge 12 ]
     done
+    [[ "$(consistency metric)" == *unknown*consistent* ]] # one of the two models has no metrics
     run -0 --separate-stderr "$TARE" audit repeats/results
     [[ "$output" == *"others are consistent, but nobody recorded who else ran"* ]]
     "$TARE" audit repeats/results --write -o out 2> /dev/null > /dev/null

@@ -19,6 +19,7 @@ from matrix import add_held_out, audit, chosen_scenarios, share_text, truth_row,
 from study import stream
 
 SIBLINGS_LEAST = 3
+FEW_FOLDERS = 0.8      # of the least share, which a check demands
 AIMS = {  # row -> (least, most) share of it that is consistent
     "undisturbed, scatter <= 2 %": (0.70, 1),
     "undisturbed, scatter 2-3 %": (0.50, 1),
@@ -75,7 +76,8 @@ def report(total):
         count = hits + total[row, "unknown"] + total[row, "contradicted"]
         print(f"  {row:32}consistent {share_text(hits, count):40} contradicted {total[row, 'contradicted']}")
         low, high = wilson(hits, count)
-        if high < 100 * least or low > 100 * most:
+        # Experiments of one folder share its noise, so few folders scatter more than the interval says.
+        if high < 100 * least * FEW_FOLDERS or low > 100 * most:
             missed.append(row)
     return missed
 

@@ -54,9 +54,14 @@ static size_t alone_beside(const struct dataset *dataset, const struct judge_sta
     return index;
 }
 
-static bool was_at_rest(const struct judge_state *state)
+/* Where the GPU is never busy, rest and peak are alike. */
+static bool was_at_rest(const struct dataset *dataset, const struct judge_state *states,
+                        size_t index)
 {
-    return state->at_rest && !state->fell && !state->rest_high;
+    const struct judge_state *state = &states[index];
+    struct reading most = dataset->items[index].gpu.utilisation_max_percent;
+    bool unused = most.valid && most.value < LIMIT_BUSY_PERCENT;
+    return state->at_rest && !state->fell && (!state->rest_high || unused);
 }
 
 /* A background begins first, so the start of a parallel one shows nothing: the next that ran alone
@@ -67,12 +72,12 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
     const struct dataset_experiment *experiment = &dataset->items[index];
     if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
         return dataset_check_passed(experiment, CHECK_IDLE_BEFORE);
-    if (was_at_rest(&states[index]))
+    if (was_at_rest(dataset, states, index))
         return true;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)
         beside = alone_beside(dataset, states, index, 0);
-    return beside != JUDGE_NOBODY && was_at_rest(&states[beside]);
+    return beside != JUDGE_NOBODY && was_at_rest(dataset, states, beside);
 }
 
 static bool passed_consistency(const struct dataset_experiment *experiment)
@@ -146,7 +151,8 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *states)
                       was_idle(dataset, states, i) && passed_consistency(experiment);
         for (int quantity = 0; experiment->judged && quantity < QUANTITIES; quantity++)
             experiment->agreement[quantity] =
-                agreement_of(experiment, (enum quantity)quantity, agrees);
+                agreement_of(experiment, (enum quantity)quantity,
+                             agrees && !(quantity == QUANTITY_ENERGY && states[i].rest_high));
         experiment->row_agreement =
             experiment->judged ? agreement_of_row(experiment) : AGREEMENT_UNKNOWN;
     }

@@ -394,10 +394,7 @@ void judge_idle(struct dataset *dataset, struct judge_state *states)
         EACH (item, places, count) {
             judge_start(&dataset->items[item->index], &states[item->index], &levels);
             judge_rest(&dataset->items[item->index], &levels);
-            states[item->index].rest_high =
-                levels.rest_w > LIMIT_REST * levels.peak_w &&
-                !(dataset->items[item->index].gpu.utilisation_max_percent.value <
-                  LIMIT_BUSY_PERCENT);
+            states[item->index].rest_high = levels.rest_w > LIMIT_REST * levels.peak_w;
             judge_heat(&dataset->items[item->index], &levels);
         }
         judge_between(dataset, states, places, count);
