@@ -77,10 +77,14 @@ static const struct record_field outcome_fields[] = {
 
 static json_t *agreement_json(const struct dataset_experiment *experiment)
 {
+    json_t *reasons = json_object();
     json_t *out = json_pack("{s:s}", "row", agreement_name(experiment->row_agreement));
-    for (int i = 0; i < QUANTITIES; i++)
-        json_set_text(out, quantity_name((enum quantity)i),
-                      agreement_name(experiment->agreement[i]));
+    for (int i = 0; i < QUANTITIES; i++) {
+        const char *name = quantity_name((enum quantity)i);
+        json_set_text(out, name, agreement_name(experiment->agreement[i]));
+        json_set_text(reasons, name, agreement_reason_text(experiment->agreement_reason[i]));
+    }
+    json_object_set_new(out, "reasons", reasons);
     return out;
 }
 

@@ -491,7 +491,7 @@ void audit_judge(struct dataset *dataset)
         states[i].lacking = dataset->items[i].gpu.missing &
                             (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
-    judge_like(dataset, states);
+    judge_like(dataset, states, NULL);
     judge_change(dataset, states);
     judge_siblings(dataset, states);
     judge_background(dataset, states);

@@ -1,13 +1,19 @@
 /* judge_agreement: whether figures agree with those of comparable experiments. It needs no list of
- * processes, so it says less than a verdict. */
+ * processes, so it says less than a verdict. A figure is consistent where its siblings exclude that
+ * a disturbance of LIMIT_EXCLUDED changed it. */
 #include "results/judge/judge_private.h"
 
 #include "base/mem.h"
+#include "stats/describe.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Of comparable others. Fewer show neither the usual value nor its scatter. */
 static const double siblings_least = 3;
+/* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
+ * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. */
+static const double folder_df = 8, usual_df = 2, median_share = 0.37, median_to_sd = 1.4826;
 
 const char *agreement_name(enum agreement agreement)
 {
@@ -15,33 +21,77 @@ const char *agreement_name(enum agreement agreement)
     return names[agreement];
 }
 
-static bool has_siblings(const struct judge_figure *figure)
+const char *agreement_reason_text(enum agreement_reason reason)
+{
+    static const char *const texts[AGREEMENT_REASONS] = {
+        [AGREEMENT_FAILED] = "the training failed",
+        [AGREEMENT_NOT_RECORDED] = "the figure was not recorded",
+        [AGREEMENT_DATA] = "its own files are incomplete or imprecise",
+        [AGREEMENT_CHANGED] = "the machine changed between the experiments",
+        [AGREEMENT_NOT_IDLE] = "the GPU is not known to have been idle before or after",
+        [AGREEMENT_REST_HIGH] = "the idle GPU draws much power, maybe for another program",
+        [AGREEMENT_BACKGROUND] = "the background is not known to have used the GPU",
+        [AGREEMENT_FEW_SIBLINGS] = "fewer than three comparable siblings",
+        [AGREEMENT_GROUPS] = "the siblings fall into groups, or one is far below the others",
+        [AGREEMENT_SCATTER] = "the siblings scatter too much to exclude a disturbance of 10 %",
+        [AGREEMENT_DIFFERS] = "its distance to the siblings does not exclude a disturbance of 10 %",
+    };
+    return texts[reason];
+}
+
+/* Those that estimate effects of hyperparameters show no scatter. */
+static double count_siblings(const struct judge_figure *figure)
 {
     const struct stats_prediction *p = &figure->prediction;
-    return p->valid && p->agreeing >= 1 - LIMIT_APART &&
-           p->others / p->agreeing >= siblings_least - 0.5;
+    return fmax((double)figure->same, p->others / p->agreeing - (double)figure->varied);
 }
 
-/* A disturbance mostly adds to a figure, so the upper limit is the narrower one. */
-static bool is_inside(const struct judge_figure *figure)
+/* Whether the siblings show the value that a figure should have. */
+static enum agreement_reason check_siblings(const struct judge_figure *figure)
 {
-    double slack = LIMIT_AGREE_DEVIATIONS * figure->prediction.sigma;
-    return figure->prediction.excess + slack <= LIMIT_AGREE_MORE &&
-           slack - figure->prediction.excess <= LIMIT_AGREE_LESS;
+    if (!figure->prediction.valid || count_siblings(figure) < siblings_least - 0.5)
+        return AGREEMENT_FEW_SIBLINGS;
+    return figure->prediction.agreeing < 1 - LIMIT_GROUPS || figure->below ? AGREEMENT_GROUPS
+                                                                           : AGREEMENT_NO_REASON;
 }
 
-/* Time and GPU energy, or without a GPU CPU energy; CPU energy where it is known. */
-static bool agrees_with_siblings(const struct judge_state *state)
+/* The disturbance that a figure may have, as an interval: it must not hold LIMIT_EXCLUDED. */
+static enum agreement_reason check_interval(const struct judge_figure *figure)
 {
+    const struct stats_prediction *p = &figure->prediction;
+    double more = log1p(LIMIT_EXCLUDED), less = log1p(-LIMIT_EXCLUDED);
+    double df = folder_df + fmax(0, p->others - 1 - (double)figure->varied);
+    double half_width = special_t_quantile(1 - LIMIT_MISSED, df) * p->sigma;
+    if (2 * half_width > more - less)
+        return AGREEMENT_SCATTER;
+    return p->excess + half_width > more || p->excess - half_width < less ? AGREEMENT_DIFFERS
+                                                                          : AGREEMENT_NO_REASON;
+}
+
+static enum agreement_reason check_off(const struct judge_figure *figure)
+{
+    return fabs(figure->prediction.excess) > LIMIT_OFF * figure->prediction.sigma
+               ? AGREEMENT_DIFFERS
+               : AGREEMENT_NO_REASON;
+}
+
+/* Time by its interval, energy by those of the GPU and the processors. The others must not be off:
+ * a program beside it may add to one and leave the other. */
+static enum agreement_reason compare(const struct judge_state *state, enum quantity quantity)
+{
+    enum agreement_reason found = AGREEMENT_NO_REASON;
     size_t energies = 0;
-    for (int f = 0; f < LIKE_FIGURES; f++) {
+    for (int f = 0; f < LIKE_FIGURES && !found; f++) {
         const struct judge_figure *figure = &state->like[f];
-        if (figure->prediction.valid && (!has_siblings(figure) || !is_inside(figure)))
-            return false;
-        energies += f != LIKE_TIME && figure->prediction.valid;
+        if (f != LIKE_TIME && !figure->prediction.valid)
+            continue;
+        energies += f != LIKE_TIME;
+        found = check_siblings(figure);
+        if (!found)
+            found = (f == LIKE_TIME) == (quantity == QUANTITY_TIME) ? check_interval(figure)
+                                                                    : check_off(figure);
     }
-    return !state->changed && !state->busy && state->like[LIKE_TIME].prediction.valid &&
-           energies > 0;
+    return found || energies > 0 ? found : AGREEMENT_FEW_SIBLINGS;
 }
 
 /* The nearest on one side of the folder's order that ran alone; JUDGE_NOBODY without one. */
@@ -54,14 +104,10 @@ static size_t alone_beside(const struct dataset *dataset, const struct judge_sta
     return index;
 }
 
-/* Where the GPU is never busy, rest and peak are alike. */
-static bool was_at_rest(const struct dataset *dataset, const struct judge_state *states,
-                        size_t index)
+/* Whether its GPU drew no more than at rest as it began, and was idle. */
+static bool was_at_rest(const struct judge_state *state)
 {
-    const struct judge_state *state = &states[index];
-    struct reading most = dataset->items[index].gpu.utilisation_max_percent;
-    bool unused = most.valid && most.value < LIMIT_BUSY_PERCENT;
-    return state->at_rest && !state->fell && (!state->rest_high || unused);
+    return state->at_rest && !state->fell;
 }
 
 /* A background begins first, so the start of a parallel one shows nothing: the next that ran alone
@@ -72,12 +118,12 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
     const struct dataset_experiment *experiment = &dataset->items[index];
     if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
         return dataset_check_passed(experiment, CHECK_IDLE_BEFORE);
-    if (was_at_rest(dataset, states, index))
+    if (was_at_rest(&states[index]))
         return true;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)
         beside = alone_beside(dataset, states, index, 0);
-    return beside != JUDGE_NOBODY && was_at_rest(dataset, states, beside);
+    return beside != JUDGE_NOBODY && was_at_rest(&states[beside]);
 }
 
 static bool passed_consistency(const struct dataset_experiment *experiment)
@@ -115,18 +161,42 @@ static bool failed_consistency(const struct dataset_experiment *experiment, enum
     return false;
 }
 
-static enum agreement agreement_of(const struct dataset_experiment *experiment,
-                                   enum quantity quantity, bool agrees)
+/* Metrics depend on neither time nor power, but on what the siblings and the GPU show of both. */
+static void judge_quantity(struct dataset *dataset, const struct judge_state *states, size_t index,
+                           enum quantity quantity)
 {
-    enum evidence_weight weight = weight_against(experiment, quantity);
-    if (experiment->is_copy || experiment->contradicts || weight >= EVIDENCE_SUSPECT ||
-        failed_consistency(experiment, quantity))
-        return AGREEMENT_CONTRADICTED;
+    struct dataset_experiment *experiment = &dataset->items[index];
+    const struct judge_state *state = &states[index];
     bool known = quantity == QUANTITY_TIME     ? experiment->duration_s.valid
                  : quantity == QUANTITY_ENERGY ? dataset_energy(experiment).valid
                                                : dataset_has_metric(experiment);
-    return agrees && known && weight == EVIDENCE_RECORDED ? AGREEMENT_CONSISTENT
-                                                          : AGREEMENT_UNKNOWN;
+    enum evidence_weight weight = weight_against(experiment, quantity);
+    enum agreement *agreement = &experiment->agreement[quantity];
+    enum agreement_reason *reason = &experiment->agreement_reason[quantity];
+    *reason = AGREEMENT_NO_REASON;
+    *agreement = AGREEMENT_CONTRADICTED;
+    if (experiment->is_copy || experiment->contradicts || weight >= EVIDENCE_SUSPECT ||
+        failed_consistency(experiment, quantity))
+        return;
+    *agreement = AGREEMENT_UNKNOWN;
+    if (!experiment->success)
+        *reason = AGREEMENT_FAILED;
+    else if (!known)
+        *reason = AGREEMENT_NOT_RECORDED;
+    else if (weight > EVIDENCE_RECORDED || state->lacking || !passed_consistency(experiment))
+        *reason = AGREEMENT_DATA;
+    else if (state->changed || state->busy)
+        *reason = state->changed ? AGREEMENT_CHANGED : AGREEMENT_NOT_IDLE;
+    else if (!was_idle(dataset, states, index))
+        *reason = AGREEMENT_NOT_IDLE;
+    else if (quantity == QUANTITY_ENERGY && state->rest_high)
+        *reason = AGREEMENT_REST_HIGH;
+    else if (experiment->parallel && !dataset_check_passed(experiment, CHECK_BACKGROUND_LOAD))
+        *reason = AGREEMENT_BACKGROUND;
+    else
+        *reason = compare(state, quantity);
+    if (!*reason)
+        *agreement = AGREEMENT_CONSISTENT;
 }
 
 /* Of the row: contradicted as soon as one figure is, consistent where all that it has are. */
@@ -143,16 +213,40 @@ static enum agreement agreement_of_row(const struct dataset_experiment *experime
     return row;
 }
 
-void judge_agreement(struct dataset *dataset, const struct judge_state *states)
+/* The scatter of repeats that all kinds of a folder show, as three siblings alone show little of
+ * it: by the median of their distances, which a disturbed minority changes little. */
+static struct stats_noise learn_noise(const struct dataset *dataset,
+                                      const struct judge_state *states, size_t folder, int figure)
 {
+    AUTO_FREE double *apart = mem_array(dataset->count + 1, sizeof *apart);
+    double df = 0, usual = LIMIT_NOISE * LIMIT_NOISE;
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct stats_prediction *p = &states[i].like[figure].prediction;
+        if (dataset->items[i].folder != folder || !dataset->items[i].success || !p->valid ||
+            states[i].busy || states[i].doubted)
+            continue;
+        apart[count++] = fabs(p->excess) * p->noise / p->sigma;
+        df += median_share * p->others / (1 + p->others);
+    }
+    double sd = count ? median_to_sd * stats_median(apart, count).value : 0;
+    double variance = (df * sd * sd + usual_df * usual) / (df + usual_df);
+    return (struct stats_noise){variance * folder_df, folder_df};
+}
+
+void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
+{
+    AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
+    AUTO_FREE judge_noise *noise = mem_array(dataset->folder_count + 1, sizeof *noise);
+    memcpy(states, judged, dataset->count * sizeof *states);
+    for (size_t folder = 0; folder < dataset->folder_count; folder++)
+        for (int figure = 0; figure < LIKE_FIGURES; figure++)
+            noise[folder][figure] = learn_noise(dataset, judged, folder, figure);
+    judge_like(dataset, states, noise);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        bool agrees = experiment->success && agrees_with_siblings(&states[i]) &&
-                      was_idle(dataset, states, i) && passed_consistency(experiment);
         for (int quantity = 0; experiment->judged && quantity < QUANTITIES; quantity++)
-            experiment->agreement[quantity] =
-                agreement_of(experiment, (enum quantity)quantity,
-                             agrees && !(quantity == QUANTITY_ENERGY && states[i].rest_high));
+            judge_quantity(dataset, states, i, (enum quantity)quantity);
         experiment->row_agreement =
             experiment->judged ? agreement_of_row(experiment) : AGREEMENT_UNKNOWN;
     }

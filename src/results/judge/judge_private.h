@@ -48,11 +48,15 @@
 #define LIMIT_USEFUL      20.0                              /* per cent: half-width of an energy */
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
-/* than its siblings, with the next added */
-#define LIMIT_AGREE_MORE (0.085 * JUDGE_SCALE(AGREE_MORE))
-#define LIMIT_AGREE_LESS (0.12 * JUDGE_SCALE(AGREE_LESS))
-/* that are added to what it is off */
-#define LIMIT_AGREE_DEVIATIONS (1.0 * JUDGE_SCALE(AGREE_DEVIATIONS))
+/* a disturbance that a consistent figure cannot have, and the chance that one is missed */
+#define LIMIT_EXCLUDED (0.10 * JUDGE_SCALE(EXCLUDED))
+#define LIMIT_MISSED   (0.10 * JUDGE_SCALE(MISSED))
+/* standard deviations of a figure beside the consistent one */
+#define LIMIT_OFF    (3.0 * JUDGE_SCALE(OFF))
+#define LIMIT_GROUPS (0.3 * JUDGE_SCALE(GROUPS)) /* of the siblings that are far off the rest */
+/* as a share and in standard deviations, below the others of its kind */
+#define LIMIT_BELOW            (0.10 * JUDGE_SCALE(BELOW))
+#define LIMIT_BELOW_DEVIATIONS (3.0 * JUDGE_SCALE(BELOW_DEVIATIONS))
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
@@ -64,6 +68,8 @@ struct judge_figure {
     size_t same;   /* undisturbed others with the very same hyperparameters */
     double off;    /* ln of it over their median; 0 without any */
     double df;     /* degrees of freedom of its standard deviation */
+    size_t varied; /* effects that the prediction had to estimate from the others */
+    bool below;    /* one of its kind is far below the others */
     char why[120]; /* where it is not valid: why */
 };
 
@@ -90,8 +96,14 @@ struct judge_state {
  * shows; sets busy. */
 void judge_idle(struct dataset *dataset, struct judge_state *states);
 
-/* What each should have taken, by its kind: sets like. */
-void judge_like(const struct dataset *dataset, struct judge_state *states);
+/* Known of the noise beforehand, for each figure. */
+typedef struct stats_noise judge_noise[LIKE_FIGURES];
+
+/* Predicts time and energies by the others of the kind: sets like. noise: of each folder, and
+ * experiments that lack files are left out; NULL: LIMIT_NOISE, and nothing of their model is
+ * compared. */
+void judge_like(const struct dataset *dataset, struct judge_state *states,
+                const judge_noise *noise);
 
 /* A moment from which on time or power of several models are others: sets changed. */
 void judge_change(struct dataset *dataset, struct judge_state *states);
@@ -103,6 +115,6 @@ void judge_background(struct dataset *dataset, const struct judge_state *states)
 void judge_siblings(struct dataset *dataset, const struct judge_state *states);
 
 /* Whether figures agree with those of siblings: sets agreement. After all evidence is found. */
-void judge_agreement(struct dataset *dataset, const struct judge_state *states);
+void judge_agreement(struct dataset *dataset, const struct judge_state *judged);
 
 #endif
