@@ -209,7 +209,7 @@ static void add_unmade_reasons(const struct page *page)
         if (lack[most] == 0)
             break;
         text_addf(&line, "%s%s (%zu)",
-                  shown ? ", " : "; checks not made: ", check_kind((enum check)most)->name,
+                  shown ? ", " : "; not known: ", check_kind((enum check)most)->subject,
                   lack[most]);
         lack[most] = 0;
     }
@@ -220,19 +220,33 @@ static void add_unmade_reasons(const struct page *page)
 /* Verdicts need lists of processes; this does not. */
 static void add_consistent_counts(const struct page *page)
 {
-    size_t clean = 0, other = 0, contradicted = 0;
+    size_t clean = 0, other = 0, contradicted = 0, unknown[AGREEMENT_REASONS] = {0};
     EACH (experiment, page->dataset->items, page->dataset->count) {
         bool consistent = experiment->row_agreement == AGREEMENT_CONSISTENT;
         clean += consistent && experiment->verdict == VERDICT_CLEAN;
         other += consistent && experiment->verdict != VERDICT_CLEAN;
         contradicted += experiment->row_agreement == AGREEMENT_CONTRADICTED;
+        unknown[experiment->row_reason]++;
     }
-    AUTO_FREE char *line =
-        mem_printf("Beside comparable experiments %zu clean ones are consistent, %zu others are "
-                   "consistent, but nobody recorded who else ran, and %zu are contradicted.",
-                   clean, other, contradicted);
+    AUTO_TEXT struct text line = {0};
+    text_addf(&line,
+              "By comparable experiments %zu clean and %zu others are consistent (other programs "
+              "were not recorded), %zu are contradicted",
+              clean, other, contradicted);
+    for (size_t shown = 0;; shown++) {
+        size_t most = AGREEMENT_FAILED;
+        for (size_t i = most; i < AGREEMENT_REASONS; i++)
+            most = unknown[i] > unknown[most] ? i : most;
+        if (unknown[most] == 0)
+            break;
+        text_addf(&line, "%s%s (%zu)",
+                  shown ? ", " : "; unknown: ", agreement_reason_text((enum agreement_reason)most),
+                  unknown[most]);
+        unknown[most] = 0;
+    }
+    text_add_char(&line, '.');
     if (other + contradicted)
-        wrap(page, line, 0);
+        wrap(page, text_get(&line), 0);
 }
 
 /* What an unverified experiment lacks: the first checks, or all. */
@@ -250,7 +264,7 @@ static void add_unmade_checks(const struct page *page, const struct dataset_expe
         }
         shown++;
         AUTO_FREE char *line =
-            mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
+            mem_printf("%s not known: %s", check_kind(result->check)->subject, result->text);
         wrap(page, line, INDENT);
     }
     if (left)
@@ -280,7 +294,7 @@ static void add_affected_experiments(const struct page *page)
             text_addf(page->out, "%s\n  %s%s%s\n", id, colour ? colours[verdict] : "",
                       verdict_name(experiment->verdict), colour ? plain : "");
             if (experiment->row_agreement == AGREEMENT_CONSISTENT)
-                text_add(page->out, "    consistent, but nobody recorded who else ran\n");
+                text_add(page->out, "    consistent, but other programs were not recorded\n");
             EACH (item, experiment->evidence, experiment->evidence_count) {
                 if (evidence_weight(item->kind) == EVIDENCE_RECORDED)
                     continue;

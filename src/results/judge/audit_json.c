@@ -78,6 +78,7 @@ static const struct record_field outcome_fields[] = {
 static json_t *agreement_json(const struct dataset_experiment *experiment)
 {
     json_t *reasons = json_object();
+    json_set_text(reasons, "row", agreement_reason_text(experiment->row_reason));
     json_t *out = json_pack("{s:s}", "row", agreement_name(experiment->row_agreement));
     for (int i = 0; i < QUANTITIES; i++) {
         const char *name = quantity_name((enum quantity)i);

@@ -243,6 +243,7 @@ struct dataset_experiment {
     enum agreement agreement[QUANTITIES];
     enum agreement_reason agreement_reason[QUANTITIES];
     enum agreement row_agreement; /* consistent: each figure that it has is */
+    enum agreement_reason row_reason;
     char *facts[DATASET_FACTS];
     struct dataset_board *boards; /* none: not known, as of the study */
     size_t board_count;

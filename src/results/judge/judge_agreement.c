@@ -46,13 +46,17 @@ static double count_siblings(const struct judge_figure *figure)
     return fmax((double)figure->same, p->others / p->agreeing - (double)figure->varied);
 }
 
+static bool has_groups(const struct judge_figure *figure)
+{
+    return figure->prediction.agreeing < 1 - LIMIT_GROUPS || figure->below;
+}
+
 /* Whether the siblings show the value that a figure should have. */
 static enum agreement_reason check_siblings(const struct judge_figure *figure)
 {
     if (!figure->prediction.valid || count_siblings(figure) < siblings_least - 0.5)
         return AGREEMENT_FEW_SIBLINGS;
-    return figure->prediction.agreeing < 1 - LIMIT_GROUPS || figure->below ? AGREEMENT_GROUPS
-                                                                           : AGREEMENT_NO_REASON;
+    return has_groups(figure) ? AGREEMENT_GROUPS : AGREEMENT_NO_REASON;
 }
 
 /* The disturbance that a figure may have, as an interval: it must not hold LIMIT_EXCLUDED. */
@@ -199,18 +203,20 @@ static void judge_quantity(struct dataset *dataset, const struct judge_state *st
         *agreement = AGREEMENT_CONSISTENT;
 }
 
-/* Of the row: contradicted as soon as one figure is, consistent where all that it has are. */
-static enum agreement agreement_of_row(const struct dataset_experiment *experiment)
+/* Contradicted as soon as one figure is, consistent where all that it has are. */
+static void judge_row(struct dataset_experiment *experiment)
 {
-    enum agreement row = AGREEMENT_CONSISTENT;
+    experiment->row_agreement = AGREEMENT_CONSISTENT;
     for (int i = 0; i < QUANTITIES; i++) {
         enum agreement one = experiment->agreement[i];
-        if (one == AGREEMENT_CONTRADICTED)
-            return one;
-        if (one == AGREEMENT_UNKNOWN && (i != QUANTITY_METRIC || dataset_has_metric(experiment)))
-            row = AGREEMENT_UNKNOWN;
+        if (one == AGREEMENT_CONSISTENT ||
+            (one == AGREEMENT_UNKNOWN && i == QUANTITY_METRIC && !dataset_has_metric(experiment)))
+            continue;
+        if (one == AGREEMENT_CONTRADICTED || experiment->row_agreement == AGREEMENT_CONSISTENT) {
+            experiment->row_agreement = one;
+            experiment->row_reason = experiment->agreement_reason[i];
+        }
     }
-    return row;
 }
 
 /* The scatter of repeats that all kinds of a folder show, as three siblings alone show little of
@@ -224,7 +230,7 @@ static struct stats_noise learn_noise(const struct dataset *dataset,
     for (size_t i = 0; i < dataset->count; i++) {
         const struct stats_prediction *p = &states[i].like[figure].prediction;
         if (dataset->items[i].folder != folder || !dataset->items[i].success || !p->valid ||
-            states[i].busy || states[i].doubted)
+            states[i].busy || states[i].doubted || has_groups(&states[i].like[figure]))
             continue;
         apart[count++] = fabs(p->excess) * p->noise / p->sigma;
         df += median_share * p->others / (1 + p->others);
@@ -245,9 +251,10 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
     judge_like(dataset, states, noise);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        for (int quantity = 0; experiment->judged && quantity < QUANTITIES; quantity++)
+        if (!experiment->judged)
+            continue;
+        for (int quantity = 0; quantity < QUANTITIES; quantity++)
             judge_quantity(dataset, states, i, (enum quantity)quantity);
-        experiment->row_agreement =
-            experiment->judged ? agreement_of_row(experiment) : AGREEMENT_UNKNOWN;
+        judge_row(experiment);
     }
 }

@@ -317,7 +317,7 @@ static void judge_one_between(struct dataset *dataset, struct judge_state *state
     if (will || (was && experiment->parallel))
         dataset_check(
             experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-            "%.60s %s it began on a GPU that was busy: nobody knows whether that was there %s",
+            "%.60s %s it began on a GPU that was busy: whether that was there %s is not recorded",
             will ? after->id : before->id, will ? "after" : "before", will ? "already" : "still");
 }
 
