@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How often figures are called consistent (`consistency` of `TARE audit FOLDER --json`) in folders whose truth is known.
 
-  agreement.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out [SET]] [--check]
+  agreement.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out [SET]] [--check] [--reasons]
 
 Scatter, the standard deviation of the energies of repeats, is drawn from 1 to 3.5 % for each folder; siblings are the undisturbed others of the same
 model and background, less one for each hyperparameter that varies.  Where nothing ran alone no idle power is known.  --check exits with 1 where
-the interval of a share excludes its aim.
+the interval of a share excludes its aim; --reasons prints why figures of each row are unknown.
 """
 import argparse
 import multiprocessing
@@ -64,7 +64,10 @@ def judge(task):
         truth = truths.get(experiment["experiment_id"])
         for quantity in ("time", "energy"):
             if truth and (row := row_of(truth, quantity)):
-                counts[row, experiment["consistency"][quantity]] += 1
+                agreement = experiment["consistency"]
+                counts[row, agreement[quantity]] += 1
+                if reason := agreement["reasons"][quantity]:
+                    counts[row, "reason", reason] += 1
     return scenario, counts, None
 
 
@@ -82,6 +85,13 @@ def report(total):
     return missed
 
 
+def report_reasons(total):
+    for row in AIMS:
+        for key, count in total.most_common():
+            if key[:2] == (row, "reason"):
+                print(f"  {row:32}{count:6} {key[2]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tare")
@@ -91,6 +101,7 @@ def main():
     add_held_out(parser)
     parser.add_argument("--check", action="store_true", help="exit with 1 where an interval excludes an aim")
     parser.add_argument("--by-scenario", action="store_true")
+    parser.add_argument("--reasons", action="store_true", help="print why figures are unknown")
     arguments = parser.parse_args()
     names = chosen_scenarios(arguments.scenarios, arguments.held_out)
     seeds = range(arguments.first, arguments.first + arguments.folders)
@@ -105,7 +116,10 @@ def main():
             print(name)
             report(counts)
     print("all")
-    missed = report(sum(per_scenario.values(), Counter()))
+    total = sum(per_scenario.values(), Counter())
+    missed = report(total)
+    if arguments.reasons:
+        report_reasons(total)
     print("\n".join(f"missed: {row}" for row in missed) or "the intervals exclude none of the aims")
     print("\n".join(f"refused: {text}" for text in refusals))
     sys.exit(bool(arguments.check and missed))
