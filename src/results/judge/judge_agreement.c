@@ -31,6 +31,7 @@ const char *agreement_reason_text(enum agreement_reason reason)
         [AGREEMENT_NOT_IDLE] = "the GPU is not known to have been idle before or after",
         [AGREEMENT_REST_HIGH] = "the idle GPU draws much power, maybe for another program",
         [AGREEMENT_BACKGROUND] = "the background is not known to have used the GPU",
+        [AGREEMENT_UNUSED] = "it did not use the GPU, as others of its repository did",
         [AGREEMENT_FEW_SIBLINGS] = "fewer than three comparable siblings",
         [AGREEMENT_GROUPS] = "the siblings fall into groups, or one is far below the others",
         [AGREEMENT_SCATTER] = "the siblings scatter too much to exclude a disturbance of 10 %",
@@ -81,7 +82,8 @@ static enum agreement_reason check_off(const struct judge_figure *figure)
 
 /* Time by its interval, energy by those of the GPU and the processors. The others must not be off:
  * a program beside it may add to one and leave the other. */
-static enum agreement_reason compare(const struct judge_state *state, enum quantity quantity)
+static enum agreement_reason compare_figures(const struct judge_state *state,
+                                             enum quantity quantity)
 {
     enum agreement_reason found = AGREEMENT_NO_REASON;
     size_t energies = 0;
@@ -114,6 +116,15 @@ static bool was_at_rest(const struct judge_state *state)
     return state->at_rest && !state->fell;
 }
 
+/* Whether the experiments beside it began on a GPU that was busy, or may have been. */
+static bool can_be_shared(const struct dataset_experiment *experiment)
+{
+    EACH (result, experiment->checks, experiment->check_count)
+        if (result->check == CHECK_PROCESSES_DURING && result->outcome == CHECK_NOT_MADE)
+            return true;
+    return false;
+}
+
 /* A background begins first, so the start of a parallel one shows nothing: the next that ran alone
  * does, or the last if none follows. Only folders of the study are in the order of their starts;
  * runs of tare checked it themselves. */
@@ -122,12 +133,36 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
     const struct dataset_experiment *experiment = &dataset->items[index];
     if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
         return dataset_check_passed(experiment, CHECK_IDLE_BEFORE);
+    if (can_be_shared(experiment))
+        return false;
     if (was_at_rest(&states[index]))
         return true;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)
         beside = alone_beside(dataset, states, index, 0);
     return beside != JUDGE_NOBODY && was_at_rest(&states[beside]);
+}
+
+/* One that others of its repository differ from by their use of the GPU may have fallen back to the
+ * processors, and so may all of its kind. unused: of each experiment. */
+static void find_unused(const struct dataset *dataset, bool *unused)
+{
+    AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
+    AUTO_FREE size_t *order = NULL, *groups = NULL;
+    for (size_t i = 0; i < dataset->count; i++)
+        keys[i] = mem_strdup(dataset->items[i].repo);
+    size_t count = audit_group_by(keys, dataset->count, &order, &groups);
+    for (size_t g = 0; g < count; g++) {
+        bool used = false;
+        for (int round = 0; round < 2; round++)
+            for (size_t i = groups[g]; i < groups[g + 1]; i++) {
+                const struct dataset_experiment *experiment = &dataset->items[order[i]];
+                struct reading most = experiment->gpu.utilisation_max_percent;
+                bool busy = most.valid && most.value >= LIMIT_BUSY_PERCENT;
+                used |= busy;
+                unused[order[i]] = used && most.valid && !busy;
+            }
+    }
 }
 
 static bool passed_consistency(const struct dataset_experiment *experiment)
@@ -166,8 +201,8 @@ static bool failed_consistency(const struct dataset_experiment *experiment, enum
 }
 
 /* Metrics depend on neither time nor power, but on what the siblings and the GPU show of both. */
-static void judge_quantity(struct dataset *dataset, const struct judge_state *states, size_t index,
-                           enum quantity quantity)
+static void judge_quantity(struct dataset *dataset, const struct judge_state *states,
+                           const bool *unused, size_t index, enum quantity quantity)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
@@ -197,8 +232,10 @@ static void judge_quantity(struct dataset *dataset, const struct judge_state *st
         *reason = AGREEMENT_REST_HIGH;
     else if (experiment->parallel && !dataset_check_passed(experiment, CHECK_BACKGROUND_LOAD))
         *reason = AGREEMENT_BACKGROUND;
+    else if (unused[index])
+        *reason = AGREEMENT_UNUSED;
     else
-        *reason = compare(state, quantity);
+        *reason = compare_figures(state, quantity);
     if (!*reason)
         *agreement = AGREEMENT_CONSISTENT;
 }
@@ -244,6 +281,8 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
 {
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
     AUTO_FREE judge_noise *noise = mem_array(dataset->folder_count + 1, sizeof *noise);
+    AUTO_FREE bool *unused = mem_array(dataset->count + 1, sizeof *unused);
+    find_unused(dataset, unused);
     memcpy(states, judged, dataset->count * sizeof *states);
     for (size_t folder = 0; folder < dataset->folder_count; folder++)
         for (int figure = 0; figure < LIKE_FIGURES; figure++)
@@ -254,7 +293,7 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
         if (!experiment->judged)
             continue;
         for (int quantity = 0; quantity < QUANTITIES; quantity++)
-            judge_quantity(dataset, states, i, (enum quantity)quantity);
+            judge_quantity(dataset, states, unused, i, (enum quantity)quantity);
         judge_row(experiment);
     }
 }
