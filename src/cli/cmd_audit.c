@@ -34,6 +34,7 @@ enum {
     OPTION_ANONYMOUS,
     OPTION_FORCE,
     OPTION_ALL,
+    OPTION_VERBOSE,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -62,6 +63,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_FORCE] = FLAG_ROW(
         NULL, "--force", "with --write and --repeat: replace files that an audit did not write"),
     [OPTION_ALL] = FLAG_ROW(NULL, "--all", "show every experiment, however many there are"),
+    [OPTION_VERBOSE] = FLAG_ROW("-v", "--verbose", "show all reasons of each experiment, not two"),
     [OPTION_AS_ROOT] = FLAG_ROW(NULL, "--as-root", "under sudo, stay root"),
 };
 
@@ -214,6 +216,7 @@ static bool print_audit(const struct cli_value *values, const struct dataset *da
     struct audit_text_options how = {
         .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
         .colour = message_colour(STDOUT_FILENO),
+        .verbose = values[OPTION_VERBOSE].given,
         .all = values[OPTION_ALL].given};
     if (values[OPTION_JSON].given)
         json_print_pretty(json, &text);

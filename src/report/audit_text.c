@@ -16,7 +16,7 @@
 static const char *const colours[] = {"", "\x1b[32m", "\x1b[33m", "\x1b[33m", "\x1b[31m"};
 static const char *const bold = "\x1b[1m", *const plain = "\x1b[0m";
 
-enum { INDENT = 4, NARROW_NAME = 20, KIND_WIDTH = 24 };
+enum { REASONS_SHOWN = 2, INDENT = 4, NARROW_NAME = 20, KIND_WIDTH = 24 };
 
 struct page {
     const struct dataset *dataset;
@@ -213,18 +213,86 @@ static void add_audit_verdicts(const struct page *page)
         "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
 }
 
-/* Which checks could not be made, and why: what an unverified one lacks. */
+/* Checks that were not made, each with the number of unverified experiments that lack it. */
+static void add_unmade_reasons(const struct page *page)
+{
+    size_t unverified = page->account->all.verdicts[VERDICT_UNVERIFIED], lack[CHECKS] = {0},
+           shown = 0;
+    AUTO_TEXT struct text line = {0};
+    if (unverified == 0)
+        return;
+    EACH (experiment, page->dataset->items, page->dataset->count)
+        EACH (result, experiment->checks, experiment->check_count)
+            lack[result->check] +=
+                experiment->verdict == VERDICT_UNVERIFIED && result->outcome == CHECK_NOT_MADE;
+    text_addf(&line, "%zu of %zu cannot be verified", unverified, page->account->all.total);
+    for (;; shown++) {
+        size_t most = 0;
+        for (size_t i = 1; i < CHECKS; i++)
+            most = lack[i] > lack[most] ? i : most;
+        if (lack[most] == 0)
+            break;
+        text_addf(&line, "%s%s (%zu)",
+                  shown ? ", " : "; not known: ", check_kind((enum check)most)->subject,
+                  lack[most]);
+        lack[most] = 0;
+    }
+    text_add(&line, ". To get clean results next time: run it with 'tare run'.");
+    wrap(page, text_get(&line), 0);
+}
+
+/* Verdicts need lists of processes; this does not. */
+static void add_consistent_counts(const struct page *page)
+{
+    size_t clean = 0, other = 0, contradicted = 0, unknown[AGREEMENT_REASONS] = {0};
+    EACH (experiment, page->dataset->items, page->dataset->count) {
+        bool consistent = experiment->row_agreement == AGREEMENT_CONSISTENT;
+        clean += consistent && experiment->verdict == VERDICT_CLEAN;
+        other += consistent && experiment->verdict != VERDICT_CLEAN;
+        contradicted += experiment->row_agreement == AGREEMENT_CONTRADICTED;
+        unknown[experiment->row_reason]++;
+    }
+    AUTO_TEXT struct text line = {0};
+    text_addf(&line,
+              "By comparable experiments %zu clean and %zu others are consistent (other programs "
+              "were not recorded), %zu are contradicted",
+              clean, other, contradicted);
+    for (size_t shown = 0;; shown++) {
+        size_t most = AGREEMENT_FAILED;
+        for (size_t i = most; i < AGREEMENT_REASONS; i++)
+            most = unknown[i] > unknown[most] ? i : most;
+        if (unknown[most] == 0)
+            break;
+        text_addf(&line, "%s%s (%zu)",
+                  shown ? ", " : "; unknown: ", agreement_reason_text((enum agreement_reason)most),
+                  unknown[most]);
+        unknown[most] = 0;
+    }
+    text_add_char(&line, '.');
+    if (other + contradicted)
+        wrap(page, text_get(&line), 0);
+}
+
+/* What an unverified experiment lacks: the first checks, or all. */
 static void add_unmade_checks(const struct page *page, const struct dataset_experiment *experiment)
 {
+    size_t shown = 0, left = 0;
     if (experiment->verdict != VERDICT_UNVERIFIED)
         return;
     EACH (result, experiment->checks, experiment->check_count) {
         if (result->outcome != CHECK_NOT_MADE || is_lacking_in_table(result))
             continue;
+        if (!page->options->verbose && shown == REASONS_SHOWN) {
+            left++;
+            continue;
+        }
+        shown++;
         AUTO_FREE char *line =
-            mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
+            mem_printf("%s not known: %s", check_kind(result->check)->subject, result->text);
         wrap(page, line, INDENT);
     }
+    if (left)
+        text_addf(page->out, "    and %zu more (-v shows them)\n", left);
 }
 
 /* Nothing is known of it but what its table lacks. */
@@ -263,6 +331,8 @@ static void add_affected_experiments(const struct page *page)
             bool colour = page->options->colour;
             text_addf(page->out, "%s\n  %s%s%s\n", id, colour ? colours[verdict] : "",
                       verdict_name(experiment->verdict), colour ? plain : "");
+            if (experiment->row_agreement == AGREEMENT_CONSISTENT)
+                text_add(page->out, "    consistent, but other programs were not recorded\n");
             EACH (item, experiment->evidence, experiment->evidence_count) {
                 if (evidence_weight(item->kind) == EVIDENCE_RECORDED)
                     continue;
@@ -514,6 +584,8 @@ void audit_text(const struct dataset *dataset, const struct account *account,
     add_audit_contradictions(&page);
     add_audit_folders(&page);
     add_audit_verdicts(&page);
+    add_unmade_reasons(&page);
+    add_consistent_counts(&page);
     add_audit_split(&page);
     add_affected_experiments(&page);
     add_evidence_meanings(&page);

@@ -12,7 +12,8 @@
 struct audit_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
-    bool all; /* every experiment, however many */
+    bool verbose; /* all reasons of each experiment */
+    bool all;     /* every experiment, however many */
 };
 
 /* Without all, at most so many affected experiments and so many rows of a table. */

@@ -182,6 +182,7 @@ void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise nois
         double own = fmin(0.999, fit.weight[i] * lever);
         out[i].excess = fit.residual[i] / (1 - own);
         out[i].sigma = sqrt(fit.noise * (1 + lever / (1 - own)));
+        out[i].noise = sqrt(fit.noise);
         out[i].others = all - fit.weight[i];
         out[i].agreeing = out[i].others / fmax(1, used - in->use[i]);
         out[i].valid = out[i].others >= 1.9 && isfinite(out[i].excess) && isfinite(out[i].sigma);

@@ -26,6 +26,7 @@ struct stats_prediction {
     double excess; /* ln(y / what the others let expect), as a share */
     /* standard deviation of that prediction and of one training's noise, as a share */
     double sigma;
+    double noise; /* standard deviation of one training's noise alone, as a share */
     /* how many of them it rests on: what is far off the rest counts for less than one */
     double others;
     double agreeing; /* that, as a share of all there are */

@@ -175,7 +175,7 @@ for experiment in audit["experiments"]:
 END
     "$TARE" audit "$run" --write > /dev/null
     [ "$(head -n 1 "$run/audit_safe.csv" | cut -d, -f1)" = experiment_id ]
-    [ "$(head -n 1 "$run/audit_affected.csv")" = "$(head -n 1 "$run/summary.csv"),reason,audit_gpu_energy_joules,audit_gpu_energy_half_width_joules,audit_sampled_share" ]
+    [ "$(head -n 1 "$run/audit_affected.csv")" = "$(head -n 1 "$run/summary.csv"),consistency,reason,audit_gpu_energy_joules,audit_gpu_energy_half_width_joules,audit_sampled_share" ]
 }
 
 @test "a crashed run is read from a copy: its run.db and -wal stay as they were" {

@@ -37,8 +37,10 @@ a record.
 """
 import argparse
 import json
+import math
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from fourth_set import SCENARIOS
@@ -48,11 +50,15 @@ from study import Spec, effects, simulate, stream
 AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted ran: heat or clocks left by it
 
 
-def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
+def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False, scatter=None):
     """Writes the folder and gives its truth.  `extra` more undisturbed experiments at the end, all `shift_s` later.
 
-    `is_undisturbed`: the same folder as if nothing had been planted, but for errors in the data."""
+    `is_undisturbed`: the same folder as if nothing had been planted, but for errors in the data.
+    `scatter`: the standard deviation of the energies of repeats, as a share, instead of the scenario's own noise."""
     plan = SCENARIOS[scenario](stream(scenario, seed))
+    if scatter:
+        part = scatter / math.sqrt(2)
+        plan.noise = replace(plan.noise, time_sd=part, power_sd=part, processors_sd=part)
     planned = len(plan.specs)
     plan.specs += [more_of(plan, n, stream(scenario, seed, "extra", n)) for n in range(extra)]
     plan.epoch_s += shift_s
@@ -70,6 +76,7 @@ def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
                 record.add_error(what)
         records.append(record)
     damage(plan, records[:planned], "values", stream(name, "damage"))
+    tell_kinds(plan, runs, records)
     for record in records:
         render(record)
     damage(plan, records[:planned], "files", stream(name, "damage", "files"))
@@ -79,6 +86,28 @@ def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
     truth = by_id(records)
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
     return truth
+
+
+def tell_kinds(plan, runs, records):
+    """Adds to each truth how far repeats scatter, and how many undisturbed others it can be compared with: one less for
+    each hyperparameter that varies among them."""
+    kinds = {}
+    for spec, record in zip(plan.specs, records):
+        background = spec.background
+        key = (spec.model.repository, spec.model.name, background and (background.model.name, repr(sorted(background.hyper.items()))))
+        kinds.setdefault(key, []).append((spec, record))
+    noise = plan.noise
+    scatter = round(math.hypot(noise.time_sd, max(noise.power_sd, noise.processors_sd)), 5)
+    for members in kinds.values():
+        usable = [(spec, record) for spec, record in members
+                  if spec.outcome == "trained" and not record.truth["disturbed_by"]]
+        names = {name for spec, _ in usable for name in spec.hyper}
+        varied = sum(len({repr(spec.hyper.get(name)) for spec, _ in usable}) > 1 for name in names)
+        for spec, record in members:
+            others = sum(other is not record for _, other in usable)
+            record.truth["siblings"] = max(0, others - varied)
+            record.truth["scatter"] = scatter
+            record.truth["all_parallel"] = all(spec.background for spec in plan.specs)
 
 
 def more_of(plan, number, rng):

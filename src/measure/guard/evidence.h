@@ -45,6 +45,7 @@ struct check_kind {
     bool required;
     const char *meaning; /* one sentence: what is so when it passed */
     const char *remedy;  /* one sentence: what makes it possible where it could not be made */
+    const char *subject; /* "GPU processes while it ran": not known where it was not made */
 };
 
 enum check_outcome { CHECK_PASSED, CHECK_FAILED, CHECK_NOT_MADE, CHECK_NOT_NEEDED, CHECK_OUTCOMES };

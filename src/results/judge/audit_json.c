@@ -75,6 +75,20 @@ static const struct record_field outcome_fields[] = {
     RECORD(struct dataset_experiment, retries),
     {0}};
 
+static json_t *agreement_json(const struct dataset_experiment *experiment)
+{
+    json_t *reasons = json_object();
+    json_set_text(reasons, "row", agreement_reason_text(experiment->row_reason));
+    json_t *out = json_pack("{s:s}", "row", agreement_name(experiment->row_agreement));
+    for (int i = 0; i < QUANTITIES; i++) {
+        const char *name = quantity_name((enum quantity)i);
+        json_set_text(out, name, agreement_name(experiment->agreement[i]));
+        json_set_text(reasons, name, agreement_reason_text(experiment->agreement_reason[i]));
+    }
+    json_object_set_new(out, "reasons", reasons);
+    return out;
+}
+
 static json_t *experiment_json(const struct dataset *dataset,
                                const struct dataset_experiment *experiment)
 {
@@ -97,6 +111,7 @@ static json_t *experiment_json(const struct dataset *dataset,
     json_object_set_new(out, "where", places_of_json(experiment));
     json_set_text(out, "verdict", verdict_name(experiment->verdict));
     json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "consistency", agreement_json(experiment));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     EACH (item, experiment->evidence, experiment->evidence_count)
         json_array_append_new(evidence, evidence_json(item));

@@ -12,8 +12,19 @@
 static const size_t summary_limit = (size_t)256 << 20;
 
 /* tare's own columns, after those of summary.csv. */
-enum { OWN_VERDICT, OWN_REASON, OWN_ENERGY, OWN_HALF_WIDTH, OWN_SAMPLED_SHARE, OWN_COLUMNS };
-static const char *const own_names[OWN_COLUMNS] = {"verdict", "reason", "audit_gpu_energy_joules",
+enum {
+    OWN_VERDICT,
+    OWN_CONSISTENCY,
+    OWN_REASON,
+    OWN_ENERGY,
+    OWN_HALF_WIDTH,
+    OWN_SAMPLED_SHARE,
+    OWN_COLUMNS
+};
+static const char *const own_names[OWN_COLUMNS] = {"verdict",
+                                                   "consistency",
+                                                   "reason",
+                                                   "audit_gpu_energy_joules",
                                                    "audit_gpu_energy_half_width_joules",
                                                    "audit_sampled_share"};
 
@@ -114,10 +125,11 @@ static void add_experiment(const struct account *account,
                            const struct dataset_experiment *experiment, const struct strv *header,
                            const struct strv *row, struct audit_tables *out)
 {
-    char *own[OWN_COLUMNS] = {[OWN_VERDICT] = mem_strdup(experiment->verdict == VERDICT_NONE
-                                                             ? ""
-                                                             : verdict_name(experiment->verdict)),
-                              [OWN_REASON] = audit_affected_reason(account, experiment)};
+    char *own[OWN_COLUMNS] = {
+        [OWN_VERDICT] = mem_strdup(
+            experiment->verdict == VERDICT_NONE ? "" : verdict_name(experiment->verdict)),
+        [OWN_CONSISTENCY] = mem_strdup(agreement_name(experiment->row_agreement)),
+        [OWN_REASON] = audit_affected_reason(account, experiment)};
     take_reading(experiment->gpu.energy_j, &own[OWN_ENERGY]);
     take_reading(experiment->gpu.half_width_j, &own[OWN_HALF_WIDTH]);
     take_reading(experiment->gpu.sampled_share, &own[OWN_SAMPLED_SHARE]);

@@ -32,6 +32,29 @@ enum dataset_layout {
 /* "study", "tare", "codecarbon", "table" */
 const char *dataset_layout_name(enum dataset_layout layout);
 
+/* Whether a figure agrees with those of comparable experiments, whoever else ran. */
+enum agreement { AGREEMENT_UNKNOWN, AGREEMENT_CONSISTENT, AGREEMENT_CONTRADICTED };
+const char *agreement_name(enum agreement agreement); /* "unknown", "consistent", "contradicted" */
+
+/* Why it is unknown, the first that applies. */
+enum agreement_reason {
+    AGREEMENT_NO_REASON,
+    AGREEMENT_FAILED,
+    AGREEMENT_NOT_RECORDED,
+    AGREEMENT_DATA,
+    AGREEMENT_CHANGED,
+    AGREEMENT_NOT_IDLE,
+    AGREEMENT_REST_HIGH,
+    AGREEMENT_BACKGROUND,
+    AGREEMENT_UNUSED,
+    AGREEMENT_FEW_SIBLINGS,
+    AGREEMENT_GROUPS,
+    AGREEMENT_SCATTER,
+    AGREEMENT_DIFFERS,
+    AGREEMENT_REASONS
+};
+const char *agreement_reason_text(enum agreement_reason reason); /* plain words, or NULL */
+
 struct dataset_param {
     char *name;
     struct value value;
@@ -219,6 +242,10 @@ struct dataset_experiment {
     size_t check_count;
     struct verdicts verdicts; /* of its quantities */
     enum verdict verdict;     /* of the row */
+    enum agreement agreement[QUANTITIES];
+    enum agreement_reason agreement_reason[QUANTITIES];
+    enum agreement row_agreement; /* consistent: each figure that it has is */
+    enum agreement_reason row_reason;
     char *facts[DATASET_FACTS];
     struct dataset_board *boards; /* none: not known, as of the study */
     size_t board_count;

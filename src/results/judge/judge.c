@@ -334,8 +334,9 @@ static bool is_unlike(const struct judge_figure *figure, double p_value)
 static void write_seen(const struct judge_figure *figure, enum like_figure which, char out[160])
 {
     const struct stats_prediction *p = &figure->prediction;
-    snprintf(out, 160, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
-             comparisons[which].what, 100 * expm1(p->excess), p->others, 100 * p->sigma);
+    double off = 100 * expm1(p->excess);
+    snprintf(out, 160, "%s %+.1f %% off what %.0f others let expect (standard deviation %.1f %%)",
+             comparisons[which].what, fabs(off) < 0.05 ? 0.0 : off, p->others, 100 * p->sigma);
 }
 
 /* Of a run that made its own checks a comparison adds what is beyond chance alone. */
@@ -490,7 +491,7 @@ void audit_judge(struct dataset *dataset)
         states[i].lacking = dataset->items[i].gpu.missing &
                             (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
-    judge_like(dataset, states);
+    judge_like(dataset, states, NULL);
     judge_change(dataset, states);
     judge_siblings(dataset, states);
     judge_background(dataset, states);
@@ -508,4 +509,5 @@ void audit_judge(struct dataset *dataset)
         if (experiment->judged)
             set_verdict(experiment, !experiment->unwatched);
     }
+    judge_agreement(dataset, states);
 }

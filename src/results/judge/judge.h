@@ -270,8 +270,8 @@ struct audit_tables {
 char *audit_affected_reason(const struct account *account,
                             const struct dataset_experiment *experiment);
 
-/* Both tables have the columns of summary.csv, then verdict, reason (of the affected alone),
- * audit_gpu_energy_joules, audit_gpu_energy_half_width_joules, audit_sampled_share; each of
+/* Both tables have the columns of summary.csv, then verdict, consistency, reason (of the affected
+ * alone), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules, audit_sampled_share; each of
  * these in its place where summary.csv has it. False: there is no summary.csv, or it cannot be
  * read (err). */
 bool audit_tables_make(const struct dataset *dataset, const struct account *account, size_t folder,

@@ -317,7 +317,7 @@ static void judge_one_between(struct dataset *dataset, struct judge_state *state
     if (will || (was && experiment->parallel))
         dataset_check(
             experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-            "%.60s %s it began on a GPU that was busy: nobody knows whether that was there %s",
+            "%.60s %s it began on a GPU that was busy: whether that was there %s is not recorded",
             will ? after->id : before->id, will ? "after" : "before", will ? "already" : "still");
 }
 
@@ -394,6 +394,7 @@ void judge_idle(struct dataset *dataset, struct judge_state *states)
         EACH (item, places, count) {
             judge_start(&dataset->items[item->index], &states[item->index], &levels);
             judge_rest(&dataset->items[item->index], &levels);
+            states[item->index].rest_high = levels.rest_w > LIMIT_REST * levels.peak_w;
             judge_heat(&dataset->items[item->index], &levels);
         }
         judge_between(dataset, states, places, count);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 /* Two others at least. */
-enum { LIKE_LEAST = 3 };
-static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE},
-                    noise_df = 4, misfit_most = 0.2, misfit_better = 0.5;
+enum { LIKE_LEAST = 3, NOISE_DF = 4 };
+static const double misfit_most = 0.2, misfit_better = 0.5;
+static const struct stats_noise usual_noise = {LIMIT_NOISE * LIMIT_NOISE * NOISE_DF, NOISE_DF};
 
 static struct reading figure_of(const struct dataset_experiment *experiment,
                                 enum like_figure figure)
@@ -35,11 +35,18 @@ struct kind {
     size_t design_count;
     size_t *setting;        /* of each, a number */
     const char *incomplete; /* why they cannot be compared, or NULL */
+    const judge_noise *noise;
 };
 
 static const struct dataset_experiment *member(const struct kind *kind, size_t i)
 {
     return &kind->dataset->items[kind->items[i]];
+}
+
+static bool is_measure(const struct kind *kind, size_t i)
+{
+    const struct judge_state *state = &kind->states[kind->items[i]];
+    return !state->busy && !state->doubted && member(kind, i)->success;
 }
 
 /* Those of the kind that have the figure, as a fit wants them. */
@@ -60,7 +67,6 @@ static void take_sample(const struct kind *kind, const struct judge_design *desi
                            .use = mem_array(room, sizeof(bool)),
                            .of = mem_array(room, sizeof(size_t))};
     for (size_t i = 0; i < kind->count; i++) {
-        const struct judge_state *state = &kind->states[kind->items[i]];
         struct reading y = figure_of(member(kind, i), figure);
         if (!y.valid || !(y.value > 0) || !isfinite(y.value))
             continue;
@@ -68,7 +74,7 @@ static void take_sample(const struct kind *kind, const struct judge_design *desi
         out->units[n] = design->units ? design->units[i] : 1;
         memcpy(out->x + n * design->covariates, design->x + i * design->covariates,
                design->covariates * sizeof *out->x);
-        out->use[n] = !state->busy && !state->doubted && member(kind, i)->success;
+        out->use[n] = is_measure(kind, i);
         used += out->use[n];
         out->of[n++] = i;
     }
@@ -144,28 +150,41 @@ static double misfit(const struct sample *sample, const struct stats_prediction 
 static void predict(const struct kind *kind, enum like_figure figure)
 {
     double best = INFINITY;
+    struct stats_noise noise =
+        kind->noise ? kind->noise[member(kind, 0)->folder][figure] : usual_noise;
     for (size_t d = 0; d < kind->design_count; d++) {
         struct sample sample;
         take_sample(kind, &kind->designs[d], figure, &sample);
         AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
         if (sample.in.count)
-            stats_fit_predict(&sample.in,
-                              (struct stats_noise){
-                                  noise_share[figure] * noise_share[figure] * noise_df, noise_df},
-                              out);
+            stats_fit_predict(&sample.in, noise, out);
         double own = misfit(&sample, out);
         if (d == 0 || own < misfit_better * best) {
             best = own;
             for (size_t i = 0; i < sample.in.count; i++) {
                 struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
                 like->prediction = out[i];
-                like->df = noise_df + fmax(0, out[i].others - 1);
+                like->df = NOISE_DF + fmax(0, out[i].others - 1);
+                like->varied = kind->designs[d].covariates + (kind->designs[d].units != NULL);
             }
         }
         if (d == 0)
             compare_same(kind, &sample, figure);
         sample_fini(&sample);
     }
+}
+
+/* Disturbances mostly add, so one far below the others may be the only undisturbed one. */
+static void find_below(const struct kind *kind, enum like_figure figure)
+{
+    size_t below = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        const struct stats_prediction *p = &kind->states[kind->items[i]].like[figure].prediction;
+        below += p->valid && is_measure(kind, i) &&
+                 p->excess < -fmax(LIMIT_BELOW, LIMIT_BELOW_DEVIATIONS * p->sigma);
+    }
+    EACH (item, kind->items, kind->count)
+        kind->states[*item].like[figure].below = below > 0;
 }
 
 static void say_why(const struct kind *kind)
@@ -219,11 +238,11 @@ static char *key_of(const struct dataset_experiment *experiment, bool with_backg
 /* One that lacks files, or whose background nobody knows, may be what would speak against another:
  * as long as it is not known, nothing of its model is compared. */
 static char *incomplete_of(const size_t *items, size_t count, const struct dataset *dataset,
-                           const struct judge_state *states)
+                           const struct judge_state *states, bool with_lacking)
 {
     EACH (item, items, count) {
         const struct dataset_experiment *experiment = &dataset->items[*item];
-        if (experiment->success && states[*item].lacking)
+        if (experiment->success && states[*item].lacking && with_lacking)
             return mem_printf("files of %.60s, of the same model, are not there", experiment->id);
         if (experiment->success && experiment->parallel && !experiment->background_job)
             return mem_printf("which background ran beside %.60s, of the same model, is not known",
@@ -240,15 +259,17 @@ static void compare_kind(struct kind *kind)
     judge_design_settings(kind->dataset, kind->items, kind->count, setting);
     if (!kind->incomplete)
         kind->incomplete = kind->designs[0].incomplete;
-    for (int f = 0; !kind->incomplete && f < LIKE_FIGURES; f++)
+    for (int f = 0; !kind->incomplete && f < LIKE_FIGURES; f++) {
         predict(kind, (enum like_figure)f);
+        find_below(kind, (enum like_figure)f);
+    }
     say_why(kind);
     find_rows(kind);
     for (size_t d = 0; d < kind->design_count; d++)
         judge_design_fini(&kind->designs[d]);
 }
 
-void judge_like(const struct dataset *dataset, struct judge_state *states)
+void judge_like(const struct dataset *dataset, struct judge_state *states, const judge_noise *noise)
 {
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys),
                    **models = mem_array(dataset->count + 1, sizeof *models);
@@ -263,13 +284,14 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
              end < count && strcmp(models[order[groups[end]]], models[order[groups[g]]]) == 0;)
             end++;
         AUTO_FREE char *incomplete =
-            incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states);
+            incomplete_of(order + groups[g], groups[end] - groups[g], dataset, states, !noise);
         for (size_t k = g; k < end; k++)
             compare_kind(&(struct kind){.dataset = dataset,
                                         .states = states,
                                         .items = order + groups[k],
                                         .count = groups[k + 1] - groups[k],
-                                        .incomplete = incomplete});
+                                        .incomplete = incomplete,
+                                        .noise = noise});
     }
     EACH (model, models, dataset->count)
         free(*model);

@@ -48,6 +48,15 @@
 #define LIMIT_USEFUL      20.0                              /* per cent: half-width of an energy */
 #define LIMIT_GAP_S       (5.0 * JUDGE_SCALE(GAP_S))
 #define LIMIT_SHORTEST_S  (5.0 * JUDGE_SCALE(SHORTEST_S)) /* a training */
+/* a disturbance that a consistent figure cannot have, and the chance that one is missed */
+#define LIMIT_EXCLUDED (0.10 * JUDGE_SCALE(EXCLUDED))
+#define LIMIT_MISSED   (0.10 * JUDGE_SCALE(MISSED))
+/* standard deviations of a figure beside the consistent one */
+#define LIMIT_OFF    (3.0 * JUDGE_SCALE(OFF))
+#define LIMIT_GROUPS (0.3 * JUDGE_SCALE(GROUPS)) /* of the siblings that are far off the rest */
+/* as a share and in standard deviations, below the others of its kind */
+#define LIMIT_BELOW            (0.10 * JUDGE_SCALE(BELOW))
+#define LIMIT_BELOW_DEVIATIONS (3.0 * JUDGE_SCALE(BELOW_DEVIATIONS))
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
@@ -59,6 +68,8 @@ struct judge_figure {
     size_t same;   /* undisturbed others with the very same hyperparameters */
     double off;    /* ln of it over their median; 0 without any */
     double df;     /* degrees of freedom of its standard deviation */
+    size_t varied; /* effects that the prediction had to estimate from the others */
+    bool below;    /* one of its kind is far below the others */
     char why[120]; /* where it is not valid: why */
 };
 
@@ -69,6 +80,7 @@ struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
     bool fell;      /* something had worked on the GPU just before it began */
     bool at_rest;   /* its GPU drew no more than at rest in its first two seconds, and was idle */
+    bool rest_high; /* what its folder rests at may be what another program makes it draw */
     bool unseen;    /* what the GPU did before it began was not recorded */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
@@ -84,8 +96,14 @@ struct judge_state {
  * shows; sets busy. */
 void judge_idle(struct dataset *dataset, struct judge_state *states);
 
-/* What each should have taken, by its kind: sets like. */
-void judge_like(const struct dataset *dataset, struct judge_state *states);
+/* Known of the noise beforehand, for each figure. */
+typedef struct stats_noise judge_noise[LIKE_FIGURES];
+
+/* Predicts time and energies by the others of the kind: sets like. noise: of each folder, and
+ * experiments that lack files are left out; NULL: LIMIT_NOISE, and nothing of their model is
+ * compared. */
+void judge_like(const struct dataset *dataset, struct judge_state *states,
+                const judge_noise *noise);
 
 /* A moment from which on time or power of several models are others: sets changed. */
 void judge_change(struct dataset *dataset, struct judge_state *states);
@@ -95,5 +113,8 @@ void judge_background(struct dataset *dataset, const struct judge_state *states)
 
 /* Steps, results that are lacking and outliers. */
 void judge_siblings(struct dataset *dataset, const struct judge_state *states);
+
+/* Whether figures agree with those of siblings: sets agreement. After all evidence is found. */
+void judge_agreement(struct dataset *dataset, const struct judge_state *judged);
 
 #endif

@@ -540,9 +540,11 @@ static void a_row_with_impossible_figures_is_safe_but_unverified(void **state)
     assert_true(verdict && verdict < strchr(row + 1, '\n'));
     assert_non_null(strstr(
         safe, "\ndemo_net_004,2025-11-18T19:01:00.000000,demo,net,True,60,0,32,2,91.5,0.25,"));
-    assert_non_null(strstr(safe, "energy_gpu_total_joules,verdict,audit_gpu_energy_joules,"));
-    assert_non_null(strstr(text_get(&tables.affected),
-                           "energy_gpu_total_joules,verdict,reason,audit_gpu_energy_joules,"));
+    assert_non_null(
+        strstr(safe, "energy_gpu_total_joules,verdict,consistency,audit_gpu_energy_joules,"));
+    assert_non_null(
+        strstr(text_get(&tables.affected),
+               "energy_gpu_total_joules,verdict,consistency,reason,audit_gpu_energy_joules,"));
     audit_tables_fini(&tables);
     account_fini(&account);
     dataset_fini(&dataset);

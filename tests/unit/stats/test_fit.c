@@ -74,6 +74,7 @@ static void its_standard_deviation_is_what_it_says(void **state)
     (void)state;
     struct rng rng;
     int within = 0, all = 0;
+    double stretch = 0;
     rng_seed(&rng, 11);
     for (int round = 0; round < 400; round++) {
         double y[8];
@@ -84,10 +85,13 @@ static void its_standard_deviation_is_what_it_says(void **state)
             use[i] = true;
         }
         stats_fit_predict(&(struct stats_fit_input){.count = 8, .y = y, .use = use}, noise, out);
-        for (int i = 0; i < 8; i++, all++)
+        for (int i = 0; i < 8; i++, all++) {
             within += fabs(out[i].excess) <= 2 * out[i].sigma;
+            stretch += out[i].sigma / out[i].noise;
+        }
     }
     near((double)within / all, 0.95, 0.03);
+    near(stretch / all, sqrt(1 + 1.0 / 7), 0.01); /* its own noise, and that of the mean of 7 */
 }
 
 int main(void)
