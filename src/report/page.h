@@ -19,7 +19,9 @@ struct page_options {
     int dir;               /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
     enum run_life life;
-    const json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
+    json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
+    /* {"only": "consistent", "ids": {id: "clean"}}: experiments that count, or NULL */
+    json_t *counted;
 };
 
 /* run: as results_read_json or page_study_json gives it. What cannot be read of one experiment is

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/reading.h"
-#include "results/judge/dataset.h"
+#include "results/judge/judge.h"
 #include "results/store/store.h"
 
 #include <jansson.h>
@@ -19,6 +19,7 @@ struct report_options {
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     enum run_life life;
+    enum audit_rows rows;          /* that figures are made of */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 
