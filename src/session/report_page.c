@@ -219,12 +219,15 @@ static void set_figures(const struct dataset *dataset, enum audit_rows rows,
 /* If the folder cannot be read, the page has none. */
 static void read_figures(int dir, const struct report_options *how, struct page_options *out)
 {
+    struct err err = {0};
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO_FREE char *path = mem_printf("/proc/self/fd/%d", dir);
     if (!dataset_read(&dataset, path, NULL))
         return;
     audit_judge(&dataset);
     audit_join_names(&dataset);
+    if (how->fills_summary && !summary_safe_fill(&dataset, dir, &err))
+        cli_warning("consistency is missing in summary_safe.csv: %s", err.text);
     set_figures(&dataset, how->rows, out);
 }
 

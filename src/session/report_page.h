@@ -20,6 +20,7 @@ struct report_options {
     const char *language; /* "en" or "zh" */
     enum run_life life;
     enum audit_rows rows;          /* that figures are made of */
+    bool fills_summary;            /* the run has ended: summary_safe_fill */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 

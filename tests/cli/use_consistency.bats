@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Figures are made of rows that are clean, or unverified and consistent.
 bats_require_minimum_version 1.5.0
-load runs
+load energy
 load page
 
 # Fourteen undisturbed repeats of two models: study/results. One has a metric that cannot be.
@@ -102,4 +102,42 @@ print([len(rows) - rows.count("contaminated"), rows.count("unverified"), 0])')"
     page counted "$(expected 'len(clean | consistent)') experiments count for medians, the front and effects: $(expected 'len(clean)') clean, $(expected 'len(consistent)') consistent (other programs were not recorded)."
     "$TARE" report study/results -o report.html --lang en --only clean
     page counted "$(expected 'len(clean)') experiments count for medians, the front and effects: $(expected 'len(clean)') clean."
+}
+
+@test "a run's safe table and its audit say which rows are consistent; a failure has no verdicts" {
+    scenario 1 "step 0 100"
+    job 'sleep 1; [ "$TARE_EXPERIMENT" != repo_net_006 ] && echo "loss 0.5"'
+    settings 6
+    sed -i 's/"mutate": \["n"\]/"mode": "default"/' settings.json
+    tare_run >out || true
+    "$TARE" audit "$(run_dir)" --json >audit.json
+    cp "$(run_dir)/summary_safe.csv" safe.csv
+    python3 -c '
+import csv, json
+audit = {e["experiment_id"]: e for e in json.load(open("audit.json"))["experiments"]}
+safe = list(csv.DictReader(open("safe.csv", newline="")))
+names = list(safe[0])
+assert names.index("consistency") == names.index("verdict") + 1 == names.index("energy_gpu_util_max_percent") + 2, names
+words = {row["experiment_id"]: row["consistency"] for row in safe}
+assert words["repo_net_006"] == audit["repo_net_006"]["consistency"]["row"] == "unknown", words
+assert audit["repo_net_006"]["verdicts"] is None, audit["repo_net_006"]
+# A busy machine makes rows suspect, and those are contradicted.
+for name in ("repo_net_%03d" % n for n in range(1, 6)):
+    doubted = audit[name]["verdict"] in ("suspect", "contaminated")
+    assert audit[name]["consistency"]["row"] == ("contradicted" if doubted else "consistent"), audit[name]
+    assert (name in words) is not doubted and words.get(name, "consistent") == "consistent", words'
+    follows audit audit.json
+}
+
+@test "a run that goes on fills consistency in again when it ends" {
+    scenario 1 "step 0 100"
+    job '[ ! -e ../fails ] || exit 1; sleep 1; echo "loss 0.5"'
+    settings 5
+    sed -i 's/"mutate": \["n"\]/"mode": "default"/' settings.json
+    touch fails
+    tare_run >out || true
+    is "$(python3 -c 'import csv, sys; print({row["consistency"] for row in csv.DictReader(open(sys.argv[1], newline=""))})' "$(run_dir)/summary_safe.csv")" "{'unknown'}"
+    rm fails
+    "$TARE" run --rerun failed "$(run_dir)" >out || true
+    is "$(python3 -c 'import csv, sys; print({row["consistency"] for row in csv.DictReader(open(sys.argv[1], newline=""))})' "$(run_dir)/summary_safe.csv")" "{'consistent'}"
 }

@@ -300,6 +300,10 @@ bool audit_tables_make(const struct dataset *dataset, const struct account *acco
                        struct audit_tables *out, struct err *err);
 void audit_tables_fini(struct audit_tables *tables);
 
+/* Fills the empty cells of consistency in summary_safe.csv of a run of this program, whose folder
+ * is open. dataset: the run, judged. A file without that column stays as it is. */
+bool summary_safe_fill(const struct dataset *dataset, int dir, struct err *err);
+
 /* The affected experiments of a folder as ranges of their numbers: "hrnet18 130–144, pcb
  * 145–160". Fresh; "" for none. */
 char *audit_affected_ranges(const struct dataset *dataset, const struct account *account,
