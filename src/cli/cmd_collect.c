@@ -37,7 +37,10 @@ static bool is_complete(const struct collected *collected)
 static json_t *write_collected_page(int dir, const char *run_dir)
 {
     struct err err = {0};
-    const struct report_options how = {.dir = &dir, .language = report_page_language()};
+    const struct report_options how = {.dir = &dir,
+                                       .language = report_page_language(),
+                                       .rows = AUDIT_ROWS_CONSISTENT,
+                                       .fills_summary = true};
     json_auto_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);

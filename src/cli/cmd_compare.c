@@ -18,6 +18,7 @@
 enum {
     OPTION_JSON,
     OPTION_OF,
+    OPTION_ONLY,
     OPTION_COLUMNS,
     OPTION_EXPECT,
     OPTION_SAMPLE_SIZE,
@@ -31,6 +32,7 @@ enum { EXIT_OPEN = 4 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_OF] = OPTION_ROW_OF,
+    [OPTION_ONLY] = OPTION_ROW_ONLY("consistent", OPTION_ONLY_HELP),
     [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_EXPECT] = VALUE_ROW(NULL, "--expect", "CLAIMS", CLI_TEXT,
                                 "claims about B / A with commas between, as "
@@ -174,6 +176,7 @@ static int run_compare(const struct cli_call *call)
     AUTO_STRV struct strv only = {0};
     option_names(call->values[OPTION_OF].text, &only);
     comparison.only = &only;
+    comparison.rows = audit_rows_named(call->values[OPTION_ONLY].text);
     AUTO_STRV struct strv columns = {0};
     option_names(call->values[OPTION_COLUMNS].text, &columns);
     if (!plain_table_check_columns(&columns, &err))

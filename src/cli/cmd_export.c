@@ -4,6 +4,7 @@
 #include "cli/option_rows.h"
 #include "results/judge/anonymous.h"
 #include "results/judge/export.h"
+#include "results/judge/judge.h"
 #include "results/judge/mlflow.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -17,6 +18,7 @@ enum {
     OPTION_FORMAT,
     OPTION_EXACT,
     OPTION_MLFLOW,
+    OPTION_ONLY,
     OPTION_COLUMNS,
     OPTION_ANONYMOUS,
     OPTION_FORCE,
@@ -44,6 +46,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_MLFLOW] =
         VALUE_ROW(NULL, "--mlflow", "DIR", CLI_FOLDER,
                   "write an MLflow file store: params, metrics and tags of each experiment"),
+    [OPTION_ONLY] = OPTION_ROW_ONLY(NULL, OPTION_ONLY_HELP "; without it, failures too"),
     [OPTION_COLUMNS] = OPTION_ROW_COLUMNS,
     [OPTION_ANONYMOUS] = OPTION_ROW_ANONYMOUS,
     [OPTION_FORCE] =
@@ -125,6 +128,17 @@ static bool write_store(const struct dataset *dataset, const struct cli_value *v
     return true;
 }
 
+static void keep_only(struct dataset *dataset, enum audit_rows rows)
+{
+    AUTO_STRV struct strv ids = {0};
+    AUTO_FREE bool *kept = mem_array(dataset->count + 1, sizeof *kept);
+    for (size_t i = 0; i < dataset->count; i++)
+        kept[i] = dataset->items[i].success && audit_counts(dataset, &dataset->items[i], rows);
+    dataset_keep(dataset, kept, &ids);
+    if (ids.count)
+        cli_note("left out by --only: %zu experiment%s", ids.count, ids.count == 1 ? "" : "s");
+}
+
 /* NULL: they go together. */
 static const char *contradiction(const struct cli_call *call)
 {
@@ -159,6 +173,8 @@ static int run_export(const struct cli_call *call)
     int code = reading_rows(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
+    if (values[OPTION_ONLY].given)
+        keep_only(&dataset, audit_rows_named(values[OPTION_ONLY].text));
     if (values[OPTION_ANONYMOUS].given)
         dataset.anonymous = anonymous_new(&dataset);
     if (values[OPTION_MLFLOW].given)

@@ -22,6 +22,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_LANG,
     OPTION_SNAPSHOTS,
+    OPTION_ONLY,
     OPTION_FORCE,
     OPTION_METHODS,
     OPTION_ANONYMOUS,
@@ -40,6 +41,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SNAPSHOTS] = FLAG_ROW(
         NULL, "--snapshots",
         "also write the analysis of each memory snapshot beside it, which the page then links"),
+    [OPTION_ONLY] = OPTION_ROW_ONLY("consistent", OPTION_ONLY_HELP),
     [OPTION_FORCE] = FLAG_ROW(
         NULL, "--force",
         "in a folder that is no run's: replace a report.html that this program did not write"),
@@ -199,6 +201,7 @@ static int run_report(const struct cli_call *call)
     struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
+        .rows = audit_rows_named(values[OPTION_ONLY].text),
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
     };
     if (values[OPTION_METHODS].given && page_option(values))

@@ -17,7 +17,7 @@
 enum {
     OPTION_JSON,
     OPTION_CSV,
-    OPTION_VERDICTS,
+    OPTION_ONLY,
     OPTION_PRECISION,
     OPTION_INTERACTIONS,
     OPTION_SEED,
@@ -32,8 +32,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
     [OPTION_CSV] =
         FLAG_ROW(NULL, "--csv", "as CSV, a row for each quantity of each model and mode"),
-    [OPTION_VERDICTS] = OPTION_ROW_VERDICTS(
-        "which experiments count: those with a clean verdict, those not contaminated, or all"),
+    [OPTION_ONLY] = OPTION_ROW_ONLY("consistent", OPTION_ONLY_HELP),
     [OPTION_PRECISION] =
         VALUE_ROW(NULL, "--precision", "PERCENT", CLI_INT,
                   "half-width wanted of the mean energy, for the number of repeats", .low = 1,
@@ -65,16 +64,16 @@ static int run_stats(const struct cli_call *call)
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO(summary_stats_fini) struct summary_stats figures = {0};
     AUTO_TEXT struct text text = {0};
-    struct summary_stats_options how = {
-        .clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
-        .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
-        .interactions = values[OPTION_INTERACTIONS].given,
-        .seed = (uint64_t)values[OPTION_SEED].integer,
-        .precision = (double)values[OPTION_PRECISION].integer / 100};
+    struct summary_stats_options how = {.rows = audit_rows_named(values[OPTION_ONLY].text),
+                                        .interactions = values[OPTION_INTERACTIONS].given,
+                                        .seed = (uint64_t)values[OPTION_SEED].integer,
+                                        .precision =
+                                            (double)values[OPTION_PRECISION].integer / 100};
     struct summary_stats_text_options shown = {
         .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
         .colour = message_colour(STDOUT_FILENO),
-        .precision = how.precision};
+        .precision = how.precision,
+        .rows = how.rows};
     AUTO(criteria_fini) struct criteria expectations = {0};
     struct err err = {0};
     AUTO_STRV struct strv only = {0};
@@ -83,8 +82,7 @@ static int run_stats(const struct cli_call *call)
     if (values[OPTION_EXPECT].given &&
         !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    expectations.clean_only = how.clean_only;
-    expectations.all_verdicts = how.all_verdicts;
+    expectations.rows = how.rows;
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
     AUTO_STRV struct strv columns = {0};
@@ -129,8 +127,9 @@ static const char *const description[] = {
     "values; the runs that no other beats in both; how many repeats would do. Defaults, chosen "
     "values and random draws "
     "are kept apart.",
-    "Only successful trainings count, and none whose measurement is contaminated ('audit' says "
-    "which). "
+    "Only successful trainings count that are clean, or unverified and consistent with comparable "
+    "ones ('audit' says which); where there is nothing to check, as in a lone table, all that are "
+    "not contaminated. "
     "docs/reference/judging.md "
     "says how each figure is made.",
     CRITERIA_HELP, NULL};

@@ -240,11 +240,13 @@ static void evidence_page(struct text *out)
         add_option_cell(out, kind->remedy);
         text_add_char(out, '\n');
     }
-    text_add(out,
-             "\n## Checks of consistency\n\n"
-             "Made by `audit`, `stats`, `compare` and `report`, on runs of " TARE_NAME " too. The "
-             "false alarms are those on generated folders in which nothing is disturbed.\n\n"
-             "| evidence | weight | compares | false alarms |\n| --- | --- | --- | --- |\n");
+    text_add(
+        out,
+        "\n## Checks of consistency\n\n"
+        "Made by `audit`, `stats`, `compare` and `report`; of samples not on runs of " TARE_NAME
+        ". The "
+        "false alarms are those on generated folders in which nothing is disturbed.\n\n"
+        "| evidence | weight | compares | false alarms |\n| --- | --- | --- | --- |\n");
     for (unsigned i = 0; i < CONSISTENCIES; i++) {
         const struct consistency_check *check = consistency_check((enum consistency)i);
         text_addf(out, "| `%s` | %s | %s | %zu of %zu |\n", check->evidence,

@@ -4,6 +4,7 @@
 #define TARE_CLI_OPTION_ROWS_H
 
 #include "machine/contain/contain.h"
+#include "results/judge/judge.h"
 #include "session/command.h"
 #include "session/gpu_hold.h"
 #include "session/run_folder.h"
@@ -80,6 +81,17 @@ extern const char *const option_verdicts[];
         .long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE,   \
         .choices = option_verdicts, .default_text = "usable", .help = meaning \
     }
+
+/* Which experiments are used, for audit_rows_named. */
+#define OPTION_ROW_ONLY(initial, meaning)                                     \
+    {                                                                         \
+        .long_name = "--only", .argument = "WHICH", .type = CLI_CHOICE,       \
+        .choices = audit_rows_names, .default_text = initial, .help = meaning \
+    }
+
+#define OPTION_ONLY_HELP                                                                          \
+    "which experiments count: those with a clean verdict, also those that are consistent, those " \
+    "not contaminated (usable), or all"
 
 /* The quantities that are asked for, of which alone p values are corrected. */
 #define OPTION_ROW_OF                                                         \

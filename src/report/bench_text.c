@@ -254,11 +254,13 @@ static void add_run_count(const struct page *page, const struct bench_command *c
     AUTO_TEXT struct text why = {0};
     add_counted_word(&why, command->failed, "failed");
     add_counted_word(&why, command->contaminated,
-                     page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
+                     page->options->rows == AUDIT_ROWS_ALL ? "contaminated (counted)"
+                                                           : "contaminated");
     add_counted_word(&why, command->suspect,
-                     page->options->clean_only ? "suspect" : "suspect (counted)");
+                     page->options->rows == AUDIT_ROWS_CLEAN ? "suspect" : "suspect (counted)");
     add_counted_word(&why, command->unverified,
-                     page->options->clean_only ? "unverified" : "unverified (counted)");
+                     page->options->rows == AUDIT_ROWS_CLEAN ? "unverified"
+                                                             : "unverified (counted)");
     if (!page->bench->reached)
         add_counted_word(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)

@@ -17,14 +17,22 @@ static char *format_digits(struct reading reading)
     return reading.valid ? summary_stats_text_number(reading.value, 4) : mem_strdup("");
 }
 
-static void add_comparison_side(const struct comparison_side *side, const char *name,
-                                struct text *out)
+static void add_comparison_side(const struct comparison *comparison, size_t which, struct text *out)
 {
+    static const char *const left_out[] = {[AUDIT_ROWS_USABLE] = "failed or contaminated",
+                                           [AUDIT_ROWS_CONSISTENT] =
+                                               "failed, or neither clean nor consistent",
+                                           [AUDIT_ROWS_CLEAN] = "failed or not clean",
+                                           [AUDIT_ROWS_ALL] = "failed"};
+    const struct comparison_side *side = &comparison->sides[which];
+    AUTO_FREE char *tally = audit_tally_text(&side->tally);
     AUTO_FREE char *safe = audit_text_fit(side->text, 0);
-    text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count,
+    text_addf(out, "%s: %s, %zu experiment%s", which ? "B" : "A", safe, side->count,
               side->count == 1 ? "" : "s");
+    if (side->count)
+        text_addf(out, "\n   %s", tally);
     if (side->left_out)
-        text_addf(out, " (%zu left out: failed or contaminated)", side->left_out);
+        text_addf(out, "\n   %zu left out: %s", side->left_out, left_out[comparison->rows]);
     text_add_char(out, '\n');
 }
 
@@ -370,8 +378,8 @@ static void add_commits_text(const struct comparison *comparison, struct text *o
 
 void comparison_text(const struct comparison *comparison, bool colour, struct text *out)
 {
-    add_comparison_side(&comparison->sides[0], "A", out);
-    add_comparison_side(&comparison->sides[1], "B", out);
+    add_comparison_side(comparison, 0, out);
+    add_comparison_side(comparison, 1, out);
     add_comparison_figures(comparison, colour, out);
     add_test_text(comparison, out);
     add_ratio_uncertainty(comparison, out);

@@ -210,12 +210,13 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
                                          "lanes",  "goals",  "curves_thinned", "zone_s",
                                          "counts", "layout", "problems"};
     json_t *head =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?}", "program", TARE_NAME,
-                  "version", TARE_VERSION, "language", options->language, "folder",
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:O?, s:o, s:o, s:O?, s:O?}", "program",
+                  TARE_NAME, "version", TARE_VERSION, "language", options->language, "folder",
                   json_text_or_null(options->folder), "offsets", offsets_json(run), "way",
                   json_text_or_null(options->way), "files", files_of_run(options->dir), "machine",
                   options->machine, "kinds", page_kinds_json(), "readings",
-                  page_readings_json(options->language), "effects", options->effects);
+                  page_readings_json(options->language), "effects", options->effects, "counted",
+                  options->counted);
     EACH_OF (item, of_run)
         if (json_object_get(run, *item))
             json_object_set(head, *item, json_object_get(run, *item));

@@ -21,7 +21,9 @@ struct page_options {
     enum run_life life;
     /* replaces names; ends of logs and links to files are left out; NULL: names stay */
     struct anonymous *anonymous;
-    const json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
+    json_t *effects; /* as summary_stats_effects_json gives them, or NULL: not known */
+    /* {"only": "consistent", "ids": {id: "clean"}}: experiments that count, or NULL */
+    json_t *counted;
 };
 
 /* run: as results_read_json or page_study_json gives it. What cannot be read of one experiment is

@@ -28,6 +28,12 @@ struct page {
     struct text *out;
 };
 
+/* For text_wrap, where 0 is not without limit. */
+static size_t width_of(const struct page *page)
+{
+    return page->options->width ? page->options->width : SIZE_MAX;
+}
+
 static char *group_name(const struct summary_stats_group *group)
 {
     const struct dataset_experiment *like = group->like;
@@ -85,6 +91,10 @@ static void add_group_heading(const struct page *page, const struct summary_stat
     if (group->by_setting_count)
         text_addf(page->out, ", of %zu settings", group->by_setting_count);
     text_add_char(page->out, '\n');
+    AUTO_FREE char *tally = audit_tally_text(&group->tally);
+    AUTO_FREE char *counted = mem_printf("counted: %s", tally);
+    if (group->count)
+        text_wrap(page->out, counted, 0, width_of(page));
 }
 
 /* Figures of a group, or of one of its settings. */
@@ -393,6 +403,20 @@ void summary_stats_text_spellings(const struct dataset *dataset, struct text *ou
     }
 }
 
+static void add_left_out_note(const struct page *page, const struct summary_stats *figures)
+{
+    size_t left_out = 0;
+    EACH (group, figures->groups, figures->count)
+        left_out += group->left_out;
+    if (left_out == 0 || page->options->rows != AUDIT_ROWS_CONSISTENT)
+        return;
+    text_add_char(page->out, '\n');
+    text_wrap(page->out,
+              "Left out are experiments that are neither clean nor consistent; --only usable "
+              "counts all that are not contaminated.",
+              0, width_of(page));
+}
+
 void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
                         const struct summary_stats_text_options *options, struct text *out)
 {
@@ -410,4 +434,5 @@ void summary_stats_text(const struct dataset *dataset, const struct summary_stat
         add_interactions_text(&page, group);
         add_front_text(&page, group);
     }
+    add_left_out_note(&page, figures);
 }

@@ -14,7 +14,8 @@
 struct summary_stats_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
-    double precision; /* what repeats are counted for */
+    double precision;     /* what repeats are counted for */
+    enum audit_rows rows; /* that count */
 };
 
 void summary_stats_text(const struct dataset *dataset, const struct summary_stats *figures,
@@ -47,8 +48,8 @@ char *comparison_finding_text(const struct comparison *comparison,
 struct bench_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
-    bool warmed;                   /* there were runs to warm up */
-    bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
+    bool warmed;                             /* there were runs to warm up */
+    enum audit_rows rows;                    /* that count */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
     const char *program, *dir;
 };

@@ -191,27 +191,44 @@ static char *way_to(const char *run_dir, const char *file)
     return text_take(&way);
 }
 
-/* As 'stats' says them without options. */
-static json_t *effects_of(const struct dataset *dataset)
+static json_t *counted_json(const struct dataset *dataset, enum audit_rows rows)
 {
-    const struct summary_stats_options how = {.seed = 1, .precision = 0.05};
-    AUTO(summary_stats_fini) struct summary_stats figures = {0};
-    summary_stats_make(dataset, &how, &figures);
-    return summary_stats_effects_json(dataset, &figures);
+    json_t *ids = json_object();
+    EACH (experiment, dataset->items, dataset->count) {
+        struct audit_tally tally = {0};
+        audit_tally_add(&tally, experiment);
+        if (experiment->success && audit_counts(dataset, experiment, rows))
+            json_set_text(ids, experiment->id,
+                          tally.consistent ? agreement_name(AGREEMENT_CONSISTENT)
+                                           : verdict_name(experiment->verdict));
+    }
+    return json_pack("{s:s, s:o}", "only", audit_rows_names[rows], "ids", ids);
 }
 
-/* NULL: the folder cannot be read; then the page has none. */
-static json_t *read_effects(int dir)
+/* Effects as 'stats' says them with --only alone. */
+static void set_figures(const struct dataset *dataset, enum audit_rows rows,
+                        struct page_options *out)
 {
+    const struct summary_stats_options how = {.rows = rows, .seed = 1, .precision = 0.05};
+    AUTO(summary_stats_fini) struct summary_stats figures = {0};
+    summary_stats_make(dataset, &how, &figures);
+    out->effects = summary_stats_effects_json(dataset, &figures);
+    out->counted = counted_json(dataset, rows);
+}
+
+/* If the folder cannot be read, the page has none. */
+static void read_figures(int dir, const struct report_options *how, struct page_options *out)
+{
+    struct err err = {0};
     AUTO(dataset_fini) struct dataset dataset = {0};
     AUTO_FREE char *path = mem_printf("/proc/self/fd/%d", dir);
-    json_t *out = NULL;
-    if (dataset_read(&dataset, path, NULL)) {
-        audit_judge(&dataset);
-        audit_join_names(&dataset);
-        out = effects_of(&dataset);
-    }
-    return out;
+    if (!dataset_read(&dataset, path, NULL))
+        return;
+    audit_judge(&dataset);
+    audit_join_names(&dataset);
+    if (how->fills_summary && !summary_safe_fill(&dataset, dir, &err))
+        cli_warning("consistency is missing in summary_safe.csv: %s", err.text);
+    set_figures(&dataset, how->rows, out);
 }
 
 bool report_page_write(const json_t *run, const char *run_dir, const struct report_options *how,
@@ -224,19 +241,21 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
-    json_t *machine = report_machine_read(dir),
-           *effects = how->dataset ? effects_of(how->dataset) : read_effects(dir);
+    json_auto_t *machine = report_machine_read(dir);
     struct page_options options = {.language = how->language,
                                    .folder = name,
                                    .way = way,
                                    .dir = dir,
                                    .machine = machine,
                                    .life = how->life,
-                                   .anonymous = how->anonymous,
-                                   .effects = effects};
+                                   .anonymous = how->anonymous};
+    if (how->dataset)
+        set_figures(how->dataset, how->rows, &options);
+    else
+        read_figures(dir, how, &options);
     page_write(run, &options, &page);
-    json_decref(machine);
-    json_decref(effects);
+    json_decref(options.effects);
+    json_decref(options.counted);
     return write_report_file(how, dir, run_dir, &page, err);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/reading.h"
-#include "results/judge/dataset.h"
+#include "results/judge/judge.h"
 #include "results/store/store.h"
 
 #include <jansson.h>
@@ -20,6 +20,8 @@ struct report_options {
     const char *language; /* "en" or "zh" */
     enum run_life life;
     struct anonymous *anonymous;   /* as in struct page_options */
+    enum audit_rows rows;          /* that figures are made of */
+    bool fills_summary;            /* the run has ended: summary_safe_fill */
     const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 

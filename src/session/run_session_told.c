@@ -237,7 +237,10 @@ void session_write_page(const struct session *session)
 {
     struct err err = {0};
     json_auto_t *run = results_json_from_store(session->store, &err);
-    struct report_options options = {.dir = &session->dir, .language = report_page_language()};
+    struct report_options options = {.dir = &session->dir,
+                                     .language = report_page_language(),
+                                     .rows = AUDIT_ROWS_CONSISTENT,
+                                     .fills_summary = true};
     bool written = run && report_page_write(run, session->dir_path, &options, &err);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);

@@ -53,7 +53,7 @@ contradicts() {
         is "$command $status" "$command 1"
         "$TARE" $command "$DIR" --expect contradictions=1 >/dev/null 2>&1
     done
-    for command in "stats $DIR --verdicts all" "compare $DIR $DIR" "export $DIR" "export $DIR --table metrics" "export $DIR --table history" "export $DIR --mlflow ml" \
+    for command in "stats $DIR --only all" "compare $DIR $DIR" "export $DIR" "export $DIR --table metrics" "export $DIR --table history" "export $DIR --mlflow ml" \
         "report $DIR -o page.html"; do
         # shellcheck disable=SC2086 # words
         "$TARE" $command >out 2>err || [ $? -eq 2 ] # of two experiments a comparison says little

@@ -53,8 +53,8 @@ LOOK
 @test "what stats and compare say of the folder is what bench said" {
     bench -n 3 --pause 0 --json 'sleep 0.05' 'sleep 0.1' >bench.json 2>err
     dir=$(bench_dir)
-    "$TARE" compare "$dir:repo=A" "$dir:repo=B" --json >compare.json
-    "$TARE" stats "$dir" --json >stats.json
+    "$TARE" compare "$dir:repo=A" "$dir:repo=B" --only usable --json >compare.json
+    "$TARE" stats "$dir" --only usable --json >stats.json
     python3 - <<'LOOK'
 import json
 bench, compare, stats = (json.load(open(name + ".json")) for name in ("bench", "compare", "stats"))

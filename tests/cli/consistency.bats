@@ -33,7 +33,7 @@ need_cases() {
     is "$(judged "$CASES/overlap_and_copy/copy" 'sorted(i for i in v if "copied_run" in k[i] and v[i] == "unverified")')" \
         "['mnist_cnn_005', 'mnist_cnn_021']"
     # mnist_cnn has 11 rows, which are 10 runs.
-    "$TARE" stats "$CASES/overlap_and_copy/copy" --json >stats.json
+    "$TARE" stats "$CASES/overlap_and_copy/copy" --only usable --json >stats.json
     is "$(python3 -c 'import json
 print([sum(g[key] for g in json.load(open("stats.json"))["groups"] if g["model"] == "cnn") for key in ("experiments", "left_out", "n")])')" "[11, 1, 10]"
 }

@@ -30,7 +30,7 @@ END
 
 @test "audit and stats check a criterion of one model" {
     study results
-    for command in audit stats; do
+    for command in audit "stats --only usable"; do # shellcheck disable=SC2086
         run -0 --separate-stderr "$TARE" $command results --expect 'success_rate[one/mlp]=100%,success_rate[two/mlp]=100%,success_rate[pcb]=50%'
         [ "$(grep -c ' holds: ' <<< "$stderr")" -eq 3 ]
         [[ "$stderr" == *"holds: success_rate[pcb]=50% (1 of 2)"* ]]
@@ -51,7 +51,7 @@ assert row == {"criterion": "success_rate[pcb]=100%", "held": False, "value": 0.
 
 @test "a criterion of a model that did not run is unknown, and the others are judged" {
     study results
-    for command in audit stats; do
+    for command in audit "stats --only usable"; do # shellcheck disable=SC2086
         run -1 --separate-stderr "$TARE" $command results --expect 'success_rate[pcb]=50%,power_cv_between[hrnet18]<5%,contaminated[two/hrnet18]=0'
         [[ "$stderr" == *"holds: success_rate[pcb]=50% (1 of 2)"* ]]
         for model in hrnet18 two/hrnet18; do
@@ -62,7 +62,7 @@ assert row == {"criterion": "success_rate[pcb]=100%", "held": False, "value": 0.
 
 @test "power_cv is of all runs of a model" {
     study results
-    for command in audit stats; do
+    for command in audit "stats --only usable"; do # shellcheck disable=SC2086
         run -0 --separate-stderr "$TARE" $command results --expect 'power_cv[one/mlp]<1.2%'
         [[ "$stderr" == *"holds: power_cv[one/mlp]<1.2% (1.14 %, of 4 runs of one mlp)"* ]]
     done
@@ -70,7 +70,7 @@ assert row == {"criterion": "success_rate[pcb]=100%", "held": False, "value": 0.
 
 @test "a criterion of a model that is misspelt, or is in two repositories, is a mistake" {
     study results
-    for command in audit stats; do
+    for command in audit "stats --only usable"; do # shellcheck disable=SC2086
         run -2 "$TARE" $command results --expect 'success_rate[pbc]=100%'
         [[ "$output" == *"--expect: no experiment is of the model 'pbc' (there are mlp, pcb); did you mean 'pcb'?"* ]]
         run -2 "$TARE" $command results --expect 'success_rate[mlp]=100%'
@@ -84,11 +84,11 @@ assert row == {"criterion": "success_rate[pcb]=100%", "held": False, "value": 0.
     done
 }
 
-@test "stats checks the spread of the experiments that --verdicts counts" {
+@test "stats checks the spread of the experiments that --only counts" {
     study results
     # The GPU is idle throughout, so that no experiment is clean.
-    run -0 "$TARE" stats results --expect 'power_cv_between[one/mlp]<5%' --verdicts all
-    run -1 "$TARE" stats results --expect 'power_cv_between[one/mlp]<5%' --verdicts clean
+    run -0 "$TARE" stats results --expect 'power_cv_between[one/mlp]<5%' --only all
+    run -1 "$TARE" stats results --expect 'power_cv_between[one/mlp]<5%' --only clean
 }
 
 @test "memory_back is the share of experiments after which the GPU's memory came back" {

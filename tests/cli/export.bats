@@ -7,7 +7,7 @@ load energy
     settings 2
     tare_run > out
     "$TARE" audit "$(run_dir)" --json > audit.json
-    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    "$TARE" stats "$(run_dir)" --only all --json > stats.json
     "$TARE" export "$(run_dir)" -o tables > /dev/null
     look '
 audit = json.load(open("audit.json"))

@@ -191,11 +191,11 @@ sm_clock_application 1200'
     one_run 0 && local a=$RUN
     one_run 1 && local b=$RUN
     one_run 2 && local c=$RUN
-    "$TARE" compare "$a" "$b" >alike.txt
-    "$TARE" compare "$a" "$b" --json >alike.json
-    "$TARE" compare "$a" "$c" >unlike.txt
-    "$TARE" compare "$a" "$c" --json >unlike.json
-    "$TARE" compare "$a" "$a" --json >same.json
+    "$TARE" compare "$a" "$b" --only usable >alike.txt
+    "$TARE" compare "$a" "$b" --only usable --json >alike.json
+    "$TARE" compare "$a" "$c" --only usable >unlike.txt
+    "$TARE" compare "$a" "$c" --only usable --json >unlike.json
+    "$TARE" compare "$a" "$a" --only usable --json >same.json
     python3 - <<'END'
 import json
 def facts(name): return {p["fact"]: p for p in json.load(open(name))["places"]}

@@ -182,7 +182,7 @@ END
 
 @test "the study's page in a browser: every sample is drawn where it must be, disturbed stretches shaded, waiting hatched" {
     study results
-    "$TARE" report results -o page.html
+    "$TARE" report results --only usable -o page.html
     page_of quiet page.html
     page_of study page.html "$WORK/results"
 }

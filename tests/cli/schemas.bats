@@ -135,10 +135,10 @@ runs_now() { grep -q '"power_w":[0-9]' "$(run_dir)/live.json"; }
     settings 4
     tare_run >/dev/null 2>&1
     says audit "$TARE" audit "$(run_dir)" --json
-    says stats "$TARE" stats "$(run_dir)" --verdicts all --json
-    says stats "$TARE" stats "$(run_dir)" --verdicts all --interactions --json
-    says compare "$TARE" compare "$(run_dir)" "$(run_dir)" --json
-    says compare "$TARE" compare "$(run_dir)" "$(run_dir)" --json --expect 'duration_s<2' --sample-size 5%
+    says stats "$TARE" stats "$(run_dir)" --only all --json
+    says stats "$TARE" stats "$(run_dir)" --only all --interactions --json
+    says compare "$TARE" compare "$(run_dir)" "$(run_dir)" --only usable --json
+    says compare "$TARE" compare "$(run_dir)" "$(run_dir)" --only usable --json --expect 'duration_s<2' --sample-size 5%
     says list "$TARE" list -c registry.json --json
     says list "$TARE" list -c registry.json --check --json
 }

@@ -43,7 +43,7 @@ END
 
 @test "means, medians, spreads and the front equal those of Python's statistics" {
     study results 1
-    "$TARE" stats results --json > stats.json
+    "$TARE" stats results --only usable --json > stats.json
     python3 - <<'END'
 import json, math, statistics
 (group,) = json.load(open("stats.json"))["groups"]
@@ -95,28 +95,28 @@ END
 @test "intervals, ranks, p values and Holm's equal those of scipy and statsmodels; defaults are no draws, seeds no effects" {
     python3 -c 'import scipy, statsmodels' 2> /dev/null || skip "python3-scipy or python3-statsmodels is missing"
     python3 "$BATS_TEST_DIRNAME/stats_reference.py" make results
-    "$TARE" stats results --verdicts all --json > stats.json
+    "$TARE" stats results --only all --json > stats.json
     python3 "$BATS_TEST_DIRNAME/stats_reference.py" check results stats.json
-    "$TARE" stats results --verdicts all > stats.txt
+    "$TARE" stats results --only all > stats.txt
     grep -q '^demo draws, default hyperparameters$' stats.txt
     grep -q '^no interval of any mean: fewer than 3 values$' stats.txt
     grep -q '^visibly skewed, so the median describes it better (D.Agostino.s test): .*gpu_energy_j' stats.txt
     grep -A1 '^epochs raises gpu_energy_j: rho 0' stats.txt | grep -Eq '^ +1[0-9] to [12][0-9]  n [0-9]+ +[0-9]+ \([0-9]+ to [0-9]+\)$'
     run -1 grep -E 'seed (raises|lowers)' stats.txt
-    [ "$("$TARE" stats results --verdicts all --csv | grep -c ",drawn,$")" -eq 9 ] # energy in J and kWh, power, duration; of one model accuracy
+    [ "$("$TARE" stats results --only all --csv | grep -c ",drawn,$")" -eq 9 ] # energy in J and kWh, power, duration; of one model accuracy
 }
 
-@test "--verdicts takes contaminated experiments in" {
+@test "--only all takes contaminated experiments in" {
     study results 1
-    "$TARE" stats results --json --verdicts all > stats.json
+    "$TARE" stats results --json --only all > stats.json
     python3 -c 'import json; (g,) = json.load(open("stats.json"))["groups"]; assert (g["n"], g["left_out"]) == (11, 0), g'
 }
 
 @test "the same seed gives the same output, another one other p values" {
     study results 1
-    "$TARE" stats results --json > one
-    "$TARE" stats results --json > two
-    "$TARE" stats results --json --seed 2 > three
+    "$TARE" stats results --only usable --json > one
+    "$TARE" stats results --only usable --json > two
+    "$TARE" stats results --only usable --json --seed 2 > three
     cmp one two
     if cmp -s one three; then false; fi
     diff one three | grep '^[<>]' | grep -v '"p"\|"p_corrected"\|"seed"' && return 1
@@ -125,7 +125,7 @@ END
 
 @test "stats as CSV has a row for each quantity" {
     study results 1
-    "$TARE" stats results --csv > stats.csv
+    "$TARE" stats results --only usable --csv > stats.csv
     python3 - <<'END'
 import csv
 rows = list(csv.DictReader(open("stats.csv", newline="")))
@@ -153,14 +153,14 @@ grid() {
 
 @test "a grid has a line for each setting: n seeds, the mean with Student's interval, sd, min and max; nothing was drawn" {
     grid results '0.1 1 10' '0.1 2 12' '0.1 3 17' '0.01 1 20' '0.01 2 20.5' '0.01 3 21'
-    "$TARE" stats results --verdicts all >stats.txt
+    "$TARE" stats results --only all >stats.txt
     grep -q '^6 experiments: 6 counted, of 2 settings$' stats.txt
     run -1 grep -q drawn stats.txt
     grep -Eq "^quantity +setting +n +mean \(95 %, Student's t\) +sd +min +max " stats.txt
     # scipy.stats.t.interval(0.95, 2, 13, sem([10, 12, 17])), and the same of 20, 20.5, 21.
     grep -Eq '^duration_s +lr=0.1 +3 +13 \(4\.043 to 21\.96\) +3\.606 +10 +17 +12$' stats.txt
     grep -Eq '^ +lr=0.01 +3 +20\.5 \(19\.26 to 21\.74\) +0\.5 +20 +21 +20\.5$' stats.txt
-    "$TARE" stats results --verdicts all --json >stats.json
+    "$TARE" stats results --only all --json >stats.json
     python3 - <<'END'
 import json
 (group,) = json.load(open("stats.json"))["groups"]
@@ -177,7 +177,7 @@ END
     grep -Eq "^epochs raises duration_s: r 1.00, p [0-9.]+e-0[567] corrected \(Student's t of r" stats.txt
     # Six runs of two constant values are two points, which are too few.
     grid results '0.1 1 10' '0.1 2 10' '0.1 3 10' '0.01 1 20' '0.01 2 20' '0.01 3 20'
-    run -0 "$TARE" stats results --verdicts all
+    run -0 "$TARE" stats results --only all
     [[ $output != *lowers* && $output != *" p 0"* ]]
 }
 
@@ -291,7 +291,7 @@ END
 
 @test "stats for people names what can be told" {
     study results 1
-    run -0 "$TARE" stats results
+    run -0 "$TARE" stats results --only usable
     [[ "$output" == *"12 experiments: 10 counted, 1 failed, 1 left out for their verdict"* ]]
     [[ "$output" == *"batch_size lowers gpu_energy_j"* ]]
     [[ "$output" == *"batch_size raises accuracy"* ]]
@@ -302,7 +302,7 @@ END
 @test "two folders are compared within strata of equal hyperparameters" {
     study one 1
     study two 1.25
-    "$TARE" compare one two --json > compare.json
+    "$TARE" compare one two --only usable --json > compare.json
     python3 - <<'END'
 import json, math, statistics
 got = json.load(open("compare.json"))
@@ -324,7 +324,7 @@ END
 
 @test "settings are compared within one folder, and an order that did not interleave is said" {
     study one 1
-    run -0 "$TARE" compare one:batch_size=16 one:batch_size=64
+    run -0 "$TARE" compare one:batch_size=16 one:batch_size=64 --only usable
     [[ "$output" == *"different"* && "$output" != *"order confounded"* && "$output" != *"compared within"* ]]
     study two 1
     python3 - <<'END'
@@ -332,9 +332,9 @@ import re
 text = open("two/summary.csv", newline="").read()
 open("two/summary.csv", "w", newline="").write(re.sub(r"2025-11-", "2026-01-", text))
 END
-    run -0 "$TARE" compare one:batch_size=16 two:batch_size=16
+    run -0 "$TARE" compare one:batch_size=16 two:batch_size=16 --only usable
     [[ "$output" == *"order confounded"* ]]
-    run -0 "$TARE" compare one:batch_size=32 one:batch_size=32.0 --json
+    run -0 "$TARE" compare one:batch_size=32 one:batch_size=32.0 --only usable --json
     python3 -c 'import json, sys; q = json.load(sys.stdin)["quantities"][0]; assert q["ratio"] == 1 and q["told_apart"] is False, q' <<< "$output"
 }
 
@@ -405,9 +405,9 @@ END
     diverging
     grep -q '^not finite (NaN, infinity): loss 3$' out
     grep -Eq '^repo_net_001 .* nan ' out
-    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
-    "$TARE" stats "$(run_dir)" --verdicts all --csv > stats.csv
-    "$TARE" stats "$(run_dir)" --verdicts all > stats.txt
+    "$TARE" stats "$(run_dir)" --only all --json > stats.json
+    "$TARE" stats "$(run_dir)" --only all --csv > stats.csv
+    "$TARE" stats "$(run_dir)" --only all > stats.txt
     "$TARE" audit "$(run_dir)" --json > audit.json
     "$TARE" audit "$(run_dir)" | grep -q 'Values that are not finite (NaN, infinity): loss 3'
     "$TARE" compare "$(run_dir):mode=default" "$(run_dir):mode=mutation" --json > compare.json || [ $? -le 2 ]
@@ -465,8 +465,8 @@ END
 END
     settings 3
     tare_run > out 2>&1
-    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
-    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    "$TARE" stats "$(run_dir)" --only all --json > stats.json
+    run -0 "$TARE" stats "$(run_dir)" --only all
     python3 - <<'END'
 import json
 (group,) = json.load(open("stats.json"))["groups"]
@@ -493,7 +493,7 @@ for number in (1, 2, 3, 4, 5):
     json.dump(data, open(path, "w"))
 END
     grep -q NaN results/demo_net_005/experiment.json
-    "$TARE" stats results --json > stats.json
+    "$TARE" stats results --only usable --json > stats.json
     "$TARE" export results -o csv > /dev/null
     python3 - <<'END'
 import csv, json
@@ -509,7 +509,7 @@ END
 
 @test "a metric's goal is what the registry says, else its name; of others no front is drawn" {
     diverging
-    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    "$TARE" stats "$(run_dir)" --only all --json > stats.json
     python3 - <<'END'
 import json
 group = json.load(open("stats.json"))["groups"][0]
@@ -532,9 +532,9 @@ assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": N
     study results 1
     sed -i 's/perf_accuracy/perf_plain/' results/summary.csv
     sed -i 's/"accuracy"/"plain"/' results/*/experiment.json
-    run -0 "$TARE" stats results
+    run -0 "$TARE" stats results --only usable
     [[ "$output" == *'no Pareto front: whether more or less is better is not known of plain ("goal" in the registry says it)'* ]]
-    "$TARE" stats results --json | python3 -c 'import json, sys; (g,) = json.load(sys.stdin)["groups"]; assert g["quality"] is None and g["front"] == [], g'
+    "$TARE" stats results --only usable --json | python3 -c 'import json, sys; (g,) = json.load(sys.stdin)["groups"]; assert g["quality"] is None and g["front"] == [], g'
 }
 
 @test "a goal that the name says is not called unknown where no value is finite" {
@@ -542,15 +542,15 @@ assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": N
     settings 1
     sed -i 's/\[0-9.\]+/[a-z0-9.]+/' registry.json
     tare_run > out 2>&1
-    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    run -0 "$TARE" stats "$(run_dir)" --only all
     [[ "$output" =~ loss\ +0\ +1 ]]
     [[ "$output" != *"is not known of"* ]]
 }
 
 @test "modes are groups of their own, can be selected, and are exported" {
     diverging
-    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
-    "$TARE" stats "$(run_dir)" --verdicts all --csv > stats.csv
+    "$TARE" stats "$(run_dir)" --only all --json > stats.json
+    "$TARE" stats "$(run_dir)" --only all --csv > stats.csv
     "$TARE" export "$(run_dir)" > experiments.csv
     python3 - "$(run_dir)" <<'END'
 import csv, json, sys
@@ -560,7 +560,7 @@ assert {r["mode"] for r in csv.DictReader(open("stats.csv", newline=""))} == {"d
 exported = [r["mode"] for r in csv.DictReader(open("experiments.csv", newline=""))]
 assert exported == [r["mode"] for r in csv.DictReader(open(sys.argv[1] + "/summary.csv", newline=""))] == ["default"] * 9 + ["mutation"] * 2
 END
-    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    run -0 "$TARE" stats "$(run_dir)" --only all
     [[ "$output" == *"repo net, default"*"9 experiments"*"repo net, mutation"*"2 experiments"* ]]
     # Trainings this short may be suspect: which side is empty for that is none of this test's business.
     python3 - "$(run_dir)" <<'END'
@@ -568,7 +568,7 @@ import sqlite3, sys
 with sqlite3.connect(sys.argv[1] + "/run.db") as db:
     db.execute("DELETE FROM evidence"); db.execute("DELETE FROM events WHERE type = 'evidence'")
 END
-    "$TARE" compare "$(run_dir):mode=default" "$(run_dir):mode=mutation" --json > compare.json
+    "$TARE" compare "$(run_dir):mode=default" "$(run_dir):mode=mutation" --only usable --json > compare.json
     python3 -c 'import json; c = json.load(open("compare.json")); assert (c["a"]["n"] + c["a"]["left_out"], c["b"]["n"] + c["b"]["left_out"]) == (9, 2), c'
     run -2 "$TARE" compare "$(run_dir):mode=parallel" "$(run_dir)"
     [[ "$output" == *"nothing there has mode=parallel (there are default, mutation)"* ]]
@@ -595,7 +595,7 @@ rows[1][column], rows[2][column], rows[3][column + 2] = "nan", "inf", "-inf"
 csv.writer(open("results/summary.csv", "w", newline="")).writerows(rows)
 END
     sed -i 's/"accuracy": [0-9.]*//' results/*/experiment.json
-    "$TARE" report results -o report.html --lang en > /dev/null
+    "$TARE" report results --only usable -o report.html --lang en > /dev/null
     page quiet
     page diverged answer_f1 9 2 high
     page diverged semseg_mse 10 1 low
@@ -617,20 +617,21 @@ write_folder("drawn", [run(mode="mutation", epochs=rng.randint(5, 50), learning_
                            shuffle=rng.choice((0, 1)), seed=k) for k in range(60)]
              + [run(mode="default", model="other", width=w) for w in (1, 2, 3) for _ in range(4)])
 END
-    "$TARE" stats drawn --json > stats.json
-    "$TARE" report drawn -o drawn.html
+    "$TARE" stats drawn --only usable --json > stats.json
+    "$TARE" report drawn --only usable -o drawn.html
     # No range holds what was left over alone.
     python3 -c 'import json
 for effect in [e for g in json.load(open("stats.json"))["groups"] for e in g["effects"] if e["hyperparameter"] in ("epochs", "learning_rate")]:
     assert 2 <= len(effect["curve"]) <= 8 and all(level["n"] >= 4 for level in effect["curve"]), effect'
     page_of effects drawn.html "$WORK/stats.json"
     page_of quiet drawn.html
-    "$TARE" report drawn -o zh.html --lang zh
+    "$TARE" report drawn --only usable -o zh.html --lang zh
     page_of chinese zh.html
-    # A run's own page, written when it ended.
+    # Of a run, whatever the verdicts on a busy machine.
     diverging
-    "$TARE" stats "$(run_dir)" --json > stats.json
-    page_of effects "$(run_dir)/report.html" "$WORK/stats.json"
+    "$TARE" stats "$(run_dir)" --only usable --json > stats.json
+    "$TARE" report "$(run_dir)" --only usable -o own.html
+    page_of effects own.html "$WORK/stats.json"
 }
 
 @test "the page of a run has the goals that its registry said" {

@@ -234,6 +234,6 @@ END
     [[ "$(audited)" == *energy_differs* ]]
     run "$TARE" audit "$(run_dir)" --expect contradictions=0
     is "$status" 1
-    run "$TARE" stats "$(run_dir)" --verdicts all
+    run "$TARE" stats "$(run_dir)" --only all
     [[ "$output" == *"left out, as their rows and their folders disagree"*": repo_net_001"* ]]
 }

@@ -214,7 +214,7 @@ sleep 0.2; echo "loss 0.5"'
     grep -q '^  unverified by cpu_unchecked (1): repo_net_001: whether others used the CPUs was not checked: /proc/stat cannot be read$' out
     "$TARE" audit "$(run_dir)" >audit.txt
     grep -q '^1 experiment: 0 clean, 1 unverified, 0 suspect, 0 contaminated$' audit.txt
-    "$TARE" stats "$(run_dir)" --verdicts clean >stats.txt
+    "$TARE" stats "$(run_dir)" --only clean >stats.txt
     grep -q "1 left out for their verdict" stats.txt
     is "$("$TARE" audit "$(run_dir)" --expect 'unverified=0' >/dev/null; echo $?)" 1
 }

@@ -46,6 +46,16 @@ const checks = {
     }
   },
 
+  // TEXT: which experiments figures are made of; the front has those alone.
+  async counted(browser, file, text) {
+    const page = await open(browser, file);
+    assert.equal(await page.textContent("#verdict .counted"), text);
+    const front = await page.waitForSelector("#front path.front", { state: "attached" }), on = (await front.getAttribute("data-ids")).split(" ").filter(Boolean);
+    const kinds = await page.evaluate(() => head.counted.ids);
+    assert.ok(on.length && on.every((id) => kinds[id]), `${on} are not all counted`);
+    await page.context().close();
+  },
+
   // FOLDER: of an experiment. The table of its budget is a row for each component of its experiment.json, with its figures, and folded
   // until somebody asks; what nobody knows is no figure. The page holds no other budget.
   async budget(browser, file, folder) {

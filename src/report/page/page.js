@@ -1,6 +1,7 @@
 /* The page from top to bottom. */
 const count = (list, key, value) => list.filter((row) => row[key] === value).length;
 /* As verdict_is_clean_success says it. */
+const COUNTED = ["clean", "consistent", "unverified", "suspect", "contaminated"];
 const isCleanSuccess = (row) => row.outcome === "succeeded" && row.verdict === "clean";
 const tile = (name, number, text, hint) => make("div", { class: "tile " + name, title: hint }, make("b", {}, number), make("span", {}, text));
 
@@ -38,6 +39,13 @@ function safeRows() {
   return unverified && (head.files || []).includes("summary_safe.csv") && !head.layout ? [make("p", { class: "safe-rows" }, say("safe_unverified", { n, unverified }))] : [];
 }
 
+/* Which experiments medians, the front and effects use. */
+function countedLine() {
+  const kinds = finished.filter(counts).map((row) => head.counted?.ids[row.id] ?? "clean"), of = [...new Set(kinds)].sort((a, b) => COUNTED.indexOf(a) - COUNTED.indexOf(b));
+  const parts = of.map((kind) => say(`counted_${kind}`, { n: kinds.filter((one) => one === kind).length }));
+  return finished.length ? [make("p", { class: "counted" }, parts.length ? say("counted", { n: kinds.length, parts: parts.join(say("comma")) }) : say("counted_none"), parts.length ? "" : make("code", {}, ` ${head.program} report --only usable`))] : [];
+}
+
 /* What the run used of its budgets. */
 function budgetLines() {
   const b = head.budget, whole = (used, of, unit) => ({ used: withUnit(used, unit), of: withUnit(of, unit) });
@@ -54,7 +62,7 @@ function showVerdict() {
   const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
   place("verdict",
     ...(head.counts?.experiments > rows.length ? [make("p", { class: "suspect left-out" }, say("left_out", { ...head.counts, n: rows.length }))] : []),
-    make("p", { class: "sentence" }, sentence()), ...safeRows(),
+    make("p", { class: "sentence" }, sentence()), ...safeRows(), ...countedLine(),
     make("div", { class: "tiles" },
       ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
         .filter(([name, n]) => n || name !== "unjudged").map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
@@ -158,8 +166,8 @@ function frontOf(points, high) {
   return best;
 }
 
-/* Those that figures are made of: successes that nothing contaminated. */
-const counts = (row) => row.outcome === "succeeded" && row.verdict !== "contaminated";
+/* Those that medians, the front and effects use, as audit_counts says it. */
+const counts = (row) => (head.counted ? Object.hasOwn(head.counted.ids, row.id) : isCleanSuccess(row));
 
 function drawFront(metric, sense, group, width) {
   const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric]) && (!group || groupOf(row) === group)).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));

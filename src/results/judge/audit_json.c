@@ -89,6 +89,16 @@ static json_t *agreement_json(const struct dataset_experiment *experiment)
     return out;
 }
 
+/* null: none is given, as of most failures. */
+static json_t *verdicts_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = facts_verdicts_json(&experiment->verdicts);
+    if (json_object_size(out) > 0)
+        return out;
+    json_decref(out);
+    return json_null();
+}
+
 static json_t *experiment_json(const struct dataset *dataset,
                                const struct dataset_experiment *experiment)
 {
@@ -110,7 +120,7 @@ static json_t *experiment_json(const struct dataset *dataset,
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
     json_set_text(out, "verdict", verdict_name(experiment->verdict));
-    json_object_set_new(out, "verdicts", facts_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "verdicts", verdicts_json(experiment));
     json_object_set_new(out, "consistency", agreement_json(experiment));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     EACH (item, experiment->evidence, experiment->evidence_count)

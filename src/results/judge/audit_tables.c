@@ -179,6 +179,43 @@ void audit_tables_fini(struct audit_tables *tables)
     text_fini(&tables->affected);
 }
 
+static void add_filled(struct text *out, const struct strv *row, size_t column, const char *word)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        text_add(out, i ? "," : "");
+        csv_add_cell(out, i == column && word ? word : row->items[i]);
+    }
+    text_add_char(out, '\n');
+}
+
+bool summary_safe_fill(const struct dataset *dataset, int dir, struct err *err)
+{
+    static const char name[] = "summary_safe.csv";
+    AUTO_TEXT struct text old = {0}, filled = {0};
+    AUTO_STRV struct strv header = {0}, row = {0};
+    struct csv_reader reader;
+    size_t column = 0, from = 0;
+    if (!fs_read_at(dir, name, summary_limit, &old, err))
+        return false;
+    csv_start(&reader, text_get(&old), old.length);
+    if (csv_next(&reader, &header, NULL) <= 0)
+        return true;
+    while (column < header.count && strcmp(header.items[column], own_names[OWN_CONSISTENCY]) != 0)
+        column++;
+    if (column == header.count)
+        return true;
+    add_filled(&filled, &header, column, NULL);
+    while (csv_next(&reader, &row, NULL) > 0) {
+        const struct dataset_experiment *experiment =
+            of_row(dataset, 0, id_of(&header, &row), reader.line, &from);
+        add_filled(&filled, &row, column,
+                   experiment ? agreement_name(experiment->row_agreement) : NULL);
+    }
+    return (filled.length == old.length &&
+            memcmp(text_get(&filled), text_get(&old), old.length) == 0) ||
+           fs_write_atomic(dir, name, text_get(&filled), filled.length, err);
+}
+
 /* The affected experiments of one model. */
 struct range {
     const char *repo, *model; /* borrowed */

@@ -151,8 +151,7 @@ static void compare(struct bench *bench, size_t which, const struct bench_option
     make_side(bench, bench->reference, options->dir, &comparison->sides[0]);
     make_side(bench, which, options->dir, &comparison->sides[1]);
     comparison->dataset = bench->dataset; /* lent */
-    comparison->clean_only = options->clean_only;
-    comparison->all_verdicts = options->all_verdicts;
+    comparison->rows = options->rows;
     command->compared = comparison_make(comparison, NULL);
 }
 
@@ -204,10 +203,8 @@ static void follow_sequence(struct bench *bench, size_t quantity,
 
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
 {
-    struct summary_stats_options how = {.clean_only = options->clean_only,
-                                        .all_verdicts = options->all_verdicts,
-                                        .seed = options->seed,
-                                        .precision = 0.05};
+    struct summary_stats_options how = {
+        .rows = options->rows, .seed = options->seed, .precision = 0.05};
     *out = (struct bench){0};
     if (!dataset_read(&out->dataset, options->dir, err))
         return false;

@@ -99,8 +99,8 @@ struct bench_options {
     const char *dir;                     /* the run's folder */
     const struct strv *names, *commands; /* in one order; the repositories, and what was typed */
     const char *reference;               /* a name, "first" or "fastest" */
-    bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
-    uint64_t seed;                 /* of the intervals' bootstrap */
+    enum audit_rows rows;                /* that count */
+    uint64_t seed;                       /* of the intervals' bootstrap */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 

@@ -54,11 +54,12 @@ static void take_side(struct comparison *comparison, size_t which, size_t folder
         if (experiment->folder != folder || !comparison_selects(side, experiment))
             continue;
         if (!experiment->success ||
-            !audit_counts(experiment, comparison->clean_only, comparison->all_verdicts)) {
+            !audit_counts(&comparison->dataset, experiment, comparison->rows)) {
             side->left_out++;
             continue;
         }
         side->items[side->count++] = i;
+        audit_tally_add(&side->tally, experiment);
     }
 }
 
@@ -452,8 +453,7 @@ bool comparison_make(struct comparison *comparison, struct err *err)
     take_side(comparison, 1, same ? 0 : 1);
     for (size_t s = 0; s < 2; s++)
         if (comparison->sides[s].count == 0)
-            return comparison_selects_nothing(&comparison->dataset, &comparison->sides[s],
-                                              same ? 0 : s, err);
+            return comparison_selects_nothing(comparison, s, same ? 0 : s, err);
     if (!comparison_strata_find(comparison, same, err))
         return false;
     find_settings(comparison);

@@ -31,8 +31,9 @@ struct comparison_side {
     char *text; /* as given */
     char *path;
     struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
-    size_t *items;            /* indices of those that count: successes that are not contaminated */
+    size_t *items;            /* indices of those that count: successes, by comparison.rows */
     size_t count, left_out;
+    struct audit_tally tally; /* of items */
     /* of items: below comparison.strata; SIZE_MAX: the other side has nothing in it */
     size_t *stratum;
     size_t *setting;   /* of items: which of the settings it has; where comparison.by_setting */
@@ -104,9 +105,8 @@ struct comparison_quantity {
 
 struct comparison {
     struct comparison_side sides[2];
-    struct dataset dataset; /* of both */
-    /* which verdicts count; neither: all but contaminated ones */
-    bool clean_only, all_verdicts;
+    struct dataset dataset;  /* of both */
+    enum audit_rows rows;    /* that count */
     const struct strv *only; /* names of the quantities asked for; NULL or empty: all */
     /* those measured, then each metric that one of the sides has, by name */
     struct comparison_quantity *quantities;
@@ -216,8 +216,8 @@ bool comparison_selects(const struct comparison_side *side,
 
 /* The error of a side that takes nothing of the folder: a key that no experiment has, a value that
  * none has, or that those it names failed or are contaminated. Gives false. */
-bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side,
-                                size_t folder, struct err *err);
+bool comparison_selects_nothing(const struct comparison *comparison, size_t which, size_t folder,
+                                struct err *err);
 
 /* Where the two sides ran. (places.c) */
 

@@ -139,6 +139,7 @@ static json_t *side_json(const struct comparison *comparison, size_t which)
 {
     const struct comparison_side *side = &comparison->sides[which];
     json_t *out = record_json(side_fields, side);
+    json_object_set_new(out, "counted", audit_tally_json(&side->tally));
     json_object_set_new(out, "commits", commits_json(comparison, which));
     for (enum comparison_condition i = 0; i < COMPARISON_CONDITIONS; i++)
         json_set_reading(out, comparison_condition_name(i), side->conditions[i]);

@@ -98,9 +98,19 @@ static bool unknown_key(const struct dataset *dataset, const struct comparison_s
                    text_get(&known), nearest);
 }
 
-bool comparison_selects_nothing(const struct dataset *dataset, const struct comparison_side *side,
-                                size_t folder, struct err *err)
+/* Behind "no successful experiment that is". */
+static const char *rows_text(enum audit_rows rows)
 {
+    return rows == AUDIT_ROWS_CONSISTENT ? "clean or consistent"
+           : rows == AUDIT_ROWS_CLEAN    ? "clean"
+                                         : "not contaminated";
+}
+
+bool comparison_selects_nothing(const struct comparison *comparison, size_t which, size_t folder,
+                                struct err *err)
+{
+    const struct dataset *dataset = &comparison->dataset;
+    const struct comparison_side *side = &comparison->sides[which];
     for (size_t k = 0; k < side->keys.count; k++) {
         const char *key = side->keys.items[k];
         const struct comparison_side one = {
@@ -126,8 +136,11 @@ bool comparison_selects_nothing(const struct dataset *dataset, const struct comp
                        side->values.items[k], text_get(&shown),
                        values.count > SHOWN_VALUES ? ", ..." : "");
     }
-    return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)",
-                   side->text, side->left_out);
+    return err_set(err, "%s: no successful experiment that is %s (%zu left out)%s", side->text,
+                   rows_text(comparison->rows), side->left_out,
+                   comparison->rows == AUDIT_ROWS_CONSISTENT
+                       ? "; --only usable also takes unverified and suspect ones"
+                       : "");
 }
 
 /* Claims about a comparison, and how many experiments would decide. */

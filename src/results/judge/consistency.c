@@ -31,6 +31,13 @@ const struct consistency_check *consistency_check(enum consistency check)
     return &checks[check];
 }
 
+enum check_outcome consistency_of_samples(const struct dataset *dataset,
+                                          const struct dataset_experiment *experiment, bool sampled)
+{
+    bool own = dataset->folders[experiment->folder].layout == DATASET_TARE;
+    return sampled ? CHECK_PASSED : own ? CHECK_NOT_NEEDED : CHECK_NOT_MADE;
+}
+
 void consistency_find(struct dataset *dataset)
 {
     EACH_OF (check, checks)

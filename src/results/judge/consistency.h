@@ -3,6 +3,9 @@
 #ifndef TARE_RESULTS_JUDGE_CONSISTENCY_H
 #define TARE_RESULTS_JUDGE_CONSISTENCY_H
 
+#include "measure/guard/evidence.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 
 struct dataset;
@@ -30,6 +33,12 @@ const struct consistency_check *consistency_check(enum consistency check);
 /* Makes all checks, before anything else compares experiments. Each experiment then has the
  * outcome of each in its member consistency. */
 void consistency_find(struct dataset *dataset);
+
+/* Private to the checks: the outcome before a check of the sample files in energy/. Runs of this
+ * program do not need it: their figures are the meter's, and the files copies of its readings. */
+enum check_outcome consistency_of_samples(const struct dataset *dataset,
+                                          const struct dataset_experiment *experiment,
+                                          bool sampled);
 
 /* Private to the table. Each sets the outcome of its check. */
 void consistency_find_copies(struct dataset *dataset);

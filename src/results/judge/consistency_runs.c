@@ -130,7 +130,7 @@ void consistency_find_copied_traces(struct dataset *dataset)
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         experiment->consistency[CONSISTENCY_COPIED_TRACE] =
-            samples_of(experiment) ? CHECK_PASSED : CHECK_NOT_MADE;
+            consistency_of_samples(dataset, experiment, samples_of(experiment) > 0);
         if (samples_of(experiment) == 0)
             continue;
         for (size_t h = 0; h < experiment->trace->power.hash_count; h++)

@@ -18,7 +18,7 @@ void consistency_find_repeated_rows(struct dataset *dataset)
     EACH (experiment, dataset->items, dataset->count) {
         const struct trace_sketch *power = experiment->trace ? &experiment->trace->power : NULL;
         enum check_outcome *outcome = &experiment->consistency[CONSISTENCY_ROWS];
-        *outcome = power && power->samples ? CHECK_PASSED : CHECK_NOT_MADE;
+        *outcome = consistency_of_samples(dataset, experiment, power && power->samples);
         if (!power || !trace_sketch_repeats_rows(power))
             continue;
         *outcome = CHECK_FAILED;
@@ -94,7 +94,8 @@ void consistency_find_frozen(struct dataset *dataset)
             if (experiment->folder != f)
                 continue;
             bool known = experiment->trace && experiment->trace->has_all;
-            experiment->consistency[CONSISTENCY_SENSOR] = known ? CHECK_PASSED : CHECK_NOT_MADE;
+            experiment->consistency[CONSISTENCY_SENSOR] =
+                consistency_of_samples(dataset, experiment, known);
             if (known)
                 items[n++] = i;
             if (known && experiment->gpu.power_max_w.valid)

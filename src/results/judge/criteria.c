@@ -53,6 +53,7 @@ enum { CV_POWER, CV_ENERGY, CV_DURATION };
 
 struct cv_context {
     const struct criteria *criteria;
+    const struct dataset *dataset;
     unsigned which;
 };
 
@@ -64,8 +65,7 @@ static struct reading figure_of(const struct dataset_experiment *experiment, con
     const struct cv_context *cv = context;
     /* Contaminated figures are no measure of how well the machine repeats itself, nor are those of
      * failures. */
-    if (!experiment->success ||
-        !audit_counts(experiment, cv->criteria->clean_only, cv->criteria->all_verdicts))
+    if (!experiment->success || !audit_counts(cv->dataset, experiment, cv->criteria->rows))
         return (struct reading){0};
     return cv->which == CV_POWER    ? dataset_power(experiment)
            : cv->which == CV_ENERGY ? dataset_energy(experiment)
@@ -78,7 +78,7 @@ static struct reading worst_cv(const struct scope *scope, unsigned which, char w
     AUTO_FREE size_t *order = NULL, *groups = NULL;
     struct reading worst = {0};
     bool all = which & CV_ALL;
-    const struct cv_context cv = {scope->criteria, which & ~(unsigned)CV_ALL};
+    const struct cv_context cv = {scope->criteria, scope->dataset, which & ~(unsigned)CV_ALL};
     size_t count = audit_group(scope->dataset, &order, &groups);
     snprintf(why, 300,
              all ? "no two runs are comparable"

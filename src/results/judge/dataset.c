@@ -192,19 +192,27 @@ const struct value *dataset_setting(const struct dataset_experiment *experiment,
     return value;
 }
 
-void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out)
+void dataset_keep(struct dataset *dataset, const bool *kept, struct strv *out)
 {
-    size_t kept = 0;
-    EACH (experiment, dataset->items, dataset->count) {
-        if (!experiment->contradicts) {
-            dataset->items[kept++] = *experiment;
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        if (kept[i]) {
+            dataset->items[count++] = dataset->items[i];
             continue;
         }
-        strv_add(out, experiment->id);
-        experiment_fini(experiment);
+        strv_add(out, dataset->items[i].id);
+        experiment_fini(&dataset->items[i]);
     }
-    dataset->left_out += dataset->count - kept;
-    dataset->count = kept;
+    dataset->left_out += dataset->count - count;
+    dataset->count = count;
+}
+
+void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out)
+{
+    AUTO_FREE bool *kept = mem_array(dataset->count + 1, sizeof *kept);
+    for (size_t i = 0; i < dataset->count; i++)
+        kept[i] = !dataset->items[i].contradicts;
+    dataset_keep(dataset, kept, out);
 }
 
 /* By its files; false: none of them says, and it may be one of experiments' folders alone. */

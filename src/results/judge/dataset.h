@@ -266,7 +266,9 @@ struct dataset_folder {
     bool has_summary;
     bool summary_damaged; /* empty, cut off or not readable as CSV */
     size_t summary_rows;  /* rows of summary.csv, well-formed or not */
-    size_t folders;       /* experiments' folders found */
+    /* samples or checks, by which rows can be consistent; after audit_judge */
+    bool has_records;
+    size_t folders; /* experiments' folders found */
     size_t without_row, without_folder;
     bool has_zone;
     /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
@@ -291,7 +293,7 @@ struct dataset {
     struct dataset_problem *problems;
     size_t problem_count;
     struct dataset_spelling *spellings; /* of audit_join_names */
-    size_t left_out;                    /* by dataset_leave_out_contradictions */
+    size_t left_out;                    /* by dataset_keep */
     size_t spelling_count;
 };
 
@@ -305,8 +307,9 @@ void dataset_fini(struct dataset *dataset);
  * are of a repository that the registry describes. */
 size_t dataset_take_defaults(struct dataset *dataset, const struct registry *registry);
 
-/* Removes the experiments whose row and folder disagree (audit_contradicts). Their ids go to
- * out. */
+/* Removes the experiments that are not to be kept, by their indices; their ids go to out. */
+void dataset_keep(struct dataset *dataset, const bool *kept, struct strv *out);
+/* Removes those whose row and folder disagree (audit_contradicts). */
 void dataset_leave_out_contradictions(struct dataset *dataset, struct strv *out);
 
 struct dataset_experiment *dataset_add(struct dataset *dataset);

@@ -510,4 +510,9 @@ void audit_judge(struct dataset *dataset)
             set_verdict(experiment, !experiment->unwatched);
     }
     judge_agreement(dataset, states);
+    EACH (experiment, dataset->items, dataset->count) {
+        struct dataset_folder *folder = &dataset->folders[experiment->folder];
+        folder->has_records |= folder->layout == DATASET_TARE ||
+                               (folder->layout == DATASET_STUDY && experiment->gpu.samples > 0);
+    }
 }

@@ -22,9 +22,31 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
  * taken. */
 size_t audit_group_by(char **keys, size_t count, size_t **order, size_t **groups);
 
-/* Whether its verdict is one of those that count; neither: all but contaminated ones. None whose
- * row and folder disagree, and no copy. */
-bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts);
+/* Which experiments figures are made of. */
+enum audit_rows {
+    AUDIT_ROWS_USABLE, /* all that are not contaminated */
+    /* clean, or unverified and consistent; in a folder that has no records to check: usable */
+    AUDIT_ROWS_CONSISTENT,
+    AUDIT_ROWS_CLEAN,
+    AUDIT_ROWS_ALL
+};
+/* Their names, NULL-terminated. */
+extern const char *const audit_rows_names[];
+enum audit_rows audit_rows_named(const char *name);
+
+/* Whether figures are made of an experiment. Never if its row and folder disagree, or if it is a
+ * copy. */
+bool audit_counts(const struct dataset *dataset, const struct dataset_experiment *experiment,
+                  enum audit_rows rows);
+
+/* Experiments that are counted, each once: consistent are unverified ones that are. */
+struct audit_tally {
+    size_t clean, consistent, unverified, suspect, contaminated;
+};
+void audit_tally_add(struct audit_tally *tally, const struct dataset_experiment *experiment);
+/* "9 clean, 3 consistent (other programs were not recorded)"; "" for none; fresh */
+char *audit_tally_text(const struct audit_tally *tally);
+json_t *audit_tally_json(const struct audit_tally *tally); /* a new reference */
 
 /* Whether its row and its folder disagree: which of the two is wrong is unknown. */
 bool audit_contradicts(const struct dataset_experiment *experiment);
@@ -55,7 +77,7 @@ struct criterion {
 struct criteria {
     struct criterion *items;
     size_t count;
-    bool clean_only, all_verdicts; /* which experiments a CV is of, as audit_counts takes them */
+    enum audit_rows rows; /* that a CV is of */
 };
 
 struct criterion_result {
@@ -277,6 +299,10 @@ char *audit_affected_reason(const struct account *account,
 bool audit_tables_make(const struct dataset *dataset, const struct account *account, size_t folder,
                        struct audit_tables *out, struct err *err);
 void audit_tables_fini(struct audit_tables *tables);
+
+/* Fills the empty cells of consistency in summary_safe.csv of a run of this program, whose folder
+ * is open. dataset: the run, judged. A file without that column stays as it is. */
+bool summary_safe_fill(const struct dataset *dataset, int dir, struct err *err);
 
 /* The affected experiments of a folder as ranges of their numbers: "hrnet18 130–144, pcb
  * 145–160". Fresh; "" for none. */

@@ -36,15 +36,6 @@ struct reading summary_stats_value(const struct dataset_experiment *experiment, 
     return (struct reading){value.value, value.valid && isfinite(value.value)};
 }
 
-bool audit_counts(const struct dataset_experiment *experiment, bool clean_only, bool all_verdicts)
-{
-    return experiment->verdict != VERDICT_NONE && !experiment->contradicts &&
-           !experiment->is_copy &&
-           (all_verdicts ||
-            (clean_only ? verdict_is_clean_success(experiment->verdict, experiment->success)
-                        : experiment->verdict != VERDICT_CONTAMINATED));
-}
-
 static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
                          const struct summary_stats_options *options,
                          struct summary_stats_group *group)
@@ -58,10 +49,12 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
             group->not_ended++;
         else if (!experiment->success)
             group->failed++;
-        else if (!audit_counts(experiment, options->clean_only, options->all_verdicts))
+        else if (!audit_counts(dataset, experiment, options->rows))
             group->left_out++;
-        else
+        else {
             group->items[group->count++] = *item;
+            audit_tally_add(&group->tally, experiment);
+        }
     }
 }
 

@@ -62,8 +62,7 @@ json_t *measurement_json(const struct measurement *measurement, bool ratio);
  * would do. */
 
 struct summary_stats_options {
-    bool clean_only;         /* else all that are not contaminated */
-    bool all_verdicts;       /* contaminated ones too */
+    enum audit_rows rows;    /* that count */
     bool interactions;       /* of each two hyperparameters, too */
     const struct strv *only; /* names of the quantities asked for; NULL or empty: all */
     uint64_t seed;           /* of the random orders that effects are tested by */
@@ -140,7 +139,8 @@ struct summary_stats_group {
     /* indices of those that count: successes that were not left out */
     size_t *items;
     size_t count;
-    size_t *setting; /* of items: which of the settings it has; NULL: each run counts */
+    struct audit_tally tally; /* of items */
+    size_t *setting;          /* of items: which of the settings it has; NULL: each run counts */
     size_t settings;
     /* in the order of the experiments; none: of drawn settings, or of one */
     struct figure_setting *by_setting;

@@ -171,6 +171,7 @@ static json_t *group_json(const struct dataset *dataset, const struct summary_st
 {
     json_t *out = kind_json(group);
     record_set(out, group_counts, group);
+    json_object_set_new(out, "counted", audit_tally_json(&group->tally));
     json_object_set_new(out, "figures", figures_json(group->figures, group->figure_count));
     json_object_set_new(out, "by_setting", by_setting_json(dataset, group));
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
@@ -227,15 +228,12 @@ json_t *summary_stats_spellings_json(const struct dataset *dataset)
 json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
                            const struct summary_stats_options *options)
 {
-    const char *verdicts = options->all_verdicts ? "all"
-                           : options->clean_only ? "clean"
-                                                 : "not contaminated";
     json_t *groups = json_array();
     EACH (group, figures->groups, figures->count)
         json_array_append_new(groups, group_json(dataset, group, options));
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o}", "version", TARE_VERSION, "verdicts",
-                     verdicts, "seed", (json_int_t)options->seed, "precision",
-                     json_finite(options->precision), "groups", groups, "spellings",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o}", "version", TARE_VERSION, "only",
+                     audit_rows_names[options->rows], "seed", (json_int_t)options->seed,
+                     "precision", json_finite(options->precision), "groups", groups, "spellings",
                      summary_stats_spellings_json(dataset));
 }
 

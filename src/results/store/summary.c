@@ -112,6 +112,7 @@ static void add_names(struct text *out, const char *kind, const struct strv *nam
 struct line {
     struct text study, own, later; /* each cell of own and later with a comma before it */
     char *verdict, *reason;
+    const char *consistency; /* NULL: known only when all experiments have ended */
 };
 
 static void line_fini(struct line *line)
@@ -129,6 +130,8 @@ static void add_line(struct text *out, const struct line *line, size_t file)
     text_add(out, text_get(&line->study));
     if (file != SUMMARY_ALL)
         csv_add_next(out, line->verdict);
+    if (file == SUMMARY_SAFE)
+        csv_add_next(out, line->consistency);
     if (file == SUMMARY_AFFECTED)
         csv_add_next(out, line->reason);
     text_add(out, text_get(&line->own));
@@ -151,6 +154,7 @@ static void make_header(struct line *line, const struct summary *columns)
     text_add(&line->later, last_columns);
     line->verdict = mem_strdup("verdict");
     line->reason = mem_strdup("reason");
+    line->consistency = "consistency";
 }
 
 static void add_param(struct text *out, const struct plan_job *job, const char *name)

@@ -166,7 +166,7 @@ static void rows_are_safe_or_affected_in_the_columns_of_the_study(void **state)
     assert_string_equal(column("summary_affected.csv", "verdict"), "contaminated suspect");
     assert_string_equal(column("summary_affected.csv", "reason"),
                         "xid: seen not_known_to_this_version: seen");
-    expect_header("summary_safe.csv", ",verdict");
+    expect_header("summary_safe.csv", ",verdict,consistency");
     expect_header("summary_affected.csv", ",verdict,reason");
 }
 
