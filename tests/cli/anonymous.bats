@@ -2,7 +2,7 @@
 bats_require_minimum_version 1.5.0
 load runs
 
-NAMES='lovelace|babbage|wednesday|heron|4711|4712|1815|12345678-|blender|render\.py|confidential'
+NAMES='lovelace|babbage|marlowe|heron|4711|4712|1815|12345678-|blender|render\.py|confidential'
 
 # A run of two experiments whose evidence, errors, log, machine and sessions name people, programs, hosts, homes and a GPU.
 setup() {
@@ -19,7 +19,7 @@ texts = ["GPU 0 is used by pid 4711 of user lovelace, 'python3 render.py --for o
          "end it with 'sudo tare clean --pid 4711'",
          "others took 40 % of the machine's CPU time (40 % other processes): blender (pid 4712 and 3 more, user babbage) 40 %",
          "a folder above /home/lovelace/locks belongs to user 1815, who could replace it",
-         "GPU-12345678-1234-1234-1234-123456789abc of wednesday, MIG-GPU-12345678-1234-1234-1234-123456789abc, was lost: heron.cluster said so, says /scratch/lovelace/log"]
+         "GPU-12345678-1234-1234-1234-123456789abc of marlowe, MIG-GPU-12345678-1234-1234-1234-123456789abc, was lost: heron.cluster said so, says /scratch/lovelace/log"]
 with sqlite3.connect(run + "/run.db") as db:
     seq = db.execute("SELECT max(seq) FROM events").fetchone()[0]
     for experiment in 1, 2:
@@ -31,9 +31,9 @@ with sqlite3.connect(run + "/run.db") as db:
                        (seq, experiment, text))
     leftovers = json.dumps([{"pid": 4712, "command": "blender render.py", "state": "S", "wchan": None}])
     db.execute("UPDATE jobs SET leftovers = ?, survivors = ?", (leftovers, leftovers))
-    db.execute("UPDATE sessions SET host = 'wednesday'")
-    db.execute("UPDATE attempts SET error = 'cannot open /home/babbage/data on wednesday'")
-    db.execute("UPDATE experiments SET error = 'cannot open /home/babbage/data on wednesday'")
+    db.execute("UPDATE sessions SET host = 'marlowe'")
+    db.execute("UPDATE attempts SET error = 'cannot open /home/babbage/data on marlowe'")
+    db.execute("UPDATE experiments SET error = 'cannot open /home/babbage/data on marlowe'")
     db.execute("UPDATE experiments SET verdict = 'contaminated' WHERE number = 1")
 machine = json.load(open(run + "/machine.json"))
 machine.update(host="heron", boot_id="12345678-1815-4711-4712-123456789abc")
@@ -67,7 +67,7 @@ none_in() {
 @test "a page and a methods section that are written with --anonymous hold no name that was planted, nor a line of a log" {
     "$TARE" report "$RUN" -o named.html >/dev/null
     grep -q 'confidential line' named.html
-    grep -q wednesday named.html
+    grep -q marlowe named.html
     "$TARE" report "$RUN" -o page.html --anonymous >/dev/null
     none_in page.html
     run ! grep -F "$(hostname)\"" page.html

@@ -19,6 +19,9 @@ def form(line):
     line = re.sub(r"waited \d+ %", "waited #", line)
     line = re.sub(r"(\([\d.]+ % other processes.*?\))", "(# % other processes)", line)
     line = re.sub(r"\b[\d.]+ s(, suspect|, unverified)?, loss", "T, loss", line)
+    # The verdicts of one side of a comparison.
+    if re.fullmatch(r"\d+ clean(, \d+ \w+)*|\d+ (unverified|suspect|contaminated)(, \d+ \w+)*", line):
+        line = "VERDICTS"
     # Where all are clean there is no column of verdicts.
     line = re.sub(r"(succeeded +)(?:(?:clean|suspect|unverified) +)?[\d.]+ s", r"\1T", line.replace("  VERDICT ", " "))
     if line.startswith(("verdict:", "summary_safe.csv", "16 experiments:", "to repeat", "suspect by", "cpu_shared")):
