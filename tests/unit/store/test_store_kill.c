@@ -11,16 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define ROUNDS 20
-/* more events than a round ever acknowledges; an event's id is round * PER_ROUND + its \ place */
-#define PER_ROUND  100000
+#define ROUNDS     20
+#define PER_ROUND  200 /* events; an event's id is round * PER_ROUND + its place */
 #define IN_FLIGHT  5
-#define MOST_ACKED 4096
+#define MOST_ACKED (3 * ROUNDS * PER_ROUND) /* the store adds events of its own */
 
 struct sender {
     int pipe;
@@ -76,6 +76,14 @@ static size_t first_step(const struct store_experiment *one)
     }
 }
 
+static void wait_for_events(struct store *store)
+{
+    struct pollfd poll_fd = {.fd = store_fd(store), .events = POLLIN};
+    poll(&poll_fd, 1, -1);
+    store_dispatch(store);
+}
+
+/* After PER_ROUND events it only waits, however late the killer is on a busy machine. */
 static void run_until_killed(const struct run *run, int pipe, int64_t round)
 {
     struct store *store = fixture_open(run);
@@ -83,11 +91,8 @@ static void run_until_killed(const struct run *run, int pipe, int64_t round)
     int64_t session = store_next_session(store);
     size_t step = first_step(store_experiment(store, 1));
     for (int64_t place = 1; place < PER_ROUND; place++) {
-        while (sender.count == IN_FLIGHT) {
-            struct pollfd poll_fd = {.fd = store_fd(store), .events = POLLIN};
-            poll(&poll_fd, 1, -1);
-            store_dispatch(store);
-        }
+        while (sender.count == IN_FLIGHT)
+            wait_for_events(store);
         int64_t id = round * PER_ROUND + place;
         sender.ids[(sender.first + sender.count++) % IN_FLIGHT] = id;
         if (place == 1) {
@@ -99,7 +104,8 @@ static void run_until_killed(const struct run *run, int pipe, int64_t round)
         add_as(store, session, steps[step].type, 1, attempt, id, steps[step].data, report, &sender);
         step = (step + 1) % STEPS;
     }
-    _exit(5);
+    for (;;)
+        wait_for_events(store);
 }
 
 /* Reads ids until the count is reached (or the end, when limit is 0). */
@@ -171,6 +177,7 @@ static void kill_at_some_moment(const struct run *run, int64_t round, struct rng
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
         run_until_killed(run, ends[1], round);
     }
