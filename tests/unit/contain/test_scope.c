@@ -405,5 +405,6 @@ int main(void)
         cmocka_unit_test(without_a_manager_the_reason_is_told),
         cmocka_unit_test(what_root_hands_over_serves_the_user_it_becomes),
     };
+    umask(022); /* whatever the tester's: the folders made here are for other users, too */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
