@@ -21,9 +21,10 @@ enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT
 /* Fixed; its arguments are names and version specifiers that the registry's reader has checked. It
  * imports nothing from the working folder, and what modules print does not mix with the answer. A
  * word is "NAME" or "NAME SPECIFIER"; "=" is the interpreter itself. The version is that of the
- * distribution that the module belongs to (PyYAML's for yaml); where there is none, or several with
- * different ones, what the module says. Specifiers are compared by `packaging`, else by pip's copy
- * of it; without both, a version is "unchecked". */
+ * distribution that the module belongs to (PyYAML's for yaml) and that is installed in the module's
+ * folder; where there is none, or several with different ones, what the module says; else that of a
+ * distribution in another folder (an editable installation). Specifiers are compared by
+ * `packaging`, else by pip's copy of it; without both, a version is "unchecked". */
 static const char question[] =
     "import sys\n"
     "sys.path[:] = [p for p in sys.path if p]\n"
@@ -31,12 +32,17 @@ static const char question[] =
     "out = os.fdopen(os.dup(1), 'w')\n"
     "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)\n"
     "owners = []\n"
-    "def distribution(name):\n"
+    "def distribution(name, module, anywhere):\n"
     "    try:\n"
     "        from importlib import metadata\n"
     "        if not owners:\n"
     "            owners.append(metadata.packages_distributions())\n"
-    "        found = set(metadata.version(one) for one in owners[0].get(name.split('.')[0], ()))\n"
+    "        file = os.path.realpath(module.__file__ or list(module.__path__)[0])\n"
+    "        found = set()\n"
+    "        for one in map(metadata.distribution, owners[0].get(name.split('.')[0], ())):\n"
+    "            folder = os.path.join(os.path.realpath(one.locate_file('')), '')\n"
+    "            if anywhere or file.startswith(folder):\n"
+    "                found.add(one.version)\n"
     "        return found.pop() if len(found) == 1 else ''\n"
     "    except Exception:\n"
     "        return ''\n"
@@ -45,9 +51,11 @@ static const char question[] =
     "        level = {'alpha': 'a', 'beta': 'b', 'candidate': 'rc'}.get(sys.version_info[3], '')\n"
     "        return '.'.join(map(str, sys.version_info[:3])) + level\n"
     "    module = __import__(name)\n"
-    "    known = want and distribution(name)\n"
-    "    return str(known or getattr(sys.modules.get(name), '__version__', '') or getattr(module, "
-    "'__version__', ''))\n"
+    "    said = getattr(sys.modules.get(name), '__version__', '') or getattr(module, "
+    "'__version__', '')\n"
+    "    known = want and (distribution(name, module, False) or said or distribution(name, module, "
+    "True))\n"
+    "    return str(known or said)\n"
     "def compare(version, want):\n"
     "    try:\n"
     "        try:\n"

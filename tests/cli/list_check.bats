@@ -278,9 +278,17 @@ END
     grep -q '^two .* second  *ImportError: libcuda.so is not there$' <<< "$output"
 }
 
-# Modules with and without a distribution of another name, in a folder that PYTHONPATH names.
+# Modules with and without a distribution of another name, in a folder that PYTHONPATH names; and behind it the machine's own torch, of
+# which only its distribution is seen.
 make_modules() {
-    mkdir -p modules/PyYAML-6.0.1.dist-info modules/opencv_python-4.9.0.80.dist-info
+    mkdir -p modules/PyYAML-6.0.1.dist-info modules/opencv_python-4.9.0.80.dist-info machine/torch-1.13.1.dist-info
+    printf 'Metadata-Version: 2.1\nName: torch\nVersion: 1.13.1\n' > machine/torch-1.13.1.dist-info/METADATA
+    echo torch > machine/torch-1.13.1.dist-info/top_level.txt
+    # Installed to be edited: its distribution is elsewhere.
+    mkdir machine/edited-3.1.dist-info
+    echo > modules/edited.py
+    printf 'Metadata-Version: 2.1\nName: edited\nVersion: 3.1\n' > machine/edited-3.1.dist-info/METADATA
+    echo edited > machine/edited-3.1.dist-info/top_level.txt
     echo > modules/yaml.py
     echo "__version__ = '4.9.0'" > modules/cv2.py
     echo "__version__ = '2.11.0+cu130'" > modules/torch.py
@@ -296,7 +304,7 @@ make_modules() {
 make_versions() {
     cat > models_config.json <<END
 {"models": {"toy": {"path": "repo", "train_script": "train.sh", "python": "python3", "models": ["m"],
-                    "env": {"PYTHONPATH": "$WORK/modules"}, "requires": [$1]}}}
+                    "env": {"PYTHONPATH": "$WORK/modules:$WORK/machine"}, "requires": [$1]}}}
 END
 }
 
@@ -320,7 +328,7 @@ END
     need_python
     python3 -c 'from importlib.metadata import packages_distributions' || skip "this Python cannot tell whose module it is"
     make_modules
-    make_versions '{"modules": ["yaml>=6.0.1", "cv2==4.9.0.80"]}'
+    make_versions '{"modules": ["yaml>=6.0.1", "cv2==4.9.0.80", "edited==3.1"]}'
     run --separate-stderr "$TARE" list --check
     [ "$status" -eq 0 ]
     make_versions '{"modules": ["yaml<6", "nameless>=0", "json!=9"]}'
