@@ -6,6 +6,9 @@
 # For "run --separate-stderr".
 bats_require_minimum_version 1.5.0
 
+# Whatever the tester's: other users use what tests make for them.
+umask 022
+
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
 case $TARE in /*) ;; *) TARE=$PWD/$TARE ;; esac
