@@ -121,11 +121,13 @@ kinds() {
 print(" ".join(sorted({e["kind"] for e in json.load(open(sys.argv[1]))["tare"]["evidence"]})))' "$(run_dir)/repo_net_00$1/experiment.json"
 }
 
-# burn: a busy loop on every processor, so that each job meets one.
+# burn: a busy loop that stays on each processor, so that each job meets one: loops that may move make room for it.
 burn() {
     local i
     for ((i = 0; i < $(nproc); i++)); do
-        python3 -c 'while True: pass' 3>&- &
+        python3 -c "import os
+os.sched_setaffinity(0, [sorted(os.sched_getaffinity(0))[$i]])
+while True: pass" 3>&- &
         BURNING+=" $!"
     done
 }
@@ -135,6 +137,9 @@ runs_on_all() {
     local pid
     for pid in $BURNING; do [ "$(awk '{print $14}' "/proc/$pid/stat")" -ge 3 ] || return 1; done
 }
+
+# The program that used most, in a line of output: on a busy machine that need not be a loop of these tests.
+NAMED="[^ ]+ \(pid [0-9]+( and [0-9]+ more)?, user [^ )]+\) [0-9]+ %"
 
 # can_see_delay: jobs get a cgroup whose waits for a processor the kernel counts.
 can_see_delay() { "$TARE" doctor | grep -q 'ok     cgroup' && [ -e /proc/pressure/cpu ] || skip "no cgroup v2 with pressure files"; }
@@ -154,9 +159,52 @@ print(\"loss 0.5\")'"
     tare_run >out
     is "$(kinds 1)" cpu_shared
     is "$(summary verdict)" suspect
-    grep -Eq "others took [0-9.]* % of the machine's CPU time .*: python3[^ ]* \(pid [0-9]+( and [0-9]+ more)?, user $(id -un)\) [0-9]+ %; the job waited [0-9]+ % of its time for CPUs, memory or disks" out
+    grep -Eq "others took [0-9.]* % of the machine's CPU time .*: $NAMED; the job waited [0-9]+ % of its time for CPUs, memory or disks" out
     run ! grep -q 'while True' out "$(run_dir)/experiment.json" "$(run_dir)/summary.csv"
     is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+}
+
+# played_process PID NAME TICKS: a program of this user that has used so many.
+played_process() {
+    mkdir -p "machine/proc/$1"
+    printf '%s (%s) R 1 %s %s 0 -1 0 0 0 0 0 %s 0 0 0 20 0 1 0 5 0 0\n' "$1" "$2" "$1" "$1" "$3" >"machine/proc/$1/stat"
+}
+
+@test "of the programs that used the processors the busiest is named, all of its name and user together" {
+    played_process 4711 first 100
+    played_process 4712 second 100
+    played_process 4713 second 100
+    job_waited cpu 1000000
+    # Of one processor's time, while the job runs: one program 40 %, two of one name 31 and 30 %; the job waits for half of it.
+    job "exec python3 -c '
+import os, time
+began = time.monotonic()
+time.sleep(0.5)
+spent = time.monotonic() - began
+def write(path, text):
+    with open(\"../machine/new\", \"w\") as out:
+        out.write(text)
+    os.rename(\"../machine/new\", \"../machine/\" + path)
+for pid, name, share in (4711, \"first\", 0.4), (4712, \"second\", 0.31), (4713, \"second\", 0.3):
+    ticks = 100 + round(share * spent * os.sysconf(\"SC_CLK_TCK\"))
+    write(\"proc/%d/stat\" % pid, \"%d (%s) R 1 %d %d 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 5 0 0\\n\" % (pid, name, pid, pid, ticks))
+write(\"proc/stat\", \"cpu  %d 0 1000 100000 0 0 0 0 0 0\\ncpu0 500 0 500 50000 0 0 0 0 0 0\\ncpu1 500 0 500 50000 0 0 0 0 0 0\\n\" % (1000 + round(1.01 * spent * os.sysconf(\"SC_CLK_TCK\"))))
+write(\"sys/fs/cgroup/job/cpu.pressure\", \"some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\\n\" % (1000000 + 0.5 * spent * 1e6))
+print(\"loss\", spent)'"
+    settings 1
+    tare_run >out
+    is "$(kinds 1)" cpu_shared
+    grep 'others took' out
+    python3 - "$(run_dir)/repo_net_001/experiment.json" "$(id -un)" <<'END'
+import json, re, sys
+page = json.load(open(sys.argv[1]))
+text, = [e["text"] for e in page["tare"]["evidence"] if e["kind"] == "cpu_shared"]
+found = re.fullmatch(r"others took .*: second \(pid 4712 and 1 more, user (.*)\) (\d+) %; the job waited (\d+) % of its time for CPUs, memory or disks", text)
+assert found and found[1] == sys.argv[2], text
+share, waited = int(found[2]), int(found[3])
+# 61 % of one of two processors beside 50 % of the time, both of a window that holds all of the training; in whole ticks and per cents.
+assert 0 < share <= 31 and 0 < waited <= 50 and abs(share / waited - 0.305 / 0.5) < 0.06, text
+END
 }
 
 @test "a busy machine is named once before five experiments, once while they run and once at the end" {
@@ -170,18 +218,15 @@ print(\"loss 0.5\")'"
     [ "$(summary verdict | grep -c suspect)" -ge 4 ]
     is "$(grep -c 'evidence (suspect): others took' out)" 1
     is "$(grep -c 'suspect by cpu_shared ([45]): repo_net_00' out)" 1
-    is "$(grep -Ec "^(tare: )?the machine is busy: other programs use [0-9]+ % of its CPUs: python3[^ ]* \(pid .*, user $(id -un)\) [0-9]+ %" out)" 1
+    is "$(grep -Ec "^(tare: )?the machine is busy: other programs use [0-9]+ % of its CPUs: $NAMED; " out)" 1
     is "$(grep -n 'the machine is busy' out | cut -d : -f 1)" "$(grep -n -m 1 'the machine is busy\|started' out | cut -d : -f 1)"
 }
 
 @test "a training that sleeps beside busy loops accuses them of nothing" {
     no_gpu
     can_see_delay
-    # One process that wakes once: what a shell and its children wait for a busy processor would be some per cent.
-    job "exec python3 -c '
-import time
-time.sleep(3)
-print(\"loss 0.5\")'"
+    # It ends as one process that wakes once and starts quickly: what more would wait for a busy processor may be some per cent.
+    job 'echo "loss 0.5"; exec sleep 3'
     settings 1
     burn
     tare_run >out
