@@ -72,9 +72,16 @@ names_once() {
     is "$(jq -r '.calibrations[0].sha256' "$(run_dir)/machine.json")" "$(sha256sum <"$PLANTED" | cut -d' ' -f1)"
 }
 
-@test "a calibration whose period the readings contradict is switched off, which is evidence" {
+# plant_fast: a calibration with a period of 10 ms. The counter is updated every 3 s: of the readings, which are a second apart at most, two
+# always fall between two updates. (Of updates every 100 ms each edge of a window sees one for less than 27 ms in one of four.)
+plant_fast() {
+    play 'update_ms 3000'
     plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.01), ("averaging_s", 0.01), ("looked_share", 1)):
     c["sensors"]["counter"][key].update(value=value, half_width=0.0001, why=None)'
+}
+
+@test "a calibration whose period the readings contradict is switched off, which is evidence" {
+    plant_fast
     tare_run -q
     is_unused
     [[ "$(evidence)" == *calibration_contradicted* ]]
@@ -170,8 +177,7 @@ $change"
 }
 
 @test "exec and measure say that the readings contradict a calibration" {
-    plant "$(USERS_FOLDER)" 'for key, value in (("update_period_s", 0.01), ("averaging_s", 0.01), ("looked_share", 1)):
-    c["sensors"]["counter"][key].update(value=value, half_width=0.0001, why=None)'
+    plant_fast
     "$TARE" exec --energy sleep 3 2>err
     is "$(grep -c "; the calibration was not used" err)" 1
     "$TARE" measure --for 3s --json >page
