@@ -114,7 +114,9 @@ class Run:
             entry = {"foreground": dict(entry, mode="default"), "background": {"repo": "load", "model": "net"}}
         self.write(self.path("settings.json"), json.dumps({
             "mode": "parallel" if self.parallel else "default", "max_retries": 0, "experiments": [entry],
-            "tare": {"timing": timing, "preflight": preflight, "parallel": {"wait": 1, "hold": 0.3}}}))
+            # Some runs take milliseconds: their energies are as imprecise as they may be.
+            "tare": {"timing": timing, "preflight": preflight, "parallel": {"wait": 1, "hold": 0.3},
+                     "energy_half_width": 0}}))
         for name, text in (("job.sh", JOB), ("load.sh", BACKGROUND)):
             script = self.path("repo/" + name)
             self.write(script, text % {"job": self.rng.randint(100, 40000) << 20, "users": self.users, "last": last})
