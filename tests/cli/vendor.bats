@@ -131,11 +131,13 @@ END
     put
     start_run
     wait_until test -e repo/began
-    sleep 1.5
+    sleep 1.5 # what there was before is known
     put throttle 1 faults 1 fault 8 # PROCHOT; to NVIDIA bit 1 is "idle"
-    sleep 2.5
+    wait_until grep -q "because of heat" out
+    wait_until grep -q "fault 8" out
     put throttle 4 faults 2 fault 7
-    sleep 2.5
+    wait_until grep -q "because of the power supply" out
+    wait_until grep -q "fault 7" out
     touch repo/go
     end_program
     [ "$CODE" -eq 0 ]
@@ -163,7 +165,7 @@ begin_beside_holder() {
 @test "who uses its GPU is told by its library, and is one that has its device file open" {
     begin_beside_holder
     put user "$HOLDER" user_bytes 1073741824
-    sleep 3.5
+    wait_until grep -q "GPU 0 is used by pid $HOLDER " out
     touch repo/go
     end_program
     events evidence 1 >evidence
