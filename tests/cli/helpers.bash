@@ -6,8 +6,9 @@
 # For "run --separate-stderr".
 bats_require_minimum_version 1.5.0
 
-# Whatever the tester's: other users use what tests make for them.
+# Whatever the tester's: other users use what tests make for them, and python3 is the system's with its modules.
 umask 022
+unset PYTHONPATH PYTHONHOME
 
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
