@@ -18,7 +18,7 @@ pressure() {
     job_waited memory 500000000
     # One processor, so that a good part of it is had on a busy machine, too.
     printf 'cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 1000 0 1000 100000 0 0 0 0 0 0\n' >machine/proc/stat
-    # The second experiment works until it has had a fifth of that processor since the first began, for four seconds at least: then
+    # The second experiment works until it has had a tenth of that processor (5 % count) since the first began, for four seconds at least: then
     # the kernel says that programs waited nine tenths of that time, and the first one ends.
     mkdir -p repo
     cat >repo/work.py <<'PY'
@@ -28,7 +28,7 @@ def until(condition):
     while not condition() and time.monotonic() < give_up: pass
 until(lambda: os.path.exists("began"))
 begun, used = time.monotonic(), time.process_time()
-until(lambda: time.monotonic() - begun > 4 and time.process_time() - used > 0.2 * (time.monotonic() - begun))
+until(lambda: time.monotonic() - begun > 4 and time.process_time() - used > 0.1 * (time.monotonic() - begun))
 for name in ("cpu", "memory"):
     path = "../machine/proc/pressure/" + name
     with open(path + ".new", "w") as out:
