@@ -124,9 +124,10 @@ static void account_table(const struct page *page, const char *first,
 }
 
 /* What no row of a table of another program can have: reported once, not for each row. */
-static bool is_lacking_in_table(const struct check_result *result)
+static bool is_lacking_in_folder(const struct check_result *result)
 {
-    return result->outcome == CHECK_NOT_MADE && strcmp(result->text, DATASET_TABLE_LACKS) == 0;
+    return result->outcome == CHECK_NOT_MADE && (strcmp(result->text, DATASET_TABLE_LACKS) == 0 ||
+                                                 strcmp(result->text, DATASET_NO_PROCESSES) == 0);
 }
 
 static void add_lacking_checks(const struct page *page, size_t folder)
@@ -138,7 +139,7 @@ static void add_lacking_checks(const struct page *page, size_t folder)
     for (size_t i = 0; !first && i < page->dataset->count; i++)
         first = page->dataset->items[i].folder == folder ? &page->dataset->items[i] : NULL;
     for (size_t i = 0; first && i < first->check_count; i++)
-        if (is_lacking_in_table(&first->checks[i]))
+        if (is_lacking_in_folder(&first->checks[i]))
             text_addf(&line, "%s%s",
                       line.length ? ", " : "its rows are unverified, as it does not record: ",
                       check_kind(first->checks[i].check)->name);
@@ -253,10 +254,11 @@ static void add_consistent_counts(const struct page *page)
         unknown[experiment->row_reason]++;
     }
     AUTO_TEXT struct text line = {0};
-    text_addf(&line,
-              "By comparable experiments %zu clean and %zu others are consistent (other programs "
-              "were not recorded), %zu are contradicted",
-              clean, other, contradicted);
+    text_add(&line, "Compared with similar experiments, ");
+    if (clean)
+        text_addf(&line, "%zu clean ones and ", clean);
+    text_addf(&line, "%zu%s are consistent (other programs were not recorded), %zu contradicted",
+              other, clean ? " others" : "", contradicted);
     for (size_t shown = 0;; shown++) {
         size_t most = AGREEMENT_FAILED;
         for (size_t i = most; i < AGREEMENT_REASONS; i++)
@@ -280,7 +282,7 @@ static void add_unmade_checks(const struct page *page, const struct dataset_expe
     if (experiment->verdict != VERDICT_UNVERIFIED)
         return;
     EACH (result, experiment->checks, experiment->check_count) {
-        if (result->outcome != CHECK_NOT_MADE || is_lacking_in_table(result))
+        if (result->outcome != CHECK_NOT_MADE || is_lacking_in_folder(result))
             continue;
         if (!page->options->verbose && shown == REASONS_SHOWN) {
             left++;
@@ -295,17 +297,18 @@ static void add_unmade_checks(const struct page *page, const struct dataset_expe
         text_addf(page->out, "    and %zu more (-v shows them)\n", left);
 }
 
-/* Nothing is known of it but what its table lacks. */
+/* Unverified only because of what the whole folder lacks, which is reported once. */
 static bool is_bare_row(const struct page *page, const struct dataset_experiment *experiment)
 {
-    if (page->dataset->folders[experiment->folder].layout != DATASET_TABLE ||
-        experiment->verdict != VERDICT_UNVERIFIED)
+    bool table = page->dataset->folders[experiment->folder].layout == DATASET_TABLE;
+    if (experiment->verdict != VERDICT_UNVERIFIED || page->options->verbose ||
+        (!table && experiment->row_agreement != AGREEMENT_CONSISTENT))
         return false;
     EACH (item, experiment->evidence, experiment->evidence_count)
         if (evidence_weight(item->kind) != EVIDENCE_RECORDED)
             return false;
     EACH (result, experiment->checks, experiment->check_count)
-        if (result->outcome == CHECK_NOT_MADE && !is_lacking_in_table(result))
+        if (result->outcome == CHECK_NOT_MADE && !is_lacking_in_folder(result))
             return false;
     return true;
 }

@@ -51,7 +51,7 @@ END
     done
     [[ "$(consistency metric)" == *unknown*consistent* ]] # one of the two models has no metrics
     run -0 --separate-stderr "$TARE" audit repeats/results
-    [[ "$output" == *"others are consistent (other programs were not recorded), 0 are contradicted"* ]]
+    [[ "$output" == *" are consistent (other programs were not recorded), 0 contradicted"* ]]
     "$TARE" audit repeats/results --write -o out 2> /dev/null > /dev/null
     [ "$(python3 -c 'import csv; print(sum(r["consistency"] == "consistent" for r in csv.DictReader(open("out/audit_safe.csv", newline=""))))')" -ge 12 ]
 }

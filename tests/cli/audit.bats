@@ -89,9 +89,9 @@ audit_safe.csv" ]
 import csv, json, sys
 rows = list(csv.DictReader(open(sys.argv[1] + "/audit_safe.csv", newline="")))
 assert [r["experiment_id"] for r in rows] == ["demo_net_001", "demo_net_002", "demo_net_003"], rows
-assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5730) < 1e-6 for r in rows), rows
+assert all(r["verdict"] == "unverified" and abs(float(r["audit_gpu_energy_joules"]) - 5730) < 1e-6 for r in rows), rows
 audit = json.load(open(sys.argv[1] + "/audit.json"))
-assert audit["totals"]["clean"] == 3 and audit["experiments"][1]["metrics"] == {"accuracy": 92.0}
+assert audit["totals"]["clean"] == 0 and audit["totals"]["unverified"] == 3 and audit["experiments"][1]["metrics"] == {"accuracy": 92.0}
 END
 }
 
@@ -128,8 +128,8 @@ END
     run -0 --separate-stderr "$TARE" audit results --expect 'contaminated=0,power_cv_between<5%'
     [[ "$stderr" == *"holds: contaminated=0 (0 of 3)"* ]]
     [[ "$stderr" == *"holds: power_cv_between<5% (0 %, of 3 runs of demo net)"* ]]
-    run -1 --separate-stderr "$TARE" audit results --expect 'clean>3'
-    [[ "$stderr" == *"does not hold: clean>3 (3 of 3)"* ]]
+    run -1 --separate-stderr "$TARE" audit results --expect 'unverified>3'
+    [[ "$stderr" == *"does not hold: unverified>3 (3 of 3)"* ]]
     run -2 "$TARE" audit results --expect 'power<5'
     run -2 "$TARE" audit results --split-at tomorrow
     run -2 "$TARE" audit

@@ -301,7 +301,7 @@ print(\"loss 0.5\")"; fi; echo "loss 0.5"'
     python3 "$ROOT/tests/verdicts/properties.py" "$TARE" --folders 1 --first 31 --removals 3
 }
 
-@test "in folders with planted truth nearly nobody undisturbed is accused, and few that were disturbed are clean" {
+@test "in folders with planted truth nearly nothing undisturbed is accused, and nothing is clean without lists of processes" {
     need_python
     [ -z "${TARE_SANITIZED:-}" ] || skip "some hundred audits; other tests audit under sanitizers"
     python3 "$ROOT/tests/verdicts/matrix.py" "$TARE" --folders 3 --first 7001 --json matrix.json >matrix
@@ -310,10 +310,9 @@ import json
 rates = list(json.load(open("matrix.json"))["rates"].values())
 shares = [rate["hits"] / rate["of"] for rate in rates]
 print(shares)
-# docs/explanation/verdicts.md publishes them of many more folders; here the same folders are judged each time. Clean is said of fewer than half of the
-# undisturbed: where all of a kind agree that may be a disturbance of all of them, and where an intruder came or went neither side is.
+# docs/explanation/verdicts.md publishes them of many more folders; here the same folders are judged each time. Where no processes were recorded
+# nothing is clean: agreement.bats tests how much is consistent.
 assert rates[0]["of"] > 1000 and shares[0] <= 0.005, rates[0]
-assert rates[1]["of"] > 100 and shares[1] <= 0.02, rates[1]
-assert shares[2] >= 0.118 and shares[3] == 0, rates
+assert rates[1]["of"] > 100 and shares[1:] == [0, 0, 0], rates
 END
 }

@@ -332,6 +332,8 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 
 /* Why a check of a row of another program's table was not made: the same for all of them. */
 #define DATASET_TABLE_LACKS "the table does not record it"
+/* The same of a folder in the study's layout, for processes during an experiment. */
+#define DATASET_NO_PROCESSES "no list of processes was recorded"
 
 /* Of --columns. False: one is not ROLE=COLUMN (err). */
 bool plain_table_check_columns(const struct strv *columns, struct err *err);

@@ -300,8 +300,6 @@ static void judge_untold(struct dataset_experiment *experiment)
         const char *text;
     } untold[] = {
         {CHECK_PROCESSES_BEFORE, "no process lists in this folder: judged by idle_before"},
-        {CHECK_PROCESSES_DURING,
-         "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
         {CHECK_PROCESSES_AFTER,
          "no process lists in this folder: judged by how the next one begins"},
         {CHECK_BASELINE, "not recorded in this layout"},
@@ -477,6 +475,21 @@ static bool is_doubted(const struct dataset_experiment *experiment)
     return false;
 }
 
+/* Nothing in a folder in the study's layout excludes that another program ran, so time and energy
+ * are not clean: consistency says how well they agree. After judge_agreement, which reads what the
+ * starts of neighbours show of this check. */
+static void judge_unrecorded(struct dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dataset_experiment *experiment = &dataset->items[i];
+        if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
+            continue;
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, DATASET_NO_PROCESSES);
+        if (experiment->judged)
+            set_verdict(experiment, !experiment->unwatched);
+    }
+}
+
 void audit_judge(struct dataset *dataset)
 {
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
@@ -510,6 +523,7 @@ void audit_judge(struct dataset *dataset)
             set_verdict(experiment, !experiment->unwatched);
     }
     judge_agreement(dataset, states);
+    judge_unrecorded(dataset);
     EACH (experiment, dataset->items, dataset->count) {
         struct dataset_folder *folder = &dataset->folders[experiment->folder];
         folder->has_records |= folder->layout == DATASET_TARE ||
