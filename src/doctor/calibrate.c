@@ -109,10 +109,14 @@ static void add_share(const struct learnt *share, struct text *out)
     text_addf(out, "%.1f ± %.1f %% of the time", 100 * share->value, 100 * share->half_width);
 }
 
+static const struct sensor_profile *find_model(const struct calibration *found)
+{
+    return sensor_profile_find(gpu_vendor_by_uuid(found->uuid, strlen(found->uuid)), found->name);
+}
+
 static void add_energy_line(const struct calibration *found, struct text *out)
 {
-    const struct gpu_vendor *vendor = gpu_vendor_by_uuid(found->uuid, strlen(found->uuid));
-    const struct sensor_profile *row = sensor_profile_find(vendor, found->name);
+    const struct sensor_profile *row = find_model(found);
     struct reading ten = calibration_half_width_share(found, row, 10),
                    sixty = calibration_half_width_share(found, row, 60);
     if (ten.valid && sixty.valid)
@@ -122,6 +126,20 @@ static void add_energy_line(const struct calibration *found, struct text *out)
         text_add(out, "how good its energies are is unknown\n");
 }
 
+/* " (its model: 98 to 100 %, combined)" */
+static void add_model_share(const struct calibration *found, struct text *out)
+{
+    const struct sensor_profile *row = find_model(found);
+    struct calibration_profile profile;
+    calibration_profile(found, row, &profile);
+    if (profile.prior != CALIBRATION_PRIOR_NONE)
+        text_addf(out, " (its model: %.0f to %.0f %%, %s)", 100 * row->counter_least,
+                  100 * row->counter_most,
+                  profile.prior == CALIBRATION_PRIOR_USED
+                      ? "combined"
+                      : "which differs: only the calibration is used");
+}
+
 static void add_counter_line(const struct calibration *found, struct text *out)
 {
     const struct sensor_learnt *counter = &found->sensors[CALIBRATION_COUNTER];
@@ -129,7 +147,7 @@ static void add_counter_line(const struct calibration *found, struct text *out)
     if (counter->updates == 0)
         text_add(out, "never changed: energies are of its power readings");
     else if (counter->looked_share.known)
-        text_add(out, "sees "), add_share(&counter->looked_share, out);
+        text_add(out, "sees "), add_share(&counter->looked_share, out), add_model_share(found, out);
     else
         text_addf(out, "sees an unknown share of the time (%s)", counter->looked_share.why);
     if (counter->update_period_s.known)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Coverage, width and interval score of a program's energies on the cases of sensors12.py.
-sensors12_cover.py [PROGRAM] [--sensors N] [--seed S] [--cells SENSOR/LOAD,...] [--windows 2s,...] [--calibrated] [--json OUT]
+sensors12_cover.py [PROGRAM] [--sensors N] [--seed S] [--cells SENSOR/LOAD,...] [--windows 2s,...] [--calibrated] [--model NAME] [--json OUT]
 
 PROGRAM (build/tests/statistics/window_cover) reads cases and prints a line for each window: NAME START_NS END_NS ENERGY_J
 HALF_WIDTH_J SOURCE, with - for what it does not state. N sensors of each of 12 families are drawn. Each meets all 9 loads, each load
@@ -60,14 +60,14 @@ def stated_by(options, folder, sensor_name, seed):
         path = os.path.join(folder, f"{sensor_name}.{seed}.json")
         with open(path, "w", encoding="utf-8") as file:
             file.write(done.stdout)
-        return f"calibration={path}"
+        return f"model={options['model']} calibration={path}"
     if options["told"]:
         sensor = sensors12.Sensor(sensors12.Draw(options["held_out"], "sensor", sensor_name, seed), sensor_name, 1)
         kind, averaging_s = {"mean": ("boxcar", sensor.look_s), "exponential": ("exponential", sensor.tau_s), "instant": ("instant", 0)}[sensor.kind]
         share = min(1, sensor.look_s / sensor.period_s) if sensor.kind == "mean" else 1
         return (f"update_ns={sensor.counter_period_s * 1e9:.0f} jitter_ns={sensor.jitter_s * 2e9:.0f} averaging={kind} "
                 f"averaging_ns={averaging_s * 1e9:.0f} delay_ns={sensor.delay_s * 1e9:.0f} looked_share={share:.4f}")
-    return "calibration=none"
+    return f"model={options['model']} calibration=none"
 
 
 def run_sensor(task):
@@ -266,6 +266,7 @@ def main():
     for name in ("--held-out", "--calibrated", "--told", "--smoke", "--check", "--self-test"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--oracle", metavar="FILE")
+    parser.add_argument("--model", default="unknown", help="whose built-in profile is used (H100)")
     parser.add_argument("--json", metavar="OUT")
     options = parser.parse_args()
     if options.self_test:
@@ -281,7 +282,7 @@ def main():
     if not cells or not set(windows) <= set(sensors12.WINDOWS):
         parser.error("unknown cell or window: see sensors12.py --list")
     shared = {"program": os.path.abspath(options.program), "seed": options.seed, "held_out": options.held_out, "loads": loads, "cells": cells,
-              "windows": windows, "calibrated": options.calibrated, "told": options.told}
+              "windows": windows, "calibrated": options.calibrated, "told": options.told, "model": options.model}
     rows, wrong = [], []
     with multiprocessing.Pool(options.jobs) as pool:
         tasks = [(shared, name, i) for i in range(options.sensors) for name in sensors12.SENSORS]

@@ -5,9 +5,10 @@
  * SOURCE`, with
  * `-` for what is absent. With `--as nvml` the sensor line is ignored, with `--as unknown` it is
  * replaced by the bounds of a GPU that nobody knows; so does `sensor calibration=none` for one
- * case, and `calibration=FILE` by what a calibration's file tells of such a GPU. `--coverage`
- * prints instead, for each case's name, how many windows there were, the share in which the truth
- * lay within the half-width, and the median half-width as a share of the truth. */
+ * case, and `calibration=FILE` by that calibration; `model=NAME` before it selects the built-in
+ * profile of a model instead. `--coverage` prints instead, for each case's name, how many windows
+ * there were, the share in which the truth lay within the half-width, and the median half-width as
+ * a share of the truth. */
 #include "base/mem.h"
 #include "measure/calibration/calibration.h"
 #include "measure/energy/sensor_behaviour.h"
@@ -31,6 +32,7 @@ struct cover_case {
     char name[NAME_SIZE];
     struct window_sensor sensor;
     struct sensor_behaviour behaviour;
+    const struct sensor_profile *row;
     bool counter;
     double gain_percent;
     struct series series;
@@ -78,14 +80,14 @@ static void set_calibration(struct cover_case *to, const char *path)
     struct calibration calibration;
     struct calibration_profile profile;
     struct err err = {0};
-    to->behaviour = sensor_profile_unknown.behaviour;
+    to->behaviour = to->row->behaviour;
     if (strcmp(path, "none") == 0)
         return;
     if (!calibration_read(AT_FDCWD, path, &calibration, &err)) {
         fprintf(stderr, "window_cover: %s\n", err.text);
         exit(2);
     }
-    calibration_profile(&calibration, &sensor_profile_unknown, &profile);
+    calibration_profile(&calibration, to->row, &profile);
     to->behaviour = profile.of.behaviour;
 }
 
@@ -105,6 +107,10 @@ static bool set_key(struct cover_case *to, const char *key, const char *value)
         {"power_limit_w", NULL, &to->sensor.power_limit_w},
         {"gain_percent", NULL, &to->gain_percent},
     };
+    if (strcmp(key, "model") == 0) {
+        to->row = sensor_profile_find(&gpu_vendor_nvidia, value);
+        return true;
+    }
     if (strcmp(key, "calibration") == 0) {
         set_calibration(to, value);
         return true;
@@ -233,6 +239,7 @@ static void print_coverage(void)
 static void begin(struct cover_case *one, const char *name)
 {
     *one = (struct cover_case){.sensor = window_sensor_gpu,
+                               .row = &sensor_profile_unknown,
                                .behaviour = sensor_profile_unknown.behaviour};
     snprintf(one->name, sizeof one->name, "%s", name);
     one->counter = true;

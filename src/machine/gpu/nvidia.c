@@ -208,6 +208,8 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "H200 (measured)",
         .models = {"H200"},
+        .counter_least = 0.98,
+        .counter_most = 1,
         .behaviour = COUNTER_OF_ALL,
         UNSTATED,
         .source = "update and jitter: measured with driver 580, samples every 15 to 20 ms; "
@@ -218,6 +220,8 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "H100 (measured)",
         .models = {"H100", "H800"},
+        .counter_least = 0.98,
+        .counter_most = 1,
         .reading = &a100,
         .behaviour = COUNTER_OF_ALL,
         UNSTATED,

@@ -48,6 +48,9 @@ struct sensor_profile {
     struct sensor_behaviour behaviour;
     /* of the power reading, where there is no counter; NULL: behaviour */
     const struct sensor_behaviour *reading;
+    /* the share of the time that counters of these models were measured to see: any in this range
+     * is equally likely; 0: not measured */
+    double counter_least, counter_most;
     /* the sensor's own, as its vendor states it; "unknown" */
     const char *accuracy;
     struct sensor_gain gain; /* the same as a figure */

@@ -292,6 +292,35 @@ static double looked_share(const struct learnt *learnt)
     return fmax(1 - hypot(1 - learnt->value, learnt->half_width / NORMAL_95), 0);
 }
 
+/* Standard deviations: a measurement so far from its model's range contradicts it; the posterior is
+ * summed over so many to each side. */
+static const double refuted_sd = 3, posterior_sd = 6;
+enum { POSTERIOR_STEPS = 400 };
+
+/* The same with the model's range as the prior. The sum is over the part of the range that the
+ * measurement allows, so that it is exact for sharp and for blunt measurements. */
+static double posterior_share(const struct learnt *learnt, const struct sensor_profile *row,
+                              enum calibration_prior *prior)
+{
+    double sd = fmax(learnt->half_width / NORMAL_95, SHARE_ROUNDING);
+    double from = fmax(row->counter_least, learnt->value - posterior_sd * sd),
+           to = fmin(row->counter_most, learnt->value + posterior_sd * sd), sum = 0, squares = 0;
+    *prior = !(row->counter_most > 0) ? CALIBRATION_PRIOR_NONE
+             : learnt->value < row->counter_least - refuted_sd * sd ||
+                     learnt->value > row->counter_most + refuted_sd * sd
+                 ? CALIBRATION_PRIOR_REFUTED
+                 : CALIBRATION_PRIOR_USED;
+    if (*prior != CALIBRATION_PRIOR_USED)
+        return looked_share(learnt);
+    for (int i = 0; i < POSTERIOR_STEPS; i++) {
+        double share = from + (to - from) * (i + 0.5) / POSTERIOR_STEPS;
+        double off = (share - learnt->value) / sd, weight = exp(-off * off / 2);
+        sum += weight;
+        squares += weight * (1 - share) * (1 - share);
+    }
+    return 1 - sqrt(squares / sum);
+}
+
 void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
                          struct calibration_profile *out)
 {
@@ -314,7 +343,9 @@ void calibration_profile(const struct calibration *calibration, const struct sen
         behaviour->jitter_ns = in_ns(fmax(updates->jitter_s.value, updates->jitter_s.half_width));
     bool looked = energy->looked_share.known;
     if (looked) {
-        behaviour->looked_share = looked_share(&energy->looked_share);
+        behaviour->looked_share = counter->updates > 0
+                                      ? posterior_share(&energy->looked_share, row, &out->prior)
+                                      : looked_share(&energy->looked_share);
         behaviour->share_unsure = behaviour->counter_current = false;
         behaviour->share_measured = counter->updates > 0;
     } else if (behaviour->share_unsure && shown->looked_share.known) {
@@ -324,9 +355,13 @@ void calibration_profile(const struct calibration *calibration, const struct sen
     out->period_s = counter->update_period_s.known ? counter->update_period_s.value : 0;
     clock_format_iso(calibration->made_s * NS_PER_S, when);
     snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
-    snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
+    snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s%s", when,
              period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
-             looked ? "looked-at share" : "", period && shape && looked ? "" : "; the rest: ",
+             looked ? "looked-at share" : "",
+             out->prior == CALIBRATION_PRIOR_USED      ? " (with its model's)"
+             : out->prior == CALIBRATION_PRIOR_REFUTED ? " (unlike its model's)"
+                                                       : "",
+             period && shape && looked ? "" : "; the rest: ",
              period && shape && looked ? "" : row->source);
     if (counter->updates == 0)
         out->of.reading = NULL;

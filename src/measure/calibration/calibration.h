@@ -109,11 +109,21 @@ json_t *calibration_json(const struct calibration *calibration);
  * Reasons of what is not known are dropped. */
 bool calibration_parse(const json_t *json, struct calibration *out, struct err *err);
 
-/* What it knows of its GPU's sensor; what it does not, is as row has it. */
+/* How the counter's share of its model (struct sensor_profile) was used. */
+enum calibration_prior {
+    CALIBRATION_PRIOR_NONE,
+    CALIBRATION_PRIOR_USED,
+    CALIBRATION_PRIOR_REFUTED
+};
+
+/* What it knows of its GPU's sensor; what it does not, is as row has it. The counter's share is the
+ * posterior of the model's range and the calibration's measurement; where the two are more than 3
+ * standard deviations apart, it is the measurement alone. */
 struct calibration_profile {
     struct calibration from;
-    double period_s;          /* of the counter; 0: unknown */
-    char contradiction[160];  /* "": none; else it is not used any more */
+    double period_s;         /* of the counter; 0: unknown */
+    char contradiction[160]; /* "": none; else it is not used any more */
+    enum calibration_prior prior;
     struct sensor_profile of; /* its texts are the two below */
     char label[40], source[400];
 };

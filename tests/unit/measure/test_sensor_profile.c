@@ -248,6 +248,58 @@ static void a_calibration_replaces_what_it_knows(void **state)
     assert_string_equal(profile.of.accuracy, "unknown");
 }
 
+/* Root mean squares of 1 - share under a prior that is even in 0.98 to 1 times a normal density of
+ * the measurement, by a numeric integration of its own in Python (10^6 steps). */
+static void the_share_of_a_calibration_is_combined_with_its_models(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        double value, half_width, missed;
+        enum calibration_prior prior;
+    } cases[] = {
+        {"NVIDIA H100 80GB HBM3", 0.959, 0.032, 0.01432435, CALIBRATION_PRIOR_USED},
+        {"NVIDIA H100 80GB HBM3", 1, 0.023, 0.00946774, CALIBRATION_PRIOR_USED},
+        {"NVIDIA H200", 0.987, 0.014, 0.01250213, CALIBRATION_PRIOR_USED},
+        {"NVIDIA H200", 0.99, 0.002, 0.01005193, CALIBRATION_PRIOR_USED},
+        {"NVIDIA H200", 0.5, 10, 0.01154755, CALIBRATION_PRIOR_USED},
+        {"NVIDIA H100 80GB HBM3", 0.27, 0.02, 0.73007131, CALIBRATION_PRIOR_REFUTED},
+        {"NVIDIA H100 80GB HBM3", 0.95, 0.019, 0.05093104, CALIBRATION_PRIOR_REFUTED},
+        {"NVIDIA B200", 0.959, 0.032, 0.04413112, CALIBRATION_PRIOR_NONE},
+        {"NVIDIA A100-SXM4-40GB", 0.27, 0.02, 0.73007131, CALIBRATION_PRIOR_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct calibration found = calibrated_h200();
+        struct calibration_profile profile;
+        const struct sensor_profile *row = sensor_profile_find(&gpu_vendor_nvidia, cases[i].model);
+        found.sensors[CALIBRATION_COUNTER].looked_share =
+            figure(cases[i].value, cases[i].half_width);
+        calibration_profile(&found, row, &profile);
+        assert_true(fabs(1 - profile.of.behaviour.looked_share - cases[i].missed) < 2e-7);
+        assert_int_equal(profile.prior, cases[i].prior);
+        assert_false(profile.of.behaviour.counter_current);
+        assert_int_equal(strstr(profile.of.source, "(with its model's)") != NULL,
+                         cases[i].prior == CALIBRATION_PRIOR_USED);
+        assert_int_equal(strstr(profile.of.source, "(unlike its model's)") != NULL,
+                         cases[i].prior == CALIBRATION_PRIOR_REFUTED);
+    }
+}
+
+/* What is known of the model narrows the ± that a blunt calibration gives. */
+static void an_energy_of_a_blunt_calibration_is_as_good_as_its_model(void **state)
+{
+    (void)state;
+    const struct sensor_profile *row = sensor_profile_find(&gpu_vendor_nvidia, "NVIDIA H100 PCIe");
+    struct sensor_profile alone = *row;
+    struct calibration found = calibrated_h200();
+    alone.counter_least = alone.counter_most = 0;
+    found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.959, 0.032);
+    struct reading combined = calibration_half_width_share(&found, row, 60),
+                   measured = calibration_half_width_share(&found, &alone, 60);
+    /* missed: 1.40 instead of 4.41 % of the time */
+    assert_true(combined.valid && measured.valid && combined.value < 0.5 * measured.value);
+}
+
 /* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it,
  * whatever its own jitter; one that changes every 30 or 150 ms, or of which no change is seen for
  * 300 ms, does not. */
@@ -417,6 +469,8 @@ int main(void)
         cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
         cmocka_unit_test(what_is_not_looked_at_of_a_load_in_step_is_within_the_bound),
         cmocka_unit_test(a_calibration_replaces_what_it_knows),
+        cmocka_unit_test(the_share_of_a_calibration_is_combined_with_its_models),
+        cmocka_unit_test(an_energy_of_a_blunt_calibration_is_as_good_as_its_model),
         cmocka_unit_test(readings_contradict_a_calibration_of_another_period),
         cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
         cmocka_unit_test(without_a_counter_the_power_tells_period_and_looked_at_share),
