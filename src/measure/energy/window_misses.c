@@ -14,13 +14,17 @@ static const double means = 0.5, rising_means = 0.95, rising = 2.5, reading_unse
 /* What the trapezoid misses between the readings of a sensor that sees all: this share of what
  * instants would miss. */
 static const double between_means = 0.5;
-/* Loads are in step with the sensor so often: any; those whose samples look like it. */
+/* Loads are in step with the sensor so often: any; those whose samples look most like it. */
 static const double in_step_prior = 0.03, in_step_suspected = 0.2;
 /* A beat goes to and fro a few times in a window. Instants show its two levels and little else,
  * and more of each than where a load begins; a mean of a part of the time goes slowly from one to
- * the other. */
-static const size_t beat_crossings = 8, level_crossings = 10;
-static const double outer_share = 0.9, least_share = 0.05, instant_unseen = 0.85;
+ * the other. Each sign is absent at the first figure, complete at the second. */
+struct sign {
+    double absent, complete;
+};
+static const struct sign beat_crossings = {14, 2}, level_crossings = {18, 8},
+                         outer_share = {0.85, 0.95}, less_share = {0, 0.06}, drift = {1, 2};
+static const double instant_unseen = 0.85;
 /* Power around a window tells how it varies. What a few seconds show of a variance is wrong by
  * about half of it, and more where they have few updates. */
 static const double around_s = 10, wider = 1.5, few = 6;
@@ -128,6 +132,21 @@ static double outside(const struct miss *sensors, size_t count, double half_j)
     return sum;
 }
 
+static double sign_of(const struct sign *sign, double value)
+{
+    double share = (value - sign->absent) / (sign->complete - sign->absent);
+    return fmin(fmax(share, 0), 1);
+}
+
+/* How likely the load is in step. The evidence, from 0 to 1, moves the logarithm of the odds
+ * evenly, so that a small change of the samples changes the half-width by little. */
+static double in_step_probability(double evidence)
+{
+    double least = log(in_step_prior / (1 - in_step_prior)),
+           most = log(in_step_suspected / (1 - in_step_suspected));
+    return 1 / (1 + exp(-(least + evidence * (most - least))));
+}
+
 double misses_half_width(const struct window_index *index, const struct index_moment *from,
                          const struct index_moment *to, double rest_j, double between_j)
 {
@@ -141,9 +160,10 @@ double misses_half_width(const struct window_index *index, const struct index_mo
     double part = length_s / (last - first),
            more = wider + few * index->sampling.period_s / (last - first);
     struct levels levels = find_levels(&index->shape, from->t, to->t);
-    bool drifts = levels.crossings <= beat_crossings && own.drifts;
-    bool jumps = levels.less > least_share && levels.crossings <= level_crossings &&
-                 levels.outer > outer_share;
+    double crossings = (double)levels.crossings;
+    double drifts = sign_of(&beat_crossings, crossings) * sign_of(&drift, own.drift);
+    double jumps = sign_of(&level_crossings, crossings) * sign_of(&less_share, levels.less) *
+                   sign_of(&outer_share, levels.outer);
     for (size_t i = 0; i < count; i++) {
         struct miss *sensor = &sensors[i];
         double missed_j = 0, hidden = 0;
@@ -158,9 +178,8 @@ double misses_half_width(const struct window_index *index, const struct index_mo
         sensor->deviation_j = fmax(hypot(rest_j, missed_j), 1e-9);
         sensor->hidden_j =
             hidden * length_s * fmax(levels.most_w - mean_w, mean_w - levels.least_w);
-        bool suspected = sensor->unseen > instant_unseen ? jumps : drifts;
         if (sensor->hidden_j > 0)
-            sensor->in_step = suspected ? in_step_suspected : in_step_prior;
+            sensor->in_step = in_step_probability(sensor->unseen > instant_unseen ? jumps : drifts);
         most_j = fmax(most_j, 3 * sensor->deviation_j + sensor->hidden_j);
     }
     for (int turn = 0; turn < 30; turn++) { /* to 1e-9 of the most */

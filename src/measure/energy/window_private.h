@@ -238,7 +238,7 @@ struct sampling sampling_learn(const struct power_sample *samples, size_t count,
 struct sampling_sums {
     double squares, products; /* of changes, W²; of neighbouring ones, by their distance, W²s */
     double near, far;         /* squares of differences over some updates, W² */
-    bool drifts;              /* power goes slowly from one level to another */
+    double drift; /* above 1: power goes more slowly from one level to another than in steps */
 };
 struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape,
                                    double from, double to);

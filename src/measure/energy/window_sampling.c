@@ -14,9 +14,8 @@ enum { LEAST_CHANGES = 8, SHORT_STAYS = 2, SAMPLES_MOST = 4096 };
 static const double closer = 0.75, repeated = 1.5, apart = 2.5;
 /* No sensor's mean is longer; of one, changes come back to so much of their squares. */
 static const double longest_s = 1.2, undone = 0.25;
-/* Slow changes: over FAR updates power differs by so much more than steps would over NEAR ones. */
+/* Slow changes: over FAR updates power differs by more than steps would over NEAR ones. */
 enum { NEAR = 2, FAR = 6 };
-static const double slow = 1.5;
 
 static int compare_changes(const void *a, const void *b)
 {
@@ -117,7 +116,8 @@ struct sampling_sums sampling_sums(const struct sampling *sampling, const struct
         values_w[count++ % FAR] = power_w;
         last = i;
     }
-    sums.drifts = sums.far > slow * FAR / NEAR * sums.near;
+    if (sums.far > 0)
+        sums.drift = sums.far * NEAR / (FAR * fmax(sums.near, 1e-9 * sums.far));
     return sums;
 }
 

@@ -214,6 +214,45 @@ static void a_drift_may_be_a_load_in_step(void **state)
     assert_true(level_j < 20);
 }
 
+/* Instants of 100 W, then of 300 W; between them so many updates of 200 W, in 10 s. */
+static double half_width_of_instants(int between)
+{
+    struct window_sensor sensor = part_of_the_time;
+    struct series series = {0};
+    sensor.averaging = WINDOW_INSTANT;
+    sensor.averaging_ns = 0;
+    sensor.unseen_share = 1;
+    for (int i = 0; i < UPDATES; i++)
+        series_add_power(
+            &series, (struct power_sample){at_ms(100 * i), i < 150 - between / 2         ? 100
+                                                           : i < 150 + (between + 1) / 2 ? 200
+                                                                                         : 300});
+    struct window_energy energy = energy_of(&series, &sensor, 10000, 20000);
+    series_fini(&series);
+    return energy.half_width_j.value;
+}
+
+/* Up to 10 s · 100 W are hidden. Of two levels alone 20 % may be in step: 1 - h/1000 = 0.05/0.2.
+ * Where 15 % of the samples are between them it is the 3 % of any load. In the middle the odds
+ * are the geometric mean: √(3/97 · 20/80), a probability of 0.081, so 1 - h/1000 = 0.05/0.081. One
+ * more sample is a tenth of the evidence, 23 % of the odds: above a probability of 0.05 that is at
+ * most 200 J. An odd one moves the mean by 1 W, and what is hidden by 10 J. */
+static void samples_between_two_levels_lower_the_suspicion_gradually(void **state)
+{
+    (void)state;
+    double before_j = half_width_of_instants(0), first_j = before_j;
+    for (int between = 1; between <= 24; between++) {
+        double half_j = half_width_of_instants(between);
+        assert_true(half_j <= before_j + 15);
+        assert_true(before_j - half_j < 200);
+        before_j = half_j;
+    }
+    double middle_j = half_width_of_instants(10);
+    assert_true(first_j > 740 && first_j < 800);
+    assert_true(middle_j > 360 && middle_j < 460);
+    assert_true(before_j < 100);
+}
+
 /* 100 or 500 W at random in each update, of which nothing is seen in the 60 % between: the error
  * of 200 updates is 0.6 · 0.1 s · 200 W · √200, of 50 it is half of that. A variance known from
  * seconds counts 1.5 times. 3 % of the loads are in step, with up to 2400 J: that leaves 2.7 % of
@@ -358,6 +397,7 @@ int main(void)
         cmocka_unit_test(pieces_of_an_absent_attempt_are_absent),
         cmocka_unit_test(epochs_add_up_to_the_attempt_exactly),
         cmocka_unit_test(a_drift_may_be_a_load_in_step),
+        cmocka_unit_test(samples_between_two_levels_lower_the_suspicion_gradually),
         cmocka_unit_test(what_is_missed_of_a_load_out_of_step_averages_out),
         cmocka_unit_test(a_counter_that_adds_up_the_readings_is_as_uncertain_as_they_are),
         cmocka_unit_test(a_kilowatt_hour_is_3_6_megajoules),
