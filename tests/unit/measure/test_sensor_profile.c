@@ -296,7 +296,7 @@ static void an_energy_of_a_blunt_calibration_is_as_good_as_its_model(void **stat
     found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.959, 0.032);
     struct reading combined = calibration_half_width_share(&found, row, 60),
                    measured = calibration_half_width_share(&found, &alone, 60);
-    /* missed: 1.40 instead of 4.41 % of the time */
+    /* missed: 1.43 instead of 4.41 % of the time */
     assert_true(combined.valid && measured.valid && combined.value < 0.5 * measured.value);
 }
 
