@@ -95,10 +95,10 @@ class Source:
 class Tree:
     def __init__(self, root, ctags):
         self.root = root
-        paths = [os.path.relpath(os.path.join(folder, name), root)
-                 for folder, _, names in os.walk(os.path.join(root, "src"))
-                 for name in names if name.endswith((".c", ".h"))]
-        self.sources = [Source(root, path) for path in sorted(paths)]
+        paths = sorted(os.path.relpath(os.path.join(folder, name), root)
+                       for folder, _, names in os.walk(os.path.join(root, "src"))
+                       for name in names if name.endswith((".c", ".h")))
+        self.sources = [Source(root, path) for path in paths]
         self.unit_tests = {os.path.relpath(os.path.join(folder, name), os.path.join(root, "tests/unit"))
                            for folder, _, names in os.walk(os.path.join(root, "tests/unit")) for name in names}
         self.functions, self.declared = [], collections.defaultdict(list)
