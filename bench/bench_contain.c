@@ -6,7 +6,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "machine/contain/contain.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/prove.h"
+#include "machine/contain/start.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  * experiments, problems, seconds (from reading the files to the finished plan), rss_kib (peak). */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "plan/plan.h"
+#include "plan/planner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

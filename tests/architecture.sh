@@ -76,7 +76,7 @@ bad=$(
     sed -nE 's/^const struct observer (\w+) = .*/\1/p' src/run/*.c | while read -r observer; do
         grep -qE "^ +&$observer," src/run/observers.c || echo "src/run: $observer has no row in observers.c"
     done
-    sed -nE 's/^ +(PHASE_[A-Z_]+).*/\1/p' src/run/lane.h | grep -v PHASE_NONE | while read -r phase; do
+    sed -nE 's/^ +(PHASE_[A-Z_]+).*/\1/p' src/run/phases.h | grep -v PHASE_NONE | while read -r phase; do
         grep -q "^ *\[$phase\] *= " src/run/experiment.c || echo "src/run: $phase has no row in the table of experiment.c"
     done
 )

@@ -1,4 +1,5 @@
-#include "base/fs.h"
+#include "base/fs_output.h"
+#include "base/fs_path.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -12,13 +12,6 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Whether name can be that of one file or folder in a folder that somebody else filled: not empty,
- * at most 255 bytes, neither '/' nor a control character in it (those of UTF-8's U+0080 to U+009F
- * too), and no '.' at its beginning, so neither "." nor ".." nor what is hidden. Whoever reads a
- * name from a file asks here before it is part of a path. err: the name, made fit to be shown, and
- * what is wrong with it. NULL is no name. */
-bool fs_check_name(const char *name, struct err *err);
-
 /* openat below an open folder: no step of path is a link, none leads out of dir (openat2(2),
  * Linux 5.6; step by step where it is missing). O_CLOEXEC is added. AT_FDCWD: a path of the
  * caller's own, which may lead anywhere; only its last step is no link. -1 and errno: ELOOP or
@@ -78,20 +71,6 @@ bool fs_unfinished_publish(struct fs_unfinished *file, const char *name, bool sy
 /* nothing where nothing was begun, or it is published */
 void fs_unfinished_drop(struct fs_unfinished *file);
 
-bool fs_is_unfinished_name(const char *name);
-
-/* Makes an empty file of such a name, which goes into out: -1 on error. */
-int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err);
-
-/* A file without a name, in $TMPDIR or /tmp, for reading and writing: however the program ends,
- * nothing is left of it. -1 on error. */
-int fs_open_nameless(struct err *err);
-
-/* Removes what a killed fs_write_atomic left in dir (an open folder) and, if so wanted, in the
- * folders below it: regular files of exactly such a name; no link is followed, and what cannot be
- * removed stays. Gives how many. For who alone writes there. */
-size_t fs_clear_unfinished(int dir, bool below);
-
 /* Creates an empty file in dir, a folder in which somebody else may have put anything under that
  * name: a FIFO, a link, a file with a second name elsewhere. Whatever it is, it loses the name, and
  * is neither opened nor changed; a folder is an error. An open descriptor for writing, -1 on error.
@@ -112,21 +91,6 @@ struct fs_output {
     bool shorten;              /* in place, and what was there may be longer */
     char *path, *last;         /* as it was named; the last step where it really is */
 };
-bool fs_output_open(const char *path, struct fs_output *out, struct err *err);
-bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err);
-
-/* Whole and safe on the disk, or what was there before is there still. Either way it is closed. */
-bool fs_output_commit(struct fs_output *output, struct err *err);
-void fs_output_drop(struct fs_output *output); /* nothing was written; harmless after a commit */
-
-/* All of it at once. */
-bool fs_write_output(const char *path, const char *bytes, size_t count, struct err *err);
-
-/* Whether that can be expected to work, before hours of work; nothing is opened. */
-bool fs_may_write_output(const char *path, struct err *err);
-
-/* The two names lead to one file that is there. */
-bool fs_is_same_file(const char *a, const char *b);
 
 /* Writes all the bytes, across interruptions and short writes. */
 bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);
@@ -145,23 +109,6 @@ char *fs_nearest(const char *path);
  * full disk cannot). */
 bool fs_can_make_path(const char *path, struct err *err);
 
-/* The absolute path of path seen from base (both may be NULL: the working folder), "." and ".." and
- * doubled slashes taken out as text, links left alone, a leading "~/" expanded by home (may be
- * NULL: left alone). */
-char *fs_resolve(const char *base, const char *path, const char *home);
-
-/* The folder part of a path ("." when there is none), and the last step. Fresh copies. */
-char *fs_dirname(const char *path);
-char *fs_basename(const char *path);
-
-/* Links are followed. False as well when it cannot be seen. */
-bool fs_is_file(const char *path);
-bool fs_is_folder(const char *path);
-
-/* Finds an executable: a name with a slash relative to cwd, else along the PATH given. NULL when
- * there is none. */
-char *fs_find_executable(const char *name, const char *cwd, const char *path);
-
 /* Which files in somebody else's folder are ours to replace. A folder that is read (a study's
  * results, wherever a table goes) may hold a file of the same name that a person made, or changed
  * since. A hidden file beside what was written, .tare-written.json, keeps for each name the size
@@ -169,18 +116,5 @@ char *fs_find_executable(const char *name, const char *cwd, const char *path);
  * not. CSV has no place for such a mark. */
 
 #define WRITTEN_RECORD ".tare-written.json"
-
-/* Whether folder/name may be written: nothing is there, or what was written there last. Else err
- * says what to do
- * (--force). */
-bool written_may_replace(const char *folder, const char *name, struct err *err);
-
-/* Records that folder/name, as it is now, is ours. */
-bool written_record(const char *folder, const char *name, struct err *err);
-
-/* Asks (not when forced), writes with fs_write_atomic, so that no link is followed in such a
- * folder, records. */
-bool written_write(const char *folder, const char *name, const char *bytes, size_t count,
-                   bool force, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* Output files named by a user: follows links safely and replaces the old file atomically. */
+#include "base/fs_output.h"
 #include "base/cleanup.h"
+#include "base/fs_path.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 

@@ -1,6 +1,5 @@
-/* Paths as text: joins, resolves and splits them, checks names, and searches PATH. */
+#include "base/fs_path.h"
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -1,8 +1,8 @@
 #include "base/json.h"
+#include "base/yaml.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/json_place.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"

@@ -53,41 +53,6 @@ bool json_doc_parse(const char *file, const char *text, size_t length, struct js
 bool json_doc_read_config(const char *path, size_t limit, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);
 
-/* Whether the object that this path leads through has its last key more than once; where the first
- * and the last are. */
-bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first,
-                       struct json_place *last);
-
-/* Notes that the value at path was set over the text: it has no place. Is the one at path, or one
- * that holds it? */
-void json_doc_override(struct json_doc *doc, const char *path);
-bool json_doc_overridden(const struct json_doc *doc, const char *path);
-
-/* For files of which every key counts: false when an object has a key twice; the error names both
- * places. */
-bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err);
-
-/* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is
- * no identifier (letters, digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one;
- * the caller frees. */
-char *json_path_key(const char *path, const char *key);
-char *json_path_index(const char *path, size_t index);
-
-/* Where the value at path begins (of repeated keys the last); the place of its key when at_key (the
- * root and elements of arrays have none: their own place); {0, 0} when there is no such value.
- * Costs a scan of the text: for messages only. */
-struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
-
-/* One line of JSON without spaces, keys in the order they were set; doubles in shortest form with
- * number_shortest (whole ones with .0, NaN and infinities as null). json_print_pretty: indented by
- * two, final newline. */
-void json_print(const json_t *json, struct text *out);
-void json_print_pretty(const json_t *json, struct text *out);
-/* Pretty, as it is indented within so many others, and without a final newline. */
-void json_print_nested(const json_t *json, int depth, struct text *out);
-/* json_print_pretty, and the reference is taken */
-void json_print_taken(json_t *json, struct text *out);
-
 /* null for what is not finite: jansson's json_real gives NULL there, with which a key is silently
  * left out. */
 json_t *json_finite(double value);
@@ -127,5 +92,9 @@ bool json_get_number(const json_t *object, const char *key, double *out);
 struct reading json_get_reading(const json_t *object, const char *key);
 /* this very text; never where it is NULL */
 bool json_says(const json_t *object, const char *key, const char *text);
+
+/* What is not JSON becomes blanks: comments, and the comma before a closing bracket. A block
+ * comment that is not closed is given; else NULL. */
+const char *jsonc_blank(char *text, size_t length);
 
 #endif

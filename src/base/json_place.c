@@ -3,7 +3,7 @@
 #include "base/json_place.h"
 #include "base/ascii.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

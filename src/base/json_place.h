@@ -13,15 +13,6 @@ size_t json_mark_length(const struct json_doc *doc);
 /* The place of a byte of the text. */
 struct json_place json_place_at(const struct json_doc *doc, const char *at);
 
-/* What is not JSON becomes blanks: comments, and the comma before a closing bracket. A block
- * comment that is not closed is given; else NULL. */
-const char *jsonc_blank(char *text, size_t length);
-
-/* YAML in JSON, indented; the caller frees json and marks. The error names file:line:column.
- * Aliases are copied, so what comes out is bounded besides. (yaml.c) */
-bool yaml_to_json(const char *file, const char *text, size_t length, struct text *json,
-                  struct json_mark **marks, size_t *mark_count, struct err *err);
-
 /* Fills doc->repeats. False: there are more than anybody wrote. */
 bool json_find_repeats(struct json_doc *doc, struct err *err);
 
@@ -29,5 +20,30 @@ bool json_find_repeats(struct json_doc *doc, struct err *err);
 
 /* text: what was parsed. NULL: nothing comes to mind. */
 const char *json_hint(const char *text, size_t length, const json_error_t *error);
+
+/* Whether the object that this path leads through has its last key more than once; where the first
+ * and the last are. */
+bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first,
+                       struct json_place *last);
+
+/* Notes that the value at path was set over the text: it has no place. Is the one at path, or one
+ * that holds it? */
+void json_doc_override(struct json_doc *doc, const char *path);
+bool json_doc_overridden(const struct json_doc *doc, const char *path);
+
+/* For files of which every key counts: false when an object has a key twice; the error names both
+ * places. */
+bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err);
+
+/* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is
+ * no identifier (letters, digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one;
+ * the caller frees. */
+char *json_path_key(const char *path, const char *key);
+char *json_path_index(const char *path, size_t index);
+
+/* Where the value at path begins (of repeated keys the last); the place of its key when at_key (the
+ * root and elements of arrays have none: their own place); {0, 0} when there is no such value.
+ * Costs a scan of the text: for messages only. */
+struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
 
 #endif

@@ -1,5 +1,4 @@
-/* Prints JSON, compact or indented, with numbers in their shortest exact form. */
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/utf8.h"
 #include "base/value.h"
 

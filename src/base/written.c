@@ -1,7 +1,6 @@
-/* Records a hash of each file that we write: a file that the user changed is not replaced. */
-#include "base/fs.h"
+#include "base/written.h"
+#include "base/json_print.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/* YAML to JSON, with the place of each token, by libyaml's events. Plain scalars are read by the
- * core schema of YAML 1.2 ("no" is a string, 1e-3 a number), as the specification's chapter 10.3.2
- * has it. */
-#include "base/json_place.h"
+#include "base/yaml.h"
+#include "base/json_print.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

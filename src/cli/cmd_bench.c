@@ -1,5 +1,5 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
-#include "base/fs.h"
+#include "base/fs_output.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"

@@ -1,6 +1,8 @@
 /* clean: what is left of dead runs, and who else has a GPU open; ends it when asked to. */
 #include "base/mem.h"
-#include "doctor/clean.h"
+#include "doctor/clean_caller.h"
+#include "doctor/clean_end.h"
+#include "doctor/clean_table.h"
 #include "report/live/width.h"
 #include "session/command.h"
 #include "session/message.h"

@@ -1,10 +1,10 @@
 /* collect: what a submitted run's tasks recorded, as a run. */
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
-#include "report/closing.h"
+#include "report/closing_lanes.h"
 #include "report/live/width.h"
-#include "results/store/store.h"
+#include "results/store/results_json.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"

@@ -1,8 +1,10 @@
 /* exec: one command under containment: tini, timeout and systemd-run in one. */
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/fs_output.h"
+#include "base/fs_path.h"
 #include "cli/option_rows.h"
 #include "cli/study_call.h"
+#include "machine/contain/probe.h"
 #include "machine/state/state.h"
 #include "session/caller.h"
 #include "session/command.h"

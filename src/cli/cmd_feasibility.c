@@ -1,8 +1,10 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then
  * tried. */
 #include "base/cleanup.h"
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/fs_output.h"
+#include "base/fs_path.h"
+#include "base/json_place.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "cli/list.h"
 #include "cli/option_rows.h"
@@ -17,7 +19,7 @@
 #include "session/message.h"
 #include "session/run_folder.h"
 #include "session/run_resources.h"
-#include "sharing/feasibility.h"
+#include "sharing/choose.h"
 #include "sharing/schedule.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* init: a registry and settings for a script, from what its --help lists. */
-#include "base/fs.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "cli/option_rows.h"

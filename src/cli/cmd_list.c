@@ -1,5 +1,6 @@
 /* tare list: shows the models and hyperparameters of a registry; --check tests what they need. */
 #include "base/fs.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "cli/list.h"
 #include "cli/option_rows.h"

@@ -1,6 +1,6 @@
 /* measure: the energy of what runs here already, without touching it. */
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/sys.h"

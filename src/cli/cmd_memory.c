@@ -1,9 +1,11 @@
 /* memory: a PyTorch memory snapshot explained, and replayed under other settings. */
-#include "base/fs.h"
-#include "base/json.h"
+#include "base/fs_output.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "plan/config/size.h"
-#include "report/memory.h"
+#include "report/memory_json.h"
+#include "report/memory_page.h"
+#include "report/memory_text.h"
 #include "session/command.h"
 #include "session/message.h"
 

@@ -1,5 +1,5 @@
 /* oom: finds out-of-memory messages in logs and says why, and what would help. */
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "report/live/width.h"
 #include "report/oom.h"

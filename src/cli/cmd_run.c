@@ -1,5 +1,5 @@
 /* tare run: plans experiments from settings or options and runs, resumes or collects them. */
-#include "base/fs.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "cli/list.h"

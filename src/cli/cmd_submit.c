@@ -1,10 +1,11 @@
 /* submit: a run that Slurm's machines do, one task an experiment. */
 #include "base/clock.h"
-#include "base/fs.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"
 #include "cli/option_rows.h"
+#include "plan/plan_json.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"

@@ -1,5 +1,6 @@
-/* Generates shell completion for bash, zsh and fish from the tables of commands. */
-#include "cli/texts.h"
+#include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/options.h"
 #include "tare_build.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 #include "cli/expectations.h"
+#include "results/judge/criteria.h"
 
 #include "base/json.h"
 #include "session/command.h"

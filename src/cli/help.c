@@ -1,7 +1,7 @@
-/* Prints --help and the generated pages of docs/reference from the tables of commands. */
+#include "cli/help.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cli/texts.h"
+#include "cli/options.h"
 #include "measure/guard/evidence.h"
 #include "plan/config/registry.h"
 #include "plan/config/settings.h"

@@ -1,6 +1,7 @@
 #include "cli/list.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/config/registry.h"
 #include "report/registry_text.h"

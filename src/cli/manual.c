@@ -1,6 +1,6 @@
-/* Generates the manual pages in roff from the tables of commands. */
+#include "cli/manual.h"
 #include "base/mem.h"
-#include "cli/texts.h"
+#include "cli/help.h"
 #include "tare_build.h"
 
 #include <ctype.h>

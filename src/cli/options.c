@@ -1,9 +1,9 @@
-/* Parses the options and arguments of a command by its table. */
+#include "cli/options.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cli/help.h"
 #include "cli/option_rows.h"
-#include "cli/texts.h"
 #include "plan/config/problem.h"
 
 #include <ctype.h>

@@ -1,8 +1,9 @@
 #include "doctor/calibrator.h"
+#include "base/json_print.h"
+#include "measure/calibration/calibration_measure.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "machine/sensors/time_scale.h"
 #include "session/calibrating.h"

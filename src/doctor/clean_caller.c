@@ -1,9 +1,8 @@
-/* Lets a child with the caller's own rights read what root must not open under sudo. */
+#include "doctor/clean_caller.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
-#include "doctor/clean.h"
 #include "machine/contain/sys.h"
 #include "session/caller.h"
 #include "session/command.h"

@@ -1,9 +1,8 @@
-/* Prints leftover and foreign processes as a table. */
+#include "doctor/clean_table.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "doctor/clean.h"
 #include "report/table.h"
 #include "tare_build.h"
 

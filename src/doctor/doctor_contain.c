@@ -1,7 +1,7 @@
-/* The layers of containment: what holds, why another does not, and what would mend it. */
+#include "doctor/doctor_contain.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "doctor/doctor.h"
+#include "doctor/doctor_text.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
 #include "tare_build.h"

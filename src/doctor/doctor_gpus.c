@@ -1,8 +1,8 @@
-/* The GPUs, their locks, and who has them. */
+#include "doctor/doctor_gpus.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "doctor/doctor.h"
+#include "doctor/doctor_text.h"
 #include "machine/gpu/vendor.h"
 #include "session/gpus.h"
 #include "tare_build.h"

@@ -1,12 +1,12 @@
-/* What of the machine itself makes figures wander: governor, turbo, pressure, the clock, the disk
- * of the results. */
-#include "base/fs.h"
+#include "doctor/doctor_host.h"
+#include "base/fs_path.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/reading.h"
 #include "base/value.h"
 #include "doctor/clean.h"
-#include "doctor/doctor.h"
+#include "doctor/doctor_contain.h"
+#include "doctor/doctor_text.h"
 #include "machine/contain/mountinfo.h"
 #include "machine/governor/governor.h"
 #include "tare_build.h"

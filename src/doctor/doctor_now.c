@@ -1,7 +1,8 @@
-/* What each GPU does at this moment: an experiment that began now would begin on it. */
+#include "doctor/doctor_now.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "doctor/doctor.h"
+#include "doctor/doctor_sensors.h"
+#include "doctor/doctor_text.h"
 #include "machine/sensors/meter.h"
 #include "measure/guard/who.h"
 #include "session/measuring.h"

@@ -1,9 +1,9 @@
-/* The energy sensors: of each GPU as its meter finds them, and the host's counters. */
+#include "doctor/doctor_sensors.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "doctor/doctor.h"
+#include "doctor/doctor_text.h"
 #include "machine/sensors/meter.h"
 #include "machine/sensors/series.h"
 #include "session/measuring.h"

@@ -1,8 +1,8 @@
-/* Collects the findings of tare doctor and prints them. */
-#include "base/json.h"
+#include "doctor/doctor_text.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "base/strv.h"
-#include "doctor/doctor.h"
+#include "machine/contain/probe.h"
 #include "tare_build.h"
 
 #include <stdarg.h>

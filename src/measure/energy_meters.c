@@ -1,4 +1,7 @@
 #include "measure/energy_meters.h"
+#include "machine/contain/job.h"
+#include "machine/contain/usage.h"
+#include "machine/sensors/host_others.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

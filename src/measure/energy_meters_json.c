@@ -1,8 +1,8 @@
-/* The figures of a stretch of time as JSON: docs/reference/measuring.md. */
+#include "measure/energy_meters_json.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "measure/energy_meters.h"
+#include "measure/energy_meters_measure.h"
 
 /* More digits than these no sensor gives. */
 enum { DIGITS = 6 };

@@ -1,7 +1,8 @@
-/* What the meters' readings say of a stretch of time. */
+#include "measure/energy_meters_measure.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "machine/sensors/host_window.h"
 #include "measure/energy_meters_private.h"
 #include "stats/interval.h"
 #include "tare_build.h"

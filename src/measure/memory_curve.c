@@ -1,4 +1,5 @@
 #include "measure/memory_curve.h"
+#include "gpu_memory/preload/ledger_gpu.h"
 
 #include "base/json.h"
 

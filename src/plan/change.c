@@ -1,5 +1,6 @@
-/* Changes the hyperparameters and environment of an experiment before a retry. */
-#include "plan/plan.h"
+#include "plan/change.h"
+#include "plan/command.h"
+#include "plan/plan_json.h"
 
 #include "base/json.h"
 #include "base/mem.h"

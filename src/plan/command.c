@@ -1,7 +1,7 @@
-/* Finds the interpreter and the script of a model, and composes the command of an experiment. */
-#include "plan/plan.h"
+#include "plan/command.h"
+#include "base/fs_path.h"
+#include "base/json_place.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 

@@ -1,8 +1,9 @@
 /* Reads the durations in an earlier summary.csv, to estimate those of planned experiments. */
+#include "base/fs_path.h"
+#include "base/json_place.h"
 #include "plan/expected.h"
 
 #include "base/csv.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/space.h"
 

@@ -1,4 +1,7 @@
-#include "plan/plan.h"
+#include "plan/config/registry_oom.h"
+#include "plan/config/registry_rules.h"
+#include "plan/plan_json.h"
+#include "plan/planner.h"
 
 #include "base/mem.h"
 #include "base/pattern/pattern.h"

@@ -118,14 +118,6 @@ struct plan_options {
     bool verbatim; /* {dir}, {id} and names of hyperparameters in words stay as they are */
 };
 
-/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an
- * entry can be drawn, else a warning that says how many exist). False when there is an error. The
- * order, the ids and every value depend on the files, the options and the seed only. No pause of
- * out is PAUSE_UNSAID, and its cooldown is fixed or adaptive. Without a seed in either, a fresh one
- * is taken and recorded in out. After an error out is empty, but where each of them is of something
- * that this machine lacks (problems->missing). */
-bool plan_make(const struct settings *settings, const struct registry *registry,
-               const struct plan_options *options, struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
 /* NULL: it has none of this name. */
@@ -139,33 +131,7 @@ void plan_each_job(const struct plan *plan, plan_job_fn *each, void *context);
  * a script has many of these, and few of them are in its log. */
 bool plan_metric_is_guess(const struct plan_job *job, const struct registry_metric *metric);
 
-/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one
- * that tare itself could have given. */
-json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
-bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
-
-/* Lets two experiments, read from json and of_like, share their jobs' texts and lists, where they
- * differ in hyperparameters and argv alone. Each fork of the runner pays for the plan's memory. */
-void plan_experiment_share(struct plan_experiment *experiment, const json_t *json,
-                           struct plan_experiment *like, const json_t *of_like);
-
-/* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The
- * caller frees it. */
-char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);
 void plan_experiment_fini(struct plan_experiment *experiment);
-
-/* The same for all that is not an experiment: name, seed, timing, limits, order. */
-json_t *plan_head_to_json(const struct plan *plan);
-bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
-
-/* Of those that are set; NULL: none is. Back: what is missing is none. */
-bool run_budget_is_set(const struct run_budget *budget);
-json_t *run_budget_to_json(const struct run_budget *budget);
-void run_budget_from_json(const json_t *json, struct run_budget *out);
-
-/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it.
- * place: what its placeholders stand for; NULL: they stay. The caller frees it. */
-char *plan_job_shell(const struct plan_job *job, const struct placeholder_place *place);
 
 /* What is run before and after others each time, such as a preparation. */
 
@@ -187,50 +153,5 @@ struct command {
     struct strv env;  /* what comes before the registry's own: VIRTUAL_ENV, CONDA_PREFIX */
     struct strv path_prepend;
 };
-
-/* What is missing is a problem (an error when options->for_running, else a warning); the command
- * then holds the names as they were given. */
-void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
-                  const struct plan_options *options, struct problems *problems);
-void command_fini(struct command *command);
-
-/* Fills cwd, argv, env and path_prepend of a job whose repo, model and params are set. environment:
- * NAME=VALUE over all else. */
-void command_fill(const struct command *command, const struct repo *repo,
-                  const struct strv *environment, struct plan_job *job);
-
-/* A flag that ends with "=", or is empty, is joined with the value: "--lr=0.1",
- * "optimizer.lr=0.1". */
-bool plan_param_is_joined(const struct plan_param *param);
-char *plan_param_word(const struct plan_param *param); /* the word with the value; fresh */
-
-/* Adds the flag and the value, and sets place. */
-void plan_param_append(struct plan_param *param, struct strv *argv);
-
-/* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is
- * TARE_PARAM_LEARNING_RATE. The caller frees it. */
-char *command_param_variable(const char *name);
-
-/* change: a job's command made different for a retry, each change told. Pure. (change.c) */
-
-/* Each adds to changed (a JSON array) what it did:
- *   {"kind": "hyperparameter", "name": "batch_size", "from": 64, "to": 32}
- *   {"kind": "environment", "name": "PYTORCH_CUDA_ALLOC_CONF", "from": null, "to":
- * "expandable_segments:True"}
- *   {"kind": "argument", "name": "--amp", "from": null, "to": null} */
-
-/* Step number of job->oom_steps. False: it would lead beyond a bound, or change nothing: the job
- * stays as it was. */
-bool change_take_step(struct plan_job *job, size_t number, json_t *changed);
-
-void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to,
-                    json_t *changed);
-
-/* An experiment of its own, to be changed; plan_experiment_fini and free. */
-struct plan_experiment *change_copy(const struct plan_experiment *experiment);
-
-/* "batch_size 64 -> 32; --amp; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True": for people, and
- * for summary.csv. "" for nothing. The caller frees it. */
-char *change_text(const json_t *changed);
 
 #endif

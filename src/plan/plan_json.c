@@ -1,8 +1,7 @@
-/* A plan as run.db keeps it: its head, its experiments, and the budget as each session records it
- * too. What older plans do not have may be missing. */
-#include "plan/plan.h"
+#include "plan/plan_json.h"
+#include "base/fs_path.h"
+#include "plan/config/registry_rules.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/job.h"
 

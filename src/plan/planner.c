@@ -1,5 +1,8 @@
 /* From the entries of the settings to experiments: names, draws in the file's order, ids. */
 #include "plan/planner.h"
+#include "plan/command.h"
+#include "plan/config/registry_oom.h"
+#include "plan/config/registry_rules.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

@@ -42,4 +42,17 @@ struct planner {
     size_t draft_count;
 };
 
+/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an
+ * entry can be drawn, else a warning that says how many exist). False when there is an error. The
+ * order, the ids and every value depend on the files, the options and the seed only. No pause of
+ * out is PAUSE_UNSAID, and its cooldown is fixed or adaptive. Without a seed in either, a fresh one
+ * is taken and recorded in out. After an error out is empty, but where each of them is of something
+ * that this machine lacks (problems->missing). */
+bool plan_make(const struct settings *settings, const struct registry *registry,
+               const struct plan_options *options, struct plan *out, struct problems *problems);
+
+/* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The
+ * caller frees it. */
+char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);
+
 #endif

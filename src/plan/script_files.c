@@ -1,6 +1,6 @@
 #include "plan/script_files.h"
+#include "base/fs_path.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/script_imports.h"
 

@@ -1,4 +1,5 @@
 #include "plan/space.h"
+#include "base/json_place.h"
 
 #include "base/mem.h"
 #include "base/text.h"

@@ -1,8 +1,8 @@
 #include "plan/starter.h"
+#include "base/json_print.h"
 
 #include "base/digest.h"
 #include "base/goal.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"

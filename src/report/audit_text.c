@@ -1,4 +1,10 @@
 #include "report/audit_text.h"
+#include "results/judge/account.h"
+#include "results/judge/audit_tables.h"
+#include "results/judge/contradictions.h"
+#include "results/judge/judge_agreement.h"
+#include "results/judge/places.h"
+#include "results/judge/split.h"
 
 #include "base/amount.h"
 #include "base/mem.h"
@@ -7,7 +13,6 @@
 #include "report/columns.h"
 #include "report/summary_stats_text.h"
 #include "report/table.h"
-#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* Prints the result of tare bench as text. */
-#include "report/summary_stats_text.h"
+#include "report/bench_text.h"
+#include "report/comparison_text.h"
 
 #include "base/amount.h"
 #include "base/mem.h"

@@ -1,4 +1,6 @@
-#include "report/closing.h"
+#include "plan/command.h"
+#include "report/closing_lanes.h"
+#include "report/closing_verdict.h"
 
 #include "base/amount.h"
 #include "base/clock.h"

@@ -1,5 +1,4 @@
-/* The table of GPU slots in the closing text of a run. */
-#include "report/closing.h"
+#include "report/closing_lanes.h"
 
 #include "base/amount.h"
 #include "base/clock.h"

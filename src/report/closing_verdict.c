@@ -1,11 +1,10 @@
-/* Verdicts, causes and budgets in the closing text of a run. */
+#include "report/closing_verdict.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
 #include "plan/config/size.h"
-#include "report/closing.h"
 
 #include <math.h>
 #include <stdio.h>

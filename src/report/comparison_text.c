@@ -1,12 +1,12 @@
-/* Prints the result of tare compare as text. */
-#include "report/summary_stats_text.h"
+#include "report/comparison_text.h"
+#include "results/judge/places.h"
+#include "results/judge/rows.h"
 
 #include "base/amount.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
-#include "results/judge/comparison.h"
 
 #include <string.h>
 

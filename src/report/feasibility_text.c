@@ -1,4 +1,7 @@
 #include "report/feasibility_text.h"
+#include "sharing/alone.h"
+#include "sharing/limits.h"
+#include "sharing/proof.h"
 
 #include "base/amount.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 #include "report/html.h"
+#include "base/json_print.h"
 
-#include "base/json.h"
 #include "base/utf8.h"
 #include "report/page_private.h"
 #include "tare_build.h"

@@ -46,25 +46,6 @@ struct memory_report {
     struct recommendation recommendation;
 };
 
-/* Reads and replays; out keeps pointers to question and snapshot. */
-bool memory_look(const struct memory_question *question, const struct snapshot *snapshot,
-                 size_t device, struct memory_report *out, struct err *err);
-void memory_report_fini(struct memory_report *report);
-
-/* For a terminal, at most 80 columns wide. */
-void memory_text(const struct memory_report *report, struct text *out);
-void memory_text_tries(const struct memory_report *report, struct text *out);
-void memory_text_advice(const struct memory_report *report, struct text *out);
-
-json_t *memory_json(const struct memory_report *report);
-
-/* A page with a map of the segments, the curve and the lists, in one file. */
-void memory_page(const struct memory_report *report, struct text *out);
-
-/* Pieces of text. Sizes: "1.53 GiB", "21.3 MiB", "512 B". */
-char *memory_size_text(uint64_t bytes);
-char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
-
 /* Where an allocation was made: the innermost frame in a Python file of the user's own, past the
  * allocator's C++, and the library's function that was called there (NULL: none). Without such a
  * file: of another library than PyTorch, of PyTorch's Python, of compiled code that is not the
@@ -72,19 +53,5 @@ char *memory_conf_text(const struct alloc_settings *settings); /* "default" when
 struct memory_place {
     const struct snapshot_frame *frame, *via;
 };
-struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
-
-/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125"
- * where that is wider than columns (0: as wide as it is); NULL: no stack was recorded. */
-char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
-
-/* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
-char *memory_oom_text(const struct memory_report *report);
-
-/* Whether replays can be trusted, in a sentence. */
-char *memory_check_text(const struct memory_report *report);
-
-/* Lines of a picture of the curve. */
-void memory_add_curve(const struct curve *curve, struct text *out);
 
 #endif

@@ -1,8 +1,9 @@
-/* The JSON of a memory snapshot: its use, segments, stacks and recommendations. */
+#include "report/memory_json.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
-#include "report/memory.h"
+#include "gpu_memory/allocator/recommend.h"
+#include "report/memory_lines.h"
 
 #include <inttypes.h>
 

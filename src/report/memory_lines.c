@@ -1,6 +1,6 @@
-/* What other settings would have come to, and which are worth it. */
+#include "report/memory_lines.h"
 #include "base/mem.h"
-#include "report/memory.h"
+#include "gpu_memory/allocator/recommend.h"
 #include "report/table.h"
 
 #include <inttypes.h>

@@ -1,8 +1,7 @@
-/* The page: everything in one file, no script; what a block is shows when the pointer rests on
- * it. */
+#include "report/memory_page.h"
 #include "base/mem.h"
 #include "report/html.h"
-#include "report/memory.h"
+#include "report/memory_lines.h"
 #include "report/table.h"
 
 #include <inttypes.h>

@@ -1,6 +1,8 @@
-/* Examines a memory snapshot and prints the result as text. */
+#include "report/memory_text.h"
 #include "base/mem.h"
-#include "report/memory.h"
+#include "gpu_memory/allocator/check.h"
+#include "gpu_memory/allocator/recommend.h"
+#include "report/memory_lines.h"
 #include "report/table.h"
 
 #include <inttypes.h>

@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/size.h"
 #include "report/oom.h"
 
 #include <dirent.h>

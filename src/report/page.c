@@ -1,9 +1,9 @@
 #include "report/page.h"
+#include "base/fs_path.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"

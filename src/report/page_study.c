@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "base/record.h"
 #include "report/page.h"
-#include "results/judge/judge.h"
+#include "results/judge/audit_json.h"
+#include "results/store/results.h"
 
 #include <stdlib.h>
 

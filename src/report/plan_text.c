@@ -1,4 +1,7 @@
 #include "report/plan_text.h"
+#include "base/json_print.h"
+#include "plan/command.h"
+#include "plan/plan_json.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,4 +1,5 @@
 #include "report/summary_stats_text.h"
+#include "results/judge/rows.h"
 
 #include "base/amount.h"
 #include "base/mem.h"

@@ -33,15 +33,6 @@ char *summary_stats_text_interval(double value, const struct stats_interval *int
 /* A p value, which is over 0: "0.032", "< 1e-15". The caller frees it. */
 char *summary_stats_text_p(double p);
 
-/* A comparison as a person reads it. (comparison_text.c) */
-
-void comparison_text(const struct comparison *comparison, bool colour, struct text *out);
-
-/* "different", "no significant difference", "not tested: B has one experiment", ...; the caller
- * frees it. */
-char *comparison_finding_text(const struct comparison *comparison,
-                              const struct comparison_quantity *quantity);
-
 /* What a bench found, as a person reads it: each command, then one against another, then what
  * speaks against runs. (bench_text.c) */
 
@@ -53,13 +44,6 @@ struct bench_text_options {
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
     const char *program, *dir;
 };
-
-/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of
- * times with its interval. */
-void bench_markdown(const struct bench *bench, struct text *out);
-
-void bench_text(const struct bench *bench, const struct bench_text_options *options,
-                struct text *out);
 
 /* The energies beside an outside meter's, for people. (audit_text.c) */
 

@@ -1,11 +1,11 @@
 #include "report/table.h"
+#include "gpu_memory/oom/size.h"
 
 #include "base/amount.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "gpu_memory/oom/oom.h"
 #include "report/columns.h"
 #include "report/html.h"
 

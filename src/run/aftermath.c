@@ -1,10 +1,13 @@
 #include "run/aftermath.h"
+#include "machine/contain/holders.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "run/attempt_json.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "machine/gpu/vendor.h"
-#include "run/attempt.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -87,14 +87,6 @@ char *attempt_log_name(const struct attempt *attempt);
  * without. */
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err);
 
-/* Before the job's environment is made (gpu_memory.c): the table in which its GPU memory is counted
- * and limited inside it (machine/gpu/ledger.h), if the plan asks for it. False: what is asked for
- * cannot be held. */
-bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request,
-                        struct err *err);
-/* of what the journal keeps; NULL: not asked for */
-json_t *gpu_memory_json(const struct attempt *attempt);
-
 #define HANG_STACK_NAME "hang_stack.txt"         /* there too: hang.c */
 #define SNAPSHOT_NAME   "memory_snapshot.pickle" /* in the experiment's folder */
 
@@ -150,24 +142,5 @@ const char *attempt_setuid_hint(const struct attempt *attempt); /* what to tell,
 double attempt_duration_s(const struct attempt *attempt, bool *valid);
 enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error,
                            struct failure *failure);
-
-/* The data of its events; new references. */
-json_t *attempt_born_json(const struct attempt *attempt);
-json_t *attempt_exited_json(const struct attempt *attempt);
-/* of its exit */
-json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error);
-json_t *attempt_exit_json(const struct attempt *attempt,
-                          /* its exit code, or its signal; null: it ended otherwise */
-                          bool signalled);
-json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
-json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
-
-/* The data of EVENT_EXPERIMENT_ENDED from that of its last EVENT_ATTEMPT_ENDED (may be NULL). A new
- * reference. */
-json_t *experiment_ended_json(enum outcome outcome, int64_t retries, const json_t *last_attempt);
-
-/* "12 python, 13 sh": for people; of more than ATTEMPT_MEMBERS_MAX the first, "and 7 more". The
- * caller frees it. */
-char *attempt_members_text(const struct job_member *members, size_t count);
 
 #endif

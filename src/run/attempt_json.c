@@ -1,7 +1,9 @@
-/* What the journal keeps of an attempt. */
+#include "run/attempt_json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "run/attempt.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/usage.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
-/* The budgets of a run: energy, time. No experiment begins that what is left is not enough for, and
- * attempts under way are ended when a budget is used up (docs/reference/running.md). */
-#include "run/lane.h"
+#include "run/budget.h"
+#include "measure/energy_meters_measure.h"
+#include "results/store/replay.h"
+#include "run/lanes.h"
 
 #include "base/mem.h"
 #include "plan/config/size.h"

@@ -1,6 +1,18 @@
-/* The way of one experiment on its lane: a table of phases, and those of them that are the
- * experiment's own. Each step is journaled, and what follows it begins when that is durable. */
-#include "run/lane.h"
+#include "run/experiment.h"
+#include "run/attempt_json.h"
+#include "run/budget.h"
+#include "run/ladder.h"
+#include "run/lane_background.h"
+#include "run/lane_calibration.h"
+#include "run/lane_energy.h"
+#include "run/lane_governor.h"
+#include "run/lane_guard.h"
+#include "run/lane_idle.h"
+#include "run/lane_job.h"
+#include "run/lane_preflight.h"
+#include "run/lane_watch.h"
+#include "run/meters.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "run/ranks.h"

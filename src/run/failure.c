@@ -1,9 +1,9 @@
 /* Finds the cause of a failed attempt: a signal, a message of a shell, a known line of its log. */
+#include "gpu_memory/oom/line.h"
 #include "run/outcome.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "gpu_memory/oom/oom.h"
 
 #include <ctype.h>
 #include <errno.h>

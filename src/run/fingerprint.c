@@ -1,11 +1,11 @@
 #include "run/fingerprint.h"
+#include "base/fs_path.h"
+#include "machine/contain/query.h"
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 #include "machine/gpu/vendor.h"
 #include "plan/script_files.h"
 

@@ -1,6 +1,7 @@
 #include "run/git.h"
+#include "base/fs_path.h"
+#include "machine/contain/query.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
-/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h); and the snapshot of
- * it that a training leaves when that runs out (docs/reference/memory.md). */
+#include "run/gpu_memory.h"
 #include "run/lane.h"
 
 #include "base/mem.h"

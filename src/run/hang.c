@@ -1,6 +1,10 @@
 /* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended
  * (docs/reference/running.md). */
+#include "machine/contain/enter.h"
+#include "machine/contain/prove.h"
+#include "plan/command.h"
 #include "run/lane.h"
+#include "run/runner.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

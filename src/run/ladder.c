@@ -1,9 +1,11 @@
-/* Chooses what a retry changes after a GPU's memory ran out. */
 
+#include "run/ladder.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/finder.h"
+#include "plan/change.h"
 #include "run/aftermath.h"
-#include "run/lane.h"
+#include "run/memory.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "measure/colocated.h"
 #include "run/attempt.h"
 #include "run/observer.h"
+#include "run/phases.h"
 #include "run/runner.h"
 
 /* ladder: what a retry does otherwise after a GPU's memory ran out: the cause decides
@@ -21,27 +22,6 @@ struct ladder {
     size_t step_count;
     bool given_up; /* no retry would help */
 };
-
-/* An experiment begins: as planned, or as its last attempt of an earlier session left it. */
-void ladder_begin(struct lane *lane, const json_t *before);
-void ladder_fini(struct ladder *ladder);
-
-/* Whether what was written of it ("ladder" of an event; may be NULL) says that no retry would
- * help. */
-bool ladder_gave_up(const json_t *state);
-
-/* What the next attempt runs: the plan's, or a changed copy. */
-const struct plan_experiment *ladder_experiment(const struct lane *lane);
-
-/* Adds to the data of EVENT_ATTEMPT_PREPARED what is changed: "changed", and "ladder" for a resume;
- * nothing when nothing is. */
-void ladder_prepared(const struct lane *lane, json_t *data);
-
-/* The attempt has ended: looks for out-of-memory messages at the end of its log and, if it failed
- * by one and may be tried again, decides how. Adds "oom" (the diagnosis) and "ladder" to the data
- * of EVENT_ATTEMPT_ENDED; nothing for other failures. Gives may_retry, or false where no retry
- * would help. */
-bool ladder_judge(struct lane *lane, json_t *data, bool may_retry);
 
 /* lane_background: the background of a parallel experiment on its lane: looped until the foreground
  * has ended, looked at, and proven gone together with it. */
@@ -97,10 +77,6 @@ struct load_watch {
     size_t looks, loaded; /* that could tell, and that found it */
 };
 
-/* One look (CLOCK_MONOTONIC). A training that reads its data computes nothing for a moment: only
- * two looks in a row without load end it. */
-void load_take(struct load_watch *watch, int64_t t_ns, bool loaded);
-
 struct load_times {
     int64_t wait_ns, hold_ns, limit_ns;
     bool set; /* the foreground starts after wait_ns, whether there is load or not */
@@ -113,12 +89,6 @@ enum load_verdict {
     LOAD_SET,    /* nobody asks; wait_ns are over */
     LOAD_NONE    /* limit_ns (wait_ns, when that is longer) are over without it */
 };
-
-enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times,
-                              int64_t begun_ns, int64_t now_ns);
-
-/* The share of the looks that found load; false: too few to say. */
-bool load_share(const struct load_watch *watch, double *out);
 
 /* What is known of one GPU. */
 struct load_gpu {
@@ -157,108 +127,6 @@ struct lane_load {
     struct step_source timer;
     struct rng rng;
 };
-
-/* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
-enum background_next lane_background_ended(struct background_tally *tally, enum outcome outcome,
-                                           bool beside);
-
-/* Loops (lane_background.c). None of these does anything where there is no background. */
-/* or not: written down, with what is left */
-void lane_background_proven(struct lane *lane, double seconds);
-json_t *lane_background_json(const struct lane *lane);
-
-/* Looks (lane_load.c). */
-void lane_load_prepare(struct lane *lane); /* the background is about to be born */
-void lane_load_begin(struct lane *lane);   /* its gate is open */
-const struct lane_load *lane_load(const struct lane *lane);
-
-/* What the driver told of the loop that has just ended. */
-struct gpu_memory_told lane_load_told(struct lane *lane);
-
-/* phases: what a lane does one after the other, for one experiment after the other. The table is in
- * experiment.c and reads from top to bottom as the story of one; what its rows call that is not
- * there is declared here, file by file. */
-
-enum phase {
-    PHASE_NONE,        /* nothing yet */
-    PHASE_METERS,      /* the lane's meters start */
-    PHASE_TAKING,      /* takes the next experiment of the plan */
-    PHASE_WAITING,     /* which may not run beside those of the other lanes */
-    PHASE_PAUSING,     /* between experiments */
-    PHASE_CALIBRATING, /* the sensors of its GPUs, where that is due */
-    PHASE_STARTING,    /* the experiment begins */
-    PHASE_GOVERNOR,    /* the CPU frequency governor is set */
-    PHASE_PREFLIGHT,   /* are the GPUs free, and what do they use idle? Here an attempt begins */
-    PHASE_PREPARING,   /* its folder */
-    PHASE_OPENING,     /* its files */
-    PHASE_LOADING,     /* its background runs alone */
-    PHASE_BIRTH,       /* its job is born and waits at its gate */
-    PHASE_GATE,        /* which is opened */
-    PHASE_RUNNING,     /* the job runs */
-    PHASE_STOPPING,    /* it is asked to end */
-    PHASE_PROVING,     /* it is killed: is everything gone? */
-    PHASE_READING,     /* the meters' last readings */
-    PHASE_POSTFLIGHT,  /* is the GPUs' memory back? */
-    PHASE_JUDGING,     /* how did it go? */
-    PHASE_RETRY_PAUSE, /* before it is tried again */
-    PHASE_RETRYING,    /* or is it not? Then */
-    PHASE_ENDING,      /* the experiment ends */
-    PHASE_WRITING,     /* its results */
-    PHASE_CLOSING,     /* nothing more is to run: the idle GPUs are measured a last time */
-    PHASE_FINISHED
-};
-
-/* What may come to a lane whatever it does. */
-enum lane_event {
-    LANE_HALTED, /* the run goes on no more, or is to be killed now */
-    LANE_LOST    /* a GPU of the lane is lost */
-};
-
-struct phase_row {
-    void (*enter)(struct lane *lane);
-    /* NULL: what comes next checks that itself */
-    void (*on_event)(struct lane *lane, enum lane_event event);
-    enum phase next;
-    bool has_job;
-};
-
-/* meters.c */
-void phase_meters(struct lane *lane);
-
-/* lane_calibration.c */
-void phase_calibrating(struct lane *lane);
-void lane_calibration_cancel(struct lane *lane); /* nothing is kept */
-void lane_calibration_fini(struct lane *lane);
-
-/* lane_governor.c */
-void phase_governor(struct lane *lane);
-
-/* The guard of the lane's GPUs: lane_preflight.c, lane_watch.c, lane_idle.c. Without GPUs each does
- * what follows at once. */
-void lane_guard_preflight(struct lane *lane);
-void lane_guard_pause(struct lane *lane, double seconds); /* seconds: of the settings */
-void phase_postflight(struct lane *lane);
-void phase_closing(struct lane *lane);
-/* a GPU did not come back: the lane takes nothing more */
-bool lane_guard_refuses(struct lane *lane);
-void lane_guard_cancel(struct lane *lane); /* what is on its way has no more purpose */
-void lane_guard_leave(struct lane *lane, enum lane_event event); /* the same, and goes on */
-
-/* lane_job.c: the job, from its files to the proof that it is gone */
-void phase_opening(struct lane *lane);
-void phase_birth(struct lane *lane);
-void phase_gate(struct lane *lane);
-void phase_running(struct lane *lane);
-void phase_job_event(struct lane *lane, enum lane_event event);
-void phase_stopping(struct lane *lane);
-void phase_stopping_event(struct lane *lane, enum lane_event event);
-void phase_proving(struct lane *lane);
-
-/* lane_background.c */
-void phase_loading(struct lane *lane);
-
-/* lane_energy.c */
-void phase_reading(struct lane *lane);
 
 /* The process that calibrates a GPU of the lane, and what it has answered so far. */
 struct lane_calibration {
@@ -313,19 +181,6 @@ struct lane {
     uint64_t poll_us; /* until the next look */
 };
 
-/* number: from 1, of the runner's lanes. */
-void lane_init(struct lane *lane, struct runner *runner, size_t number);
-void lane_fini(struct lane *lane);
-
-/* From phase to phase. */
-void lane_enter(struct lane *lane, enum phase phase);
-void lane_next(struct lane *lane);
-void lane_event(struct lane *lane, enum lane_event event);
-bool lane_has_job(const struct lane *lane);
-/* there may be something to do for one that waits, or has finished */
-void lane_wake(struct lane *lane);
-void lane_stop(struct lane *lane, enum stop_reason reason); /* the attempt, wherever it is */
-
 /* the run is halted, or a GPU is lost: nothing is begun any more */
 bool lane_is_over(const struct lane *lane);
 enum stop_reason lane_stop_reason(struct lane *lane); /* of an attempt that then is not begun */
@@ -359,35 +214,16 @@ void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us,
 int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step);
 int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step);
 
-/* Guardian and state folder know of the job from now on, until attempt_job_gone. */
-void lane_job_watch(struct lane *lane, const struct job *job);
-/* there may have been no guardian from then until now: evidence */
-void lane_unguarded(struct lane *lane, int64_t since_ns);
-
-/* This process did nothing for so long: evidence for the attempt that was measured meanwhile.
- * (lane_stalls.c) */
-void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
-
-/* The output of its job, and of its background's (lane_job.c): read until its end; what cannot be
- * kept ends the attempt, and the run. */
-void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source);
-void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause);
-void lane_job_sources_fini(struct lane *lane);
-
-/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs;
- * what was marked is recorded about once a second, and the rest when the job is gone. */
-int lane_marks_watch(struct lane *lane);                      /* as sd-event says it */
-void lane_marks_take(void *context, const struct mark *mark); /* context: the lane */
-void lane_marks_end(struct lane *lane);
-void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */
-
 /* The background's first loop was born, in this attempt. */
 static inline bool lane_background_was_born(const struct lane *lane)
 {
     return lane->background.first_start_time != 0;
 }
 
-/* The run breaks off: the attempt's survivors cannot be ended. (lane_background.c) */
-void lane_break_unkillable(struct lane *lane, const struct attempt *attempt);
+/* Defines stops_of(lane), which returns an observer's state of a lane:
+ * LANE_STATE(stops_of, struct lane_stops, stopped_observer); */
+void *lane_state(const struct lane *lane, const struct observer *observer);
+
+void step_cancel(struct step_source *source); /* also where none is set */
 
 #endif

@@ -1,9 +1,14 @@
-/* The background of a parallel experiment: a job that is started again and again until the
- * foreground has ended. Each loop is contained, journaled and proven gone as every job is, before
- * the next one is born. */
 
+#include "run/lane_background.h"
 #include "base/mem.h"
-#include "run/lane.h"
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
+#include "run/attempt_json.h"
+#include "run/gpu_memory.h"
+#include "run/lane_job.h"
+#include "run/lane_load.h"
+#include "run/lanes.h"
+#include "run/runner.h"
 #include "tare_build.h"
 
 enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };

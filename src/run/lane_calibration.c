@@ -1,7 +1,5 @@
-/* Before an experiment: the sensors of the lane's GPUs are calibrated where that was not done yet
- * and the plan uses them for long enough. A process of its own does it (doctor/calibrator.h), which
- * ends with this one. Whatever comes of it, the experiment follows. */
-#include "run/lane.h"
+#include "run/lane_calibration.h"
+#include "run/runner.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,6 +1,7 @@
-/* Which checks of an attempt were made, and with what outcome. What speaks against it is noted as
- * it is seen; the rest is said at its end, from what guard, meters and log hold. */
-#include "run/lane_guard.h"
+#include "run/lane_checks.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "run/lane_load.h"
 
 #include "base/amount.h"
 #include "base/mem.h"

@@ -1,6 +1,11 @@
-/* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the
- * job. */
-#include "run/lane.h"
+#include "run/lane_energy.h"
+#include "machine/contain/job.h"
+#include "machine/sensors/host_window.h"
+#include "measure/energy_meters_json.h"
+#include "measure/energy_meters_measure.h"
+#include "measure/marks/epochs.h"
+#include "run/lane_marks.h"
+#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/csv.h"

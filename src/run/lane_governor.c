@@ -1,7 +1,5 @@
-/* What of the machine is to be as it was set while an attempt runs: the CPU frequency governor that
- * the plan wants for an experiment, asked of its keeper and awaited briefly; and the locks on the
- * GPUs. */
-#include "run/lane.h"
+#include "run/lane_governor.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/governor/governor_keeper.h"

@@ -1,6 +1,11 @@
 /* The guard of a lane: who has its GPUs (told apart once for each process, by number and start
  * time); its life, its rounds of questions, and what it writes down. */
-#include "run/lane_guard.h"
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
+#include "run/lane.h"
+#include "run/lane_idle.h"
+#include "run/lane_stalls.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/state/leftovers.h"

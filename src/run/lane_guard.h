@@ -87,7 +87,7 @@ struct lane_guard {
 struct lane_guard *guard_of(const struct lane *lane);
 
 /* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds
- * without those that do not answer. (lane_guard.c) */
+ * without those that do not answer. */
 void guard_ask(struct lane *lane, lane_step *step);
 void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step); /* so much later */
 void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out);
@@ -99,7 +99,7 @@ uint64_t guard_ended_ticks(const struct lane *lane);
 
 void guard_look(struct lane *lane); /* the meters have answered something */
 
-/* Who they are. (lane_guard.c) */
+/* Who they are. */
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
 void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
 void guard_users_describe(struct lane *lane);      /* their texts anew: with the age of now */
@@ -109,19 +109,8 @@ void guard_users_describe(struct lane *lane);      /* their texts anew: with the
  * reads (nvidia-smi, nvtop, another meter). False also where that is not known. */
 bool guard_only_open(const struct lane *lane, int32_t pid);
 
-/* The look before the attempt is over: what speaks against its start, and what the GPUs were like.
- * (lane_checks.c) */
-void lane_checks_before(struct lane *lane, const struct guard_findings *findings);
+void lane_guard_cancel(struct lane *lane); /* what is on its way has no more purpose */
 
-/* The idle window, then a round, then done; false: no window is wanted. (lane_idle.c) */
-bool guard_idle_begin(struct lane *lane, lane_step *done);
-void guard_idle_look(struct lane *lane); /* the energy_meters has answered something */
-/* the attempt before has the baseline after it now, or never will */
-void guard_idle_settle_former(struct lane *lane);
-void guard_former_take(struct lane *lane, const json_t *energy);
-/* Evidence where the attempt, which succeeded and was to use a GPU, used none of its lane's.
- * energy, memory: as they are recorded. */
-void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory);
-json_t *guard_idle_json(const struct idle_window *window);
+void lane_guard_leave(struct lane *lane, enum lane_event event); /* the same, and goes on */
 
 #endif

@@ -1,7 +1,7 @@
-/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an
- * attempt drew beyond that. And the pause between trainings: as long as the settings say, or until
- * the GPUs are idle and cool. What the idle window before the next attempt takes is part of it. */
-#include "run/lane_guard.h"
+#include "run/lane_idle.h"
+#include "measure/energy_meters_measure.h"
+#include "run/lane.h"
+#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/mem.h"

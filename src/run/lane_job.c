@@ -1,5 +1,12 @@
-/* A lane's job: it is born, and runs; it is asked to end, killed, proven gone, written down. */
-#include "run/lane.h"
+#include "run/lane_job.h"
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
+#include "run/attempt_json.h"
+#include "run/lane_background.h"
+#include "run/lane_marks.h"
+#include "run/lane_stalls.h"
+#include "run/lanes.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"

@@ -1,8 +1,10 @@
-/* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs
- * alone, until its load has held, then beside the foreground. */
 
+#include "run/lane_load.h"
 #include "base/mem.h"
-#include "run/lane.h"
+#include "machine/contain/prove.h"
+#include "measure/energy_meters_measure.h"
+#include "run/memory.h"
+#include "run/runner.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A lane's marks: from the log and from the FIFO into the journal. */
-#include "run/lane.h"
+#include "run/lane_marks.h"
+#include "measure/marks/mark_fifo.h"
 
 #include "base/mem.h"
 

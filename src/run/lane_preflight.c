@@ -1,6 +1,7 @@
-/* Before an attempt: are the lane's GPUs free, empty, idle and cool? By the policy of the settings
- * that is waited for, asked for, or only written down; then the idle GPUs are measured. */
-#include "run/lane_guard.h"
+#include "run/lane_preflight.h"
+#include "run/lane_checks.h"
+#include "run/lane_idle.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 

@@ -2,7 +2,9 @@
  * total. */
 
 #include "base/mem.h"
-#include "run/lane.h"
+#include "measure/energy_meters_measure.h"
+#include "run/lane_background.h"
+#include "run/lane_load.h"
 
 #include <string.h>
 

@@ -1,6 +1,5 @@
-/* What stood still or was missing while an attempt ran: processes of its job, this program, the
- * machine, the guardian. */
-#include "run/lane.h"
+#include "run/lane_stalls.h"
+#include "machine/contain/prove.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,8 @@
-/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and
- * whether they are empty again. */
+#include "run/lane_watch.h"
+#include "machine/contain/job.h"
 #include "measure/memory_curve.h"
-#include "run/lane_guard.h"
+#include "run/lane_idle.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 

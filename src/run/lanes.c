@@ -1,7 +1,9 @@
-/* Accounting shared by all lanes: whose the processors' energy was and how long each lane worked
- * (nothing where there is one); when others are in the way of an attempt, by memory, disks and
- * processors; and the guardian of all jobs. */
-#include "run/lane.h"
+#include "run/lanes.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/sensors/host_window.h"
+#include "measure/energy_meters_measure.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/contain/guardian.h"

@@ -1,7 +1,10 @@
 /* machine.json: on what, with what, from what state a session ran. */
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json_print.h"
 #include "base/mem.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
 #include "measure/energy_meters.h"
 #include "run/cpu_sets.h"
 #include "run/fingerprint.h"

@@ -1,9 +1,10 @@
-/* What the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch
- * (where there are none, in time), and a warning before it runs out. */
+#include "run/memory.h"
+#include "gpu_memory/oom/size.h"
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "gpu_memory/oom/oom.h"
 #include "measure/memory_curve.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* The meters of a session in the runner's loop: what they tell goes to the observers of their
- * lane. */
-#include "run/lane.h"
+#include "run/meters.h"
+#include "machine/sensors/host_window.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,7 @@
 #include "run/needs.h"
+#include "base/fs_path.h"
+#include "plan/command.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 

@@ -76,9 +76,6 @@ extern const struct observer stopped_observer, marks_observer, background_observ
                 (*one_)->slot((lane)__VA_OPT__(, ) __VA_ARGS__);                    \
     } while (0)
 
-/* Defines stops_of(lane), which returns an observer's state of a lane:
- * LANE_STATE(stops_of, struct lane_stops, stopped_observer); */
-void *lane_state(const struct lane *lane, const struct observer *observer);
 #define LANE_STATE(function, type, observer)       \
     static type *function(const struct lane *lane) \
     {                                              \
@@ -86,24 +83,8 @@ void *lane_state(const struct lane *lane, const struct observer *observer);
     }                                              \
     struct lane
 
-/* What one of them knows, and others ask for. */
-
-/* memory.c: what that GPU has; 0: not known. */
-double lane_memory_total(const struct lane *lane, const char *label);
-
-/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others
- * than the job had of the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
-struct growth lane_memory_growth(const struct lane *lane);
-double lane_memory_others_share(const struct lane *lane);
-
 /* lane_marks.c: what the attempt has marked of its steps. */
 struct step_marks;
-struct step_marks *lane_step_marks(const struct lane *lane);
-
-/* lane_stalls.c: a process of the job was stopped (for_ns: 0: nobody counted), which is evidence;
- * how long the machine has slept since boot. */
-void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns);
-int64_t lane_asleep_ns(const struct lane *lane);
 
 /* gpu_memory.c: the most that the driver told of a job's own processes on one GPU, and what that
  * GPU has; 0: nothing, or not known. Evidence, where a limit was not held or what was counted is
@@ -112,7 +93,5 @@ struct attempt;
 struct gpu_memory_told {
     double bytes, total_bytes;
 };
-void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
-                      const struct gpu_memory_told *told);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "machine/sensors/cpu_split.h"
 #include "measure/energy_meters.h"
+#include "run/outcome.h"
+#include "run/phases.h"
 #include "run/request.h"
 
 #include <systemd/sd-event.h>
@@ -23,8 +25,6 @@ struct step_source {
     lane_step *step;
     struct lane *lane;
 };
-
-void step_cancel(struct step_source *source); /* also where none is set */
 
 /* The CPU frequency governor (lane_governor.c). */
 struct runner_governor {
@@ -116,12 +116,6 @@ enum { RUNNER_TICK_US = 1000000, RUNNER_CALM_TICK_US = 30 * RUNNER_TICK_US };
 /* A job runs from now on: it is looked after every second. */
 void runner_tick_soon(struct runner *runner);
 
-/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as
- * evidence. (lanes.c) */
-void runner_check_guardian(struct runner *runner);
-/* from now on; where it cannot be, the tick finds it dead */
-void runner_watch_guardian(struct runner *runner);
-
 /* Nothing new is to be started: a signal came, the run is broken, or a budget is used up. */
 bool runner_halted(const struct runner *runner);
 
@@ -154,25 +148,7 @@ bool runner_is_left(const struct runner *runner, size_t number);
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
 
-/* What several lanes come to together (lanes.c): whose the processors' energy was, and how long
- * each lane worked. */
-void lanes_begin(struct runner *runner); /* the meters were started */
-
-/* The meters of what the request names (meters.c); where that cannot be, a note says so and the run
- * goes on without. The lanes must be there. */
-void meters_start(struct runner *runner);
-void meters_stop(struct runner *runner);
-
-/* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
-json_t *lanes_json(struct runner *runner);
-/* of the packages' energy that is divided: this lane's, since the session began */
-int64_t lanes_part_mj(const struct lane *lane);
-
-/* The budgets (budget.c). begin: the session's first event was recorded. */
-void budget_begin(struct runner *runner);
-void budget_check(struct runner *runner);            /* one that is used up halts the run */
 bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
-json_t *budget_json(struct runner *runner); /* docs/reference/files.md; NULL: there is none */
 
 /* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more,
  * go on, skip an experiment, stop. As sd-event says it. */
@@ -180,5 +156,14 @@ int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
 void runner_stop(struct runner *runner, int signal_number);
+
+/* From phase to phase. */
+void lane_enter(struct lane *lane, enum phase phase);
+void lane_next(struct lane *lane);
+void lane_event(struct lane *lane, enum lane_event event);
+bool lane_has_job(const struct lane *lane);
+/* there may be something to do for one that waits, or has finished */
+void lane_wake(struct lane *lane);
+void lane_stop(struct lane *lane, enum stop_reason reason); /* the attempt, wherever it is */
 
 #endif

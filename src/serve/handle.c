@@ -1,12 +1,13 @@
-/* Who may ask, and which answer a request gets. */
+#include "serve/handle.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fs.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 #include "report/page.h"
-#include "serve/serve_private.h"
+#include "serve/runs.h"
+#include "serve/token.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

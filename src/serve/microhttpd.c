@@ -1,7 +1,4 @@
-/* libmicrohttpd, loaded when serve begins: it brings GnuTLS, which would cost each start of the
- * program 1.3 ms. All other libraries are linked. The functions here have the names of
- * microhttpd.h, so their callers need not know. */
-#include "serve/serve_private.h"
+#include "serve/microhttpd.h"
 
 #include <dlfcn.h>
 #include <microhttpd.h>

@@ -1,6 +1,6 @@
 #include "serve/request.h"
+#include "base/fs_path.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

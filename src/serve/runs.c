@@ -1,11 +1,10 @@
-/* The runs that are shown: found in folders, read once for all viewers, and let go of when nobody
- * looks at them. */
-#include "serve/serve_private.h"
+#include "serve/runs.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "serve/token.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

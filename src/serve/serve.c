@@ -3,7 +3,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "serve/serve_private.h"
+#include "serve/handle.h"
+#include "serve/microhttpd.h"
+#include "serve/runs.h"
+#include "serve/token.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

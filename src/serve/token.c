@@ -1,10 +1,8 @@
-/* The token in the addresses of the pages: a file in the state folder keeps it from one start to
- * the next. */
-#include "serve/serve_private.h"
+#include "serve/token.h"
+#include "base/fs_output.h"
 
 #include "base/cleanup.h"
 #include "base/digest.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/state/state.h"
 

@@ -1,11 +1,11 @@
 #include "session/bench_input.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "plan/planner.h"
 
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/utf8.h"
-#include "plan/plan.h"
 #include "tare_build.h"
 
 #include <stdio.h>

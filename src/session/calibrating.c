@@ -1,11 +1,11 @@
 #include "session/calibrating.h"
+#include "measure/calibration/calibration_width.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
-#include "measure/calibration/calibration.h"
 #include "session/gpus.h"
 #include "tare_build.h"
 

@@ -1,4 +1,7 @@
 #include "session/energy_text.h"
+#include "measure/energy_meters_json.h"
+#include "measure/energy_meters_measure.h"
+#include "measure/marks/epochs.h"
 
 #include "base/amount.h"
 #include "base/clock.h"

@@ -1,9 +1,13 @@
 #include "session/exec_job.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/prove.h"
+#include "machine/contain/start.h"
+#include "machine/contain/usage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 #include "session/command.h"
 #include "tare_build.h"
 

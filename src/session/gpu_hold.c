@@ -1,9 +1,9 @@
 #include "session/gpu_hold.h"
+#include "base/fs_path.h"
+#include "machine/contain/job.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 #include "machine/sensors/time_scale.h"
 #include "session/command.h"
 #include "session/gpus.h"

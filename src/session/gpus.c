@@ -1,7 +1,7 @@
 #include "session/gpus.h"
+#include "base/fs_path.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "machine/gpu/visible.h"

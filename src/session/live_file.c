@@ -1,12 +1,12 @@
 /* Writes live.json about once a second: the phase, progress and last readings of each GPU slot. */
+#include "base/json_print.h"
+#include "report/live/training.h"
 #include "session/run_session_private.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "report/live/estimate.h"
-#include "report/live/parts.h"
 #include "results/store/live.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 #include "session/measuring.h"
+#include "machine/contain/usage.h"
+#include "measure/energy_meters_measure.h"
+#include "measure/marks/epochs.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* Writes the file of --metrics-textfile from a thread, so that a slow disk delays only it. */
+#include "base/fs_path.h"
 #include "session/run_session.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "report/metrics.h"
 #include "results/store/live.h"

@@ -1,7 +1,8 @@
 #include "session/on_event.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
 #include "base/utf8.h"

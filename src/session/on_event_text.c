@@ -1,4 +1,5 @@
 /* The documents that the program of on_event gets. */
+#include "report/closing_verdict.h"
 #include "session/on_event.h"
 
 #include "base/amount.h"
@@ -6,7 +7,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "plan/config/on_event.h"
-#include "report/closing.h"
 #include "report/columns.h"
 #include "tare_build.h"
 

@@ -1,6 +1,8 @@
 #include "session/run_input.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "plan/planner.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/shell_words.h"

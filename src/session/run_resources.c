@@ -1,11 +1,11 @@
 #include "session/run_resources.h"
+#include "base/fs_path.h"
+#include "machine/contain/probe.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "machine/contain/contain.h"
 #include "machine/state/state.h"
 #include "session/command.h"
 #include "session/gpus.h"

@@ -1,3 +1,6 @@
+#include "machine/contain/probe.h"
+#include "plan/plan_json.h"
+#include "results/store/results.h"
 #include "session/run_session_private.h"
 
 #include "base/clock.h"
@@ -5,7 +8,6 @@
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "machine/state/census.h"
-#include "results/store/store.h"
 #include "run/run.h"
 #include "session/calibrating.h"
 #include "session/caller.h"

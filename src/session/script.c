@@ -1,7 +1,7 @@
 #include "session/script.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
 
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "plan/launcher.h"

@@ -1,8 +1,10 @@
 /* Starts a script with --help in a contained job and reads its options. */
-#include "base/fs.h"
+#include "base/fs_output.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "machine/contain/contain.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/query.h"
 #include "machine/gpu/vendor.h"
 #include "machine/state/state.h"
 #include "plan/script_parser.h"

@@ -1,4 +1,5 @@
 #include "session/submit.h"
+#include "results/store/results.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,13 +1,15 @@
 /* The loop of tare watch: the run is read, the grid drawn and shown, keys are taken, its runner is
  * asked. */
 #include "session/watch.h"
+#include "base/json_print.h"
+#include "report/watch/keys.h"
+#include "report/watch/log_tail.h"
+#include "results/store/lock.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "report/live/width.h"
-#include "results/store/store.h"
 #include "session/command.h"
 #include "session/message.h"
 #include "session/run_folder.h"

@@ -1,5 +1,6 @@
-/* What the runs of each model alone showed. */
-#include "sharing/feasibility.h"
+#include "sharing/alone.h"
+#include "sharing/predict.h"
+#include "sharing/written.h"
 
 #include "base/json.h"
 #include "base/mem.h"

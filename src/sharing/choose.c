@@ -1,5 +1,5 @@
-/* Which models and pairs the settings ask for. */
-#include "sharing/feasibility.h"
+#include "sharing/choose.h"
+#include "sharing/outcome.h"
 
 #include "base/mem.h"
 #include "base/text.h"

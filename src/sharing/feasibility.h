@@ -34,23 +34,6 @@ struct curve_shape {
     struct reading ripple;
 };
 
-/* What memory_curve_json wrote. False: null, or no such thing. */
-bool curve_from_json(const json_t *json, struct memory_curve *out);
-
-void curve_shape(const struct memory_curve *curve, struct curve_shape *out);
-
-/* Puts what the run counted (memory.gpus[].counted) over what the driver told: as high as either at
- * any time, and its peak as high as counted. False: it was not counted to the byte, the curve
- * stays. */
-bool curve_count(const json_t *counted, struct memory_curve *curve);
-
-/* Each point is so much higher, as far as the peak. */
-void curve_raise(struct memory_curve *curve, double bytes);
-
-/* Each point that was not read becomes the larger of its neighbours that were, so that nothing is
- * missed. */
-void curve_fill(struct memory_curve *curve);
-
 /* For how long two trainings trained at the same time, from looks at what each had of the GPU.
  * Pure.
  *
@@ -84,18 +67,6 @@ struct overlap {
     struct reading first_s[OVERLAP_SIDES]; /* when each was first in its training phase */
 };
 
-void overlap_measure(const struct overlap_look *looks, size_t count,
-                     const struct overlap_alone alone[OVERLAP_SIDES], struct overlap *out);
-
-/* The looks of tare.parallel, which are not trusted; NULL: there are none. The caller frees
- * them. */
-struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count);
-
-/* When the foreground is to start after the background, so that both training phases begin
- * together: startup_s of each, period_s from one start of the background to the next. Never below
- * 0: then it is a later start of the background. */
-double overlap_start_after(const double startup_s[OVERLAP_SIDES], double period_s);
-
 /* Whether two trainings fit on one GPU together, from the curve of each alone. Pure. */
 
 /* How the two lie against each other in time: the background is started first and runs alone for
@@ -105,11 +76,6 @@ struct pairs_timing {
     double lead_low_s, lead_high_s, restart_s;
     double slowdown_max;
 };
-
-/* The highest sum of both at any moment that this timing allows; never above the sum of the
- * peaks. */
-double pairs_aligned_peak(const struct memory_curve *foreground,
-                          const struct memory_curve *background, const struct pairs_timing *timing);
 
 struct pairs_room {
     double total_bytes;     /* of the GPU */
@@ -126,27 +92,9 @@ struct pairs_prediction {
     bool fits; /* aligned_bytes and the margin are available */
 };
 
-/* By the safe bound alone, which needs no course of time: risk is RISK_STABLE or RISK_HIGH,
- * aligned_bytes is the bound. */
-void pairs_bound(const struct memory_curve *foreground, double foreground_margin,
-                 const struct memory_curve *background, double background_margin,
-                 const struct pairs_room *room, struct pairs_prediction *out);
-
-/* Margins: of each alone (pairs_margin). */
-void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
-                   const struct memory_curve *background, double background_margin,
-                   const struct pairs_timing *timing, const struct pairs_room *room,
-                   struct pairs_prediction *out);
-
-/* What the peak of one training may be off: how far the peaks of its runs lie apart, or what comes
- * and goes between two looks, whichever is more, and no less than a hundredth of the peak and 16
- * MiB. 0 for one that has no memory. */
-double pairs_margin(double peak_low, double peak_high, double ripple);
-
 /* Where a model's memory is known from: counted in its process to the byte; the driver's figure for
  * its processes, sampled; all that is in use on the device less what was before, sampled. */
 enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
-const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
 /* One model with its hyperparameters. */
 struct pairs_model {
@@ -192,7 +140,6 @@ enum pairs_result {
     /* both trained at the same time, at their peaks, for long enough, on a clean machine */
     PAIRS_PROVEN
 };
-const char *pairs_result_name(enum pairs_result result); /* "not proven" */
 
 /* How the energy is divided between the two. */
 struct pairs_attribution {
@@ -268,107 +215,11 @@ struct feasibility {
 
 enum { PAIRS_OVERLAP_S = 10, PAIRS_PAIR_S = 600 }; /* where nothing else is asked for */
 
-/* Entries with several points or seeds are errors: one training of each model is measured. */
-void feasibility_check(const struct settings *settings, struct problems *problems);
-
-/* The models and pairs of the settings; both must have been read without errors and outlive out. */
-void feasibility_choose(const struct settings *settings, const struct registry *registry,
-                        struct feasibility *out);
-
-/* Every pair of the models that ran alone: the longer one in front. After
- * feasibility_take_alone. */
-void feasibility_pair_all(struct feasibility *study);
-void feasibility_fini(struct feasibility *study);
-
-/* Settings for both parts. root: of the settings asked for. track: each model alone counts its GPU
- * memory. New references. */
-json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats,
-                                   bool track);
-json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root);
-
-/* Pairs without a result, to be run again, as often as it takes by what they showed until now;
- * NULL: there is none, or its time is over, or more of it would not help. A new reference. */
-json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root);
-
-/* With the pairs that are recommended: stable or usable, and proven. */
-json_t *feasibility_recommended(const struct feasibility *study, const json_t *root);
-
-bool pairs_is_recommended(const struct pairs_pair *pair);
-
-/* What results_read_json gave of the models alone, and the settings that were run
- * (feasibility_alone_settings, now or by an earlier session; NULL, NULL: none was). Gives all runs,
- * known ones too, for feasibility_know of another study; a new reference. */
-json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
-                               const json_t *settings);
-
-/* The known ones alone, in the same form; a new reference. */
-json_t *feasibility_known(const struct feasibility *study);
-
-/* Models that were measured before with the same hyperparameters and limit need not run (so often)
- * again. measured: what feasibility_take_alone gave; nothing in it is trusted. Gives how many
- * models are known in whole. */
-size_t feasibility_know(struct feasibility *study, const json_t *measured, int repeats);
-
-/* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and
- * orders them. */
-void feasibility_predict(struct feasibility *study, double gpu_bytes);
-
-/* What it gave of the pairs, with the settings that were run: those of an earlier session may have
- * another order. Adds to what earlier rounds gave. */
-void feasibility_take_pairs(struct feasibility *study, const json_t *results,
-                            const json_t *settings);
-
-/* The pair is run at all: both models ran alone. */
-bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair);
-
-/* It ran, and nothing failed: no proof that the two go together. */
-bool pairs_worked(const struct pairs_outcome *outcome);
-void pairs_outcome_fini(struct pairs_outcome *outcome);
-
-/* The sum of both peaks alone, as the driver's samples show them; not valid: one of the two is not
- * known. */
-struct reading pairs_peaks_alone(const struct feasibility *study, const struct pairs_pair *pair);
-
 /* How many pairs came to each result. */
 struct pairs_counts {
     size_t of[PAIRS_PROVEN + 1], recommended;
 };
-struct pairs_counts feasibility_counts(const struct feasibility *study);
-
-/* For each kind of evidence against the pair's experiments, what is only recorded left out:
- * {"kind", "weight", "text" (of the first), "experiments"}. A new reference. */
-json_t *pairs_evidence(const struct pairs_outcome *outcome);
-
-struct pairs_criterion {
-    const char *what;
-    bool known, met;
-    char detail[100];
-};
 
 enum { PAIRS_CRITERIA = 7 };
-void feasibility_criteria(const struct feasibility *study,
-                          struct pairs_criterion out[PAIRS_CRITERIA]);
-
-/* The study's own, of all its pairs; the exit code does not depend on them. */
-enum { LIMITS_CRITERIA = 4 };
-void limits_criteria(const struct feasibility *study, struct pairs_criterion out[LIMITS_CRITERIA]);
-
-/* An entry of settings: one model (back: NULL), or two in parallel; real: as they are run in
- * earnest. A new reference. */
-json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real);
-
-/* "gpu_memory_limit" as settings have it; null: none. */
-json_t *pairs_limit_json(const struct gpu_limit *limit);
-bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
-
-/* feasibility.json and feasibility.csv. */
-json_t *feasibility_json(const struct feasibility *study);
-void feasibility_csv(const struct feasibility *study, struct text *out);
-
-/* Runs of models alone, as one study keeps them for another. Private to sharing/. */
-
-/* A block with "repo", "model", "hyperparameters" and "gpu_memory_limit" (null and absent are the
- * same), of one epoch, means that model. */
-bool known_is_of(const json_t *block, const struct pairs_model *model);
 
 #endif

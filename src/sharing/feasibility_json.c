@@ -1,6 +1,10 @@
-/* The JSON of tare feasibility. */
+#include "sharing/feasibility_json.h"
 #include "base/mem.h"
-#include "sharing/feasibility.h"
+#include "sharing/alone.h"
+#include "sharing/limits.h"
+#include "sharing/outcome.h"
+#include "sharing/proof.h"
+#include "sharing/written.h"
 
 #include "base/csv.h"
 #include "base/json.h"

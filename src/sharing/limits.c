@@ -1,7 +1,7 @@
 #include "sharing/limits.h"
+#include "sharing/outcome.h"
 
 #include "base/mem.h"
-#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <stdio.h>

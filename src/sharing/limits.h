@@ -54,7 +54,17 @@ struct limits_account {
 };
 void limits_count(const struct feasibility *study, struct limits_account *out);
 
+struct pairs_criterion {
+    const char *what;
+    bool known, met;
+    char detail[100];
+};
+
+/* The study's own criteria, of all its pairs; the exit code does not depend on them. */
+enum { LIMITS_CRITERIA = 4 };
 /* worked of ran; not valid: none ran. */
 struct reading limits_rate(const struct limits_success *success);
+
+void limits_criteria(const struct feasibility *study, struct pairs_criterion out[LIMITS_CRITERIA]);
 
 #endif

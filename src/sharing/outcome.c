@@ -1,11 +1,12 @@
-/* What became of each pair, and how it was beside each model alone. */
-#include "sharing/feasibility.h"
+#include "sharing/outcome.h"
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/line.h"
+#include "sharing/alone.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
-#include "gpu_memory/oom/oom.h"
 #include "measure/colocated.h"
 #include "sharing/result.h"
 

@@ -1,5 +1,4 @@
-/* How long two trainings computed at the same time, from samples of their GPU load. */
-#include "sharing/feasibility.h"
+#include "sharing/overlap.h"
 
 #include "base/json.h"
 #include "base/mem.h"

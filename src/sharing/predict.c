@@ -1,6 +1,5 @@
-/* Predicts the peak memory of two trainings on one GPU from their single curves. */
+#include "sharing/predict.h"
 #include "base/mem.h"
-#include "sharing/feasibility.h"
 
 #include "base/json.h"
 #include "stats/describe.h"

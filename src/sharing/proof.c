@@ -1,6 +1,6 @@
-/* Whether the experiments of a pair prove that the two go together, and how often it takes more of
- * them. */
-#include "sharing/feasibility.h"
+#include "sharing/proof.h"
+#include "sharing/outcome.h"
+#include "sharing/overlap.h"
 
 #include "base/clock.h"
 #include "base/json.h"

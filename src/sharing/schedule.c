@@ -1,4 +1,9 @@
 #include "sharing/schedule.h"
+#include "sharing/choose.h"
+#include "sharing/outcome.h"
+#include "sharing/predict.h"
+#include "sharing/proof.h"
+#include "sharing/written.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* Settings for the two parts of a study, and those with what it recommends. */
-#include "sharing/feasibility.h"
+#include "sharing/written.h"
+#include "sharing/outcome.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,10 +1,11 @@
 #include "slurm/collect.h"
+#include "base/fs_output.h"
+#include "results/store/import.h"
+#include "results/store/lock.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
 #include "plan/placeholder.h"
-#include "results/store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "slurm/slurm.h"
+#include "base/fs_path.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
 #include "base/shell_words.h"

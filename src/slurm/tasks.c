@@ -1,9 +1,13 @@
 #include "slurm/tasks.h"
+#include "base/fs_output.h"
+#include "base/json_place.h"
+#include "base/json_print.h"
+#include "machine/contain/job.h"
+#include "plan/plan_json.h"
+#include "results/store/import.h"
+#include "results/store/lock.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
-#include "results/store/store.h"
 #include "slurm/collect.h"
 #include "tare_build.h"
 

@@ -1,7 +1,6 @@
 /* Any line, and any text as lines of one log: bars hold what they promise, however they are cut. */
 #include "fuzz.h"
-
-#include "run/log/joblog.h"
+#include "run/log/bar.h"
 
 #include <math.h>
 

@@ -1,8 +1,13 @@
 /* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be
  * written down and told as a result. */
 #include "base/mem.h"
-#include "results/store/store.h"
-#include "results/store/tables.h"
+#include "results/store/db.h"
+#include "results/store/experiment_json.h"
+#include "results/store/import.h"
+#include "results/store/journal.h"
+#include "results/store/replay.h"
+#include "results/store/results.h"
+#include "results/store/schema.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* Any bytes read as JSON: every value has a place, and what is printed reads as the same
  * document. */
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/json_place.h"
+#include "base/json_print.h"
 #include "base/mem.h"
 
 #include <stdint.h>

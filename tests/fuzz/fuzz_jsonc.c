@@ -1,6 +1,7 @@
 /* Any bytes read as JSON with comments: what becomes a blank is bounded, no line moves, and JSON
  * stays as it is. */
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/json_place.h"
 #include "base/mem.h"
 

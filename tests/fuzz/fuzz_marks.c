@@ -2,7 +2,7 @@
  * far apart lines come. What is parsed reads back from how it would be written; the parts of each
  * name fill the attempt without gap or overlap. */
 #include "fuzz.h"
-#include "measure/marks/marks.h"
+#include "measure/marks/epochs.h"
 
 #include <stdio.h>
 

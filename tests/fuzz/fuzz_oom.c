@@ -3,6 +3,8 @@
  * pieces. */
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/line.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "fuzz.h"
 #include "results/judge/judge.h"
-#include "results/judge/read.h"
+#include "results/judge/plain_table.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
-#include "machine/contain/tree.h"
+#include "machine/contain/thaw.h"
 
 #include <fcntl.h>
 #include <stdio.h>

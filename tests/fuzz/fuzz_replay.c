@@ -3,7 +3,7 @@
  * taken as events, four bytes each, so that the order of events is tried as freely as their bytes.
  * Whatever the trace says, the model's figures hold together. */
 #include "fuzz.h"
-#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/check.h"
 #include "gpu_memory/allocator/usage.h"
 
 #define EVENTS_MAX 4000 /* longer ones only cost time */

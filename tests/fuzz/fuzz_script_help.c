@@ -1,5 +1,6 @@
 /* What a script prints for --help: whatever it is, the options read of it are whole, legible and
  * each there once, and registry and settings made of them are files that can be read. */
+#include "base/json_print.h"
 #include "fuzz.h"
 
 #include "base/mem.h"

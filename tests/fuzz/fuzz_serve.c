@@ -1,7 +1,7 @@
 /* What strangers send to the server: the bytes as a path, and as each header that it reads. A name
  * that is taken is one that may be part of a path, and nothing but the token itself is the
  * token. */
-#include "base/fs.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "serve/request.h"

@@ -2,8 +2,12 @@
  * emissions.csv; criteria and times. The first byte chooses. */
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/judge.h"
-#include "results/judge/read.h"
+#include "results/judge/codecarbon.h"
+#include "results/judge/criteria.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/power.h"
+#include "results/judge/study_json.h"
+#include "results/judge/trace.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* Any bytes read as feasibility.json: no crash; a schedule of it takes no longer than the models
  * alone. */
+#include "sharing/choose.h"
 #include "sharing/schedule.h"
 
 #include "base/json.h"

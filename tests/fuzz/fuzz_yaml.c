@@ -1,7 +1,7 @@
 /* Any bytes read as YAML: what is made of them is JSON, bounded, and every place in it is one of
  * the input. */
 #include "base/cleanup.h"
-#include "base/json_place.h"
+#include "base/yaml.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * calibrated_cover.py writes them): learn_readings < FILE prints JSON, as a calibration's file has
  * it. */
 #include "base/mem.h"
-#include "measure/calibration/calibration.h"
+#include "measure/calibration/calibration_measure.h"
 
 #include <inttypes.h>
 #include <stdio.h>

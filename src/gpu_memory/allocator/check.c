@@ -1,5 +1,6 @@
-/* Replays a record through the model and compares each event and the final layout. */
-#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/check.h"
+#include "gpu_memory/allocator/model_release.h"
+#include "gpu_memory/allocator/model_request.h"
 
 #include "base/mem.h"
 

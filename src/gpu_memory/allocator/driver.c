@@ -1,5 +1,4 @@
-/* A model of the CUDA driver's memory: its free addresses and what is left of its size. */
-#include "gpu_memory/allocator/model.h"
+#include "gpu_memory/allocator/driver.h"
 
 #include "base/mem.h"
 

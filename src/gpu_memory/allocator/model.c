@@ -1,4 +1,5 @@
-#include "gpu_memory/allocator/model_private.h"
+#include "gpu_memory/allocator/model.h"
+#include "gpu_memory/allocator/model_expand.h"
 
 #include "base/mem.h"
 

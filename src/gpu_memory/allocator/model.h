@@ -69,20 +69,10 @@ struct model;
 struct model *model_new(const struct model_options *options);
 void model_free(struct model *model);
 
-/* Gives a block, or MODEL_NONE: out of memory. pool: below pool_count. */
-uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, uint16_t stream);
-
-/* Whether model_malloc would have to give segments back, or fail, if no more than limit_bytes could
- * be reserved. */
-bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested,
-                         uint16_t stream, uint64_t limit_bytes);
-
 /* free: still_used: another stream may be reading it, so that it stays until model_complete. */
 void model_release(struct model *model, uint32_t at, bool still_used);
 /* nothing, when it is not pending any more */
 void model_complete(struct model *model, uint32_t at);
-
-void model_empty_cache(struct model *model);
 
 /* A segment from before the record began, and its blocks one after the other. */
 struct model_piece {
@@ -104,10 +94,6 @@ const struct model_block *model_block(const struct model *model, uint32_t block)
 /* All blocks that are used, in no order: visit each once. *at begins with 0. */
 bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block);
 
-/* The rules for sizes. */
-uint64_t model_round(const struct alloc_settings *settings, uint64_t requested);
-uint64_t model_segment_size(uint64_t rounded);
-
 /* Where a CUDA driver puts new segments, modelled on an H200's: address space is taken in chunks of
  * 32 MiB from the highest gap that has room; within chunks that are in use, the lowest address that
  * fits is given first. Addresses break ties between free blocks of equal size, so they matter a
@@ -124,11 +110,26 @@ enum driver_kind {
     DRIVER_KINDS
 };
 
-/* events: the recorded trace, whose segments are given their recorded addresses as long as the same
- * ones are asked for in the same order; borrowed. */
-struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *events, size_t count);
-void driver_free(struct driver *driver);
+void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size,
+                uint16_t stream);
 
-struct model_driver driver_vtable(struct driver *driver);
+uint32_t model_block_new(struct model *model, const struct model_block *like);
+void model_block_drop(struct model *model, uint32_t block);
+
+/* Puts a free block among the free ones of its pool, and takes it out again. */
+void model_free_insert(struct model *model, uint32_t at);
+void model_free_take(struct model *model, uint32_t at);
+void model_unmapped_insert(struct model *model, uint32_t at);
+void model_unmapped_remove(struct model *model, uint32_t at);
+
+/* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be
+ * MODEL_NONE. */
+uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src);
+
+/* A freed block that a stream may still use. */
+void model_pending_add(struct model *model, uint32_t at);
+
+/* Moves a block that nothing uses any more to the free ones. */
+void model_block_to_free(struct model *model, uint32_t at);
 
 #endif

@@ -1,5 +1,5 @@
-/* Expandable segments: address space that is mapped in pages as it is needed. */
-#include "gpu_memory/allocator/model_private.h"
+#include "gpu_memory/allocator/model_expand.h"
+#include "gpu_memory/allocator/model.h"
 
 #include "base/mem.h"
 

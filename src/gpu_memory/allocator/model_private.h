@@ -81,41 +81,4 @@ static inline bool model_is_small(uint16_t half)
     return half & 1;
 }
 
-void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size,
-                uint16_t stream);
-
-uint32_t model_block_new(struct model *model, const struct model_block *like);
-void model_block_drop(struct model *model, uint32_t block);
-
-/* Puts a free block among the free ones of its pool, and takes it out again. */
-void model_free_insert(struct model *model, uint32_t at);
-void model_free_take(struct model *model, uint32_t at);
-void model_unmapped_insert(struct model *model, uint32_t at);
-void model_unmapped_remove(struct model *model, uint32_t at);
-
-/* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be
- * MODEL_NONE. */
-uint64_t model_merge_blocks(struct model *model, uint32_t dst, uint32_t src);
-
-/* A freed block that a stream may still use. */
-void model_pending_add(struct model *model, uint32_t at);
-
-/* Moves a block that nothing uses any more to the free ones. */
-void model_block_to_free(struct model *model, uint32_t at);
-
-/* Makes room for mapped blocks of total bytes in the expandable segment whose address space begins
- * at base, which is made when there is none: between which blocks they come. Gives its number, from
- * 1 on; 0: there is no room. */
-uint32_t model_expandable_carve(struct model *model, const struct model_early *early,
-                                uint64_t total, uint32_t *prev, uint32_t *next);
-
-/* Expandable segments. grow gives a block of at least the request's size that is in no free set;
- * MODEL_NONE: refused. */
-uint32_t model_expandable_grow(struct model *model, const struct request *request);
-void model_expandable_unmap(struct model *model, uint32_t at);
-
-void model_collect_garbage(struct model *model);
-bool model_release_oversize(struct model *model, const struct request *request);
-bool model_garbage_is_due(const struct model *model);
-
 #endif

@@ -1,6 +1,6 @@
-/* How memory goes back to the device: garbage collection, oversize blocks, everything that is
- * free. */
-#include "gpu_memory/allocator/model_private.h"
+#include "gpu_memory/allocator/model_release.h"
+#include "gpu_memory/allocator/model.h"
+#include "gpu_memory/allocator/model_expand.h"
 
 #include "base/mem.h"
 

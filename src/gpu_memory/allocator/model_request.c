@@ -1,5 +1,7 @@
-/* How a request is answered: sizes, search, split. */
-#include "gpu_memory/allocator/model_private.h"
+#include "gpu_memory/allocator/model_request.h"
+#include "gpu_memory/allocator/model.h"
+#include "gpu_memory/allocator/model_expand.h"
+#include "gpu_memory/allocator/model_release.h"
 
 static uint64_t floor_power2(uint64_t value)
 {

@@ -1,4 +1,6 @@
 #include "gpu_memory/allocator/program.h"
+#include "gpu_memory/allocator/model_release.h"
+#include "gpu_memory/allocator/model_request.h"
 
 #include "base/mem.h"
 #include "gpu_memory/allocator/free_set.h"

@@ -3,6 +3,7 @@
  * having been allocated, and by what is there at the end. */
 #include "base/mem.h"
 #include "gpu_memory/allocator/free_set.h"
+#include "gpu_memory/allocator/model_request.h"
 #include "gpu_memory/allocator/program.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Finds allocator settings that need less GPU memory, and the least memory they need. */
-#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/recommend.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,8 @@
 #include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/driver.h"
+#include "gpu_memory/allocator/model_request.h"
 
 #include "base/mem.h"
-#include "gpu_memory/allocator/model.h"
 
 #include <stdlib.h>
 

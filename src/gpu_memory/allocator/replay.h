@@ -21,12 +21,6 @@ struct check {
     size_t empty_cache_count;
 };
 
-/* cap_bytes: the cap it was recorded under; MODEL_NO_CAP: none, or not known. total_bytes: of the
- * device, for expandable segments; 0: not known. */
-void check_run(const struct snapshot *snapshot, size_t device, const struct program *program,
-               uint64_t cap_bytes, uint64_t total_bytes, struct check *out);
-void check_fini(struct check *check);
-
 enum replay_outcome {
     REPLAY_FITS,
     /* only what is given back at once is refused: workspaces, as cuDNN does without */
@@ -90,12 +84,5 @@ struct recommendation {
     struct advice *advices; /* the one that needs least first; of equals the simpler one first */
     size_t count;
 };
-
-void recommend_run(const struct snapshot *snapshot, size_t device, const struct program *program,
-                   uint64_t total_bytes, struct recommendation *out);
-void recommend_fini(struct recommendation *recommendation);
-
-/* The smallest that holds so much; NULL: none does. */
-const struct gpu_size *gpu_size_for(uint64_t reserved_bytes);
 
 #endif

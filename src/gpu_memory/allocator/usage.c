@@ -1,4 +1,5 @@
 #include "gpu_memory/allocator/usage.h"
+#include "gpu_memory/allocator/model_request.h"
 
 #include "base/mem.h"
 

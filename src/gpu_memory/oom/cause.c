@@ -1,7 +1,8 @@
 #include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/remedy.h"
+#include "gpu_memory/oom/size.h"
 
 #include "base/mem.h"
-#include "gpu_memory/oom/oom_private.h"
 
 #include <string.h>
 #include <strings.h>

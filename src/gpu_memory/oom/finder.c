@@ -1,10 +1,8 @@
-/* A log is read line by line, in pieces of bounded length; of each the blanks are taken out, so
- * that the words of a message are found however it was broken. Every source of lines has its own
- * open message. */
-#include "gpu_memory/oom/oom.h"
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/message.h"
 
 #include "base/mem.h"
-#include "gpu_memory/oom/oom_private.h"
 
 #include <stdlib.h>
 #include <string.h>

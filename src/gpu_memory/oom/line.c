@@ -1,8 +1,5 @@
-/* Recognises lines that report exhausted GPU memory, and the framework that printed them. */
+#include "gpu_memory/oom/line.h"
 #include "base/mem.h"
-#include "gpu_memory/oom/oom.h"
-
-#include "gpu_memory/oom/oom_private.h"
 
 #include <ctype.h>
 #include <string.h>

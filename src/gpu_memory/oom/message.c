@@ -1,7 +1,7 @@
-/* Reads the figures of an out-of-memory message: requested, free, reserved, by process. */
+#include "gpu_memory/oom/message.h"
 #include "base/ascii.h"
 #include "base/mem.h"
-#include "gpu_memory/oom/oom_private.h"
+#include "gpu_memory/oom/size.h"
 
 #include <string.h>
 #include <strings.h>

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "base/record.h"
 #include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/line.h"
+#include "gpu_memory/oom/message.h"
 
 static const struct record_field size_fields[] = {RECORD(struct oom_size, bytes),
                                                   RECORD(struct oom_size, low),

@@ -23,8 +23,6 @@ enum oom_framework {
     OOM_FRAMEWORKS
 };
 
-const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
-
 /* The place in the program that a traceback above the message names. */
 enum oom_origin {
     OOM_ORIGIN_UNKNOWN,
@@ -41,12 +39,6 @@ struct oom_phrase {
 };
 extern const struct oom_phrase oom_phrases[]; /* ends with NULL */
 
-/* The first phrase of the line (without its newline; any bytes, any length). Not counted: source
- * code that a traceback quotes (the phrase alone between quotes), what the allocator itself calls
- * no failure, and memory of the host. Costs a search for a few words where the line holds none of
- * them. */
-enum oom_framework oom_line_framework(const char *line, size_t length);
-
 /* A size as a message prints it, with every size that would print so. */
 
 /* bytes: what was printed. low and high: the smallest and the largest size in bytes that rounds to
@@ -56,26 +48,9 @@ struct oom_size {
     bool valid; /* false: not printed, or the driver's "not available" (2^64 bytes) */
 };
 
-/* Reads "4.15GiB", "512bytes", "8,000,000bytes" at the beginning of text (no blanks inside): how
- * many bytes of text it took, 0: there is none. "not available" is taken with valid false. GB and
- * the like are read as what people mean who write so of a GPU: GiB, or less. */
-size_t oom_size_read(const char *text, size_t length, struct oom_size *out);
-
-struct oom_size oom_size_of(uint64_t bytes); /* exactly so many */
-
-/* Valid when both are; a difference is not below 0. */
-struct oom_size oom_size_add(struct oom_size a, struct oom_size b);
-struct oom_size oom_size_sub(struct oom_size a, struct oom_size b);
-struct oom_size oom_size_min(struct oom_size a, struct oom_size b); /* of the valid ones */
-
 /* Whether a >= b whatever the rounding was: OOM_UNSURE where it depends on that, or one is not
  * valid. */
 enum oom_sure { OOM_NO, OOM_UNSURE, OOM_YES };
-enum oom_sure oom_size_covers(struct oom_size a, struct oom_size b);
-
-/* "3.56 GiB", as PyTorch prints sizes; in GiB ("0.31 GiB") where the rounding leaves no more than
- * that. */
-void oom_size_add_text(struct oom_size size, struct text *out);
 
 /* What a message says of memory. */
 enum oom_figure {
@@ -90,7 +65,6 @@ enum oom_figure {
     OOM_RESERVED,    /* by the framework, as older versions say it */
     OOM_FIGURES
 };
-const char *oom_figure_name(enum oom_figure figure); /* "requested": the key in JSON */
 
 struct oom_process {
     int64_t pid;
@@ -123,14 +97,6 @@ struct oom {
 typedef void oom_found_fn(void *context, const struct oom *message);
 
 struct oom_finder;
-struct oom_finder *oom_finder_new(oom_found_fn *found, void *context);
-void oom_finder_free(struct oom_finder *finder); /* NULL: nothing */
-
-/* The log's next bytes, cut anywhere. */
-void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count);
-void oom_finder_end(struct oom_finder *finder); /* the log has ended: what is open is told */
-
-uint64_t oom_finder_lines(const struct oom_finder *finder);
 
 /* The messages of a log, each once: those that say word for word the same count as repeats. An
  * oom_found_fn with the list as its context. */
@@ -141,10 +107,5 @@ struct oom_list {
     uint64_t found;    /* all, repeats too */
     uint64_t left_out; /* more than OOM_LIST_MAX */
 };
-void oom_list_add(void *context, const struct oom *message);
-void oom_list_fini(struct oom_list *list);
-
-/* A log that lies in memory. */
-void oom_parse(const char *bytes, size_t count, struct oom_list *out);
 
 #endif

@@ -1,7 +1,7 @@
 #include "gpu_memory/oom/printed.h"
+#include "gpu_memory/oom/line.h"
 
 #include "base/mem.h"
-#include "gpu_memory/oom/oom_private.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,6 +1,5 @@
-/* Remedies in the order in which they are to be tried: by gain for cost. What changes
- * nothing of the training comes first. */
-#include "gpu_memory/oom/oom_private.h"
+#include "gpu_memory/oom/remedy.h"
+#include "gpu_memory/oom/size.h"
 
 #include "base/mem.h"
 #include "tare_build.h"

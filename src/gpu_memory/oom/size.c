@@ -1,5 +1,4 @@
-/* Reads sizes with units ("2.50 GiB") as intervals that include their rounding. */
-#include "gpu_memory/oom/oom.h"
+#include "gpu_memory/oom/size.h"
 
 #include "base/ascii.h"
 

@@ -1,6 +1,7 @@
 /* Plain, pitched and managed memory, and arrays: each allocation is reserved, asked of the driver,
  * and committed or cancelled. */
 #include "gpu_memory/preload/driver.h"
+#include "gpu_memory/preload/ledger_gpu.h"
 #include "gpu_memory/preload/pool.h"
 
 /* One allocation's way: room in the ledger, the driver, its entry. */

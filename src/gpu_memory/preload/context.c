@@ -1,10 +1,7 @@
-/* The memory of the process's own CUDA context (its code, stacks, the driver's tables), which no
- * call allocates: NVML's figure for the process less what the process has allocated; where NVML
- * does not list the process, an assumed size. And the calls that make and end contexts: one takes
- * what was allocated in it along when it goes. */
+#include "gpu_memory/preload/context.h"
 #include "base/mem.h"
 #include "gpu_memory/preload/driver.h"
-#include "gpu_memory/preload/ledger.h"
+#include "gpu_memory/preload/ledger_gpu.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "gpu_memory/preload/ledger.h"
+#include "gpu_memory/preload/context.h"
 
 static const uint64_t PAGE = UINT64_C(2) << 20, SHARED_UP_TO = UINT64_C(1) << 20, SHARED_STEP = 512;
 

@@ -22,10 +22,6 @@ static inline uint64_t saturating_multiply(uint64_t a, uint64_t b)
     return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* The GPU's place in the ledger; -1: none (no ledger, no room in it, or the driver does not say
- * which GPU it is). */
-int ledger_gpu(cu_device device);
-
 /* The calling thread's current context, its GPU (-1: not followed) and the pool that its streams
  * take from (NULL: there are no pools). A thread remembers it until the context is another one or
  * ledger_forget was called. */
@@ -33,8 +29,6 @@ struct ledger_here {
     void *context, *pool;
     int gpu;
 };
-struct ledger_here ledger_here(void);
-void ledger_forget(void); /* a context ended, or a device has another pool */
 
 /* What the driver hands out for so many bytes: in 512 bytes of a shared 2 MiB page up to 1 MiB, in
  * whole pages above. */
@@ -82,13 +76,9 @@ enum context_when {
     CONTEXT_NOW_AND_THEN, /* if the last look is some time ago: only upwards */
     CONTEXT_EXACTLY       /* before a request is refused */
 };
-void context_look(int gpu, enum context_when when);
 
 /* How much more the job may hold. */
 uint64_t ledger_headroom(const struct process_state *state, int gpu);
-
-/* What the limit lets a program see: a GPU of the limit's size. */
-void ledger_show(int gpu, uint64_t *free_bytes, uint64_t *total);
 
 /* Between these a call is under way without room of its own: what the driver holds and what the
  * ledger says may differ. With a ledger only. */

@@ -1,6 +1,6 @@
-/* Which GPU it is: its row in the ledger, the calling thread's, what a program is shown of it. */
+#include "gpu_memory/preload/ledger_gpu.h"
+#include "gpu_memory/preload/context.h"
 #include "gpu_memory/preload/driver.h"
-#include "gpu_memory/preload/ledger.h"
 #include "gpu_memory/preload/pool.h"
 
 #include <string.h>

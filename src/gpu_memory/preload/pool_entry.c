@@ -1,5 +1,6 @@
 /* Memory of streams: the driver's functions. */
 #include "gpu_memory/preload/driver.h"
+#include "gpu_memory/preload/ledger_gpu.h"
 #include "gpu_memory/preload/pool.h"
 
 struct pooled {

@@ -2,7 +2,7 @@
  * released and its last mapping unmapped (CUDA Driver API, Virtual Memory Management). Where there
  * is no ledger, all of it does nothing. */
 #include "gpu_memory/preload/driver.h"
-#include "gpu_memory/preload/ledger.h"
+#include "gpu_memory/preload/ledger_gpu.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/scope.h"
 
 #include "base/mem.h"
 #include "base/procfs.h"

@@ -1,5 +1,4 @@
-/* Walks a job's cgroups, also nested ones: thaws, kills and removes them. */
-#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

@@ -1,5 +1,4 @@
-/* The process that becomes the command. */
-#include "machine/contain/init.h"
+#include "machine/contain/command.h"
 #include "machine/contain/sys.h"
 
 #include <errno.h>

@@ -16,8 +16,6 @@ enum containment_mode {
     CONTAINMENT_CGROUP,
     CONTAINMENT_SWEEP
 };
-bool containment_mode_parse(const char *name, enum containment_mode *out);
-const char *containment_mode_name(enum containment_mode mode);
 extern const char *const containment_mode_names[]; /* in the order of the enum; NULL-terminated */
 
 /* What this machine allows, found by doing it once. The sweep always belongs to it. */
@@ -36,24 +34,6 @@ struct containment {
     struct strv hidden;
 };
 
-/* AUTO takes every layer there is. A mode that the machine cannot give is an error; CGROUP does
- * without pid namespaces, SWEEP without either. Costs a few ms: once at start. */
-bool containment_probe(enum containment_mode mode, struct containment *out, struct err *err);
-void containment_copy(const struct containment *from, struct containment *to);
-void containment_fini(struct containment *containment);
-
-/* Without trying: what most machines allow. job_start finds out, and job_layers says what held. For
- * a program that starts one job and wants it soon. Never fails: a mode the machine cannot give is
- * then an error of job_start. */
-void containment_assume(enum containment_mode mode, struct containment *out);
-
-/* A pid namespace held: kernel-backed; else best effort. (A cgroup alone is left by a job that runs
- * as root, and by one of the user to whom the cgroups above it belong, as they must, for the runner
- * to make leaves there.) */
-bool containment_kernel_backed(const struct containment *containment);
-/* "pid namespace, cgroup, sweep"; the caller frees */
-char *containment_describe(const struct containment *containment);
-
 /* Who a process is, for ever: a pid is used again, the pair with the boot is not. */
 struct job_identity {
     pid_t pid;           /* of the job's init (pidns) or first process, in this pid namespace */
@@ -62,8 +42,6 @@ struct job_identity {
     char *cgroup; /* absolute folder of its leaf, or NULL */
     char *tag;    /* value of TARE_JOB in the job's environment: unguessable */
 };
-void job_identity_fini(struct job_identity *identity);
-void job_identity_copy(const struct job_identity *from, struct job_identity *to);
 
 struct job_limits {
     double cpu_time_s; /* per process by RLIMIT_CPU, and for the tree by job_usage; 0: none */
@@ -104,33 +82,9 @@ struct job_request {
 
 struct job;
 
-/* Starts the job's init, which waits at the gate: nothing of the command runs yet. Call from the
- * main thread (PDEATHSIG). Errors of exec itself come out later, as exit code 127 with
- * job_exec_error. */
-struct job *job_start(const struct job_request *request, struct err *err);
-const struct job_identity *job_identity(const struct job *job);
-const struct containment *job_layers(const struct job *job); /* that really hold for this job */
-
 /* What keeps the tree on the processors that were asked for. With a cpuset the job cannot
  * leave them; its affinity it may change. */
 enum job_cpus { JOB_CPUS_FREE, JOB_CPUS_AFFINITY, JOB_CPUS_CPUSET, JOB_CPUS_REFUSED };
-enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_errno: of REFUSED */
-
-/* 0: no process of the job can type into a terminal (ioctls TIOCSTI, TIOCLINUX), not even where it
- * is its controlling one, or the job is root's. Else why the filter was refused: without a
- * namespace only root may set one that leaves setuid programs alone. */
-int job_typing_errno(const struct job *job);
-
-/* 0: the command can write nothing in the request's records and read_only_fds. Else why it can:
- * ENOSYS without a pid namespace, with which its mounts come. Of a request without either it says
- * nothing. */
-int job_records_errno(const struct job *job);
-
-bool job_open_gate(struct job *job, struct err *err);
-
-/* Readable (poll) when the command itself has ended (its main process): then job_take_exit says
- * how. Members of the tree may still live: job_stop and job_prove come next. */
-int job_fd(const struct job *job);
 
 struct job_exit {
     bool ended;
@@ -150,16 +104,6 @@ struct job_exit {
      * late */
     bool init_stopped;
 };
-struct job_exit job_take_exit(struct job *job);
-
-/* A signal to every process of the tree (TERM: first step of a stop; TSTP/CONT for a terminal). */
-void job_signal(struct job *job, int signal);
-
-/* A signal to the command's own process only, as its parent would send it. */
-void job_signal_command(struct job *job, int signal);
-
-/* SIGKILL to every process of the tree, thawed first; returns at once. */
-void job_kill(struct job *job);
 
 struct job_member {
     pid_t pid;
@@ -169,24 +113,10 @@ struct job_member {
     char wchan[64];   /* what it sleeps in, for survivors */
 };
 
-/* One step of the proof: after job_kill, asks whether anything of the tree is left. Does not wait.
- * True: proven gone (pid namespace empty, cgroup populated 0 and removed, no process with the tag).
- * False: count processes are still there (members: the first max of them), and what could be killed
- * was killed again. Call again after a moment; the caller bounds it. */
-bool job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
-
 /* How long the caller should go on with that before it calls what is left unkillable: a process
  * that sleeps uninterruptibly in the kernel is ended by nobody, one that gives back hundreds of GB
  * takes seconds. */
 #define JOB_PROOF_MAX_S 15
-
-/* Readable (poll) when the job's init has ended: then a step of the proof is worth its cost at
- * once. */
-int job_end_fd(const struct job *job);
-
-/* The tree's members now, without the init: asked when the command has ended, they are its
- * leftovers. Gives how many there are, of which the first max are in members. */
-size_t job_members(struct job *job, struct job_member *members, size_t max);
 
 /* A program that is to look at the job's processes. */
 struct job_look {
@@ -196,20 +126,6 @@ struct job_look {
     int out;                 /* takes what it writes, 4 MiB at most; stays the caller's */
 };
 
-/* Starts it in the job's namespaces, where it has: it sees the job's processes by their numbers
- * there, can write what the job can, and dies with the namespace; a session of its own, so that a
- * signal to its group ends it and all it started. pidfd: a descriptor of it, for poll and waitid.
- * -1: err says why; the program itself says what it cannot do, exit code 125: the job could not be
- * entered. */
-pid_t job_enter(const struct job *job, const struct job_look *look, int *pidfd, struct err *err);
-
-/* Whether one of them is stopped now (by a signal or by a tracer): then the job does not do what
- * its figures say. */
-bool job_has_stopped_member(struct job *job, struct job_member *out);
-
-/* Whether the process is one of them now. */
-bool job_has_member(struct job *job, pid_t pid);
-
 /* After the proof: those that carry the job's tag and belong to somebody else, who is named.
  * Nothing is done to them. Gives how many there are, of which the first JOB_FOREIGN_MAX are in
  * out. */
@@ -218,7 +134,6 @@ struct job_foreign {
     struct job_member process;
     char owner[160]; /* "slurmstepd (pid 17)" */
 };
-size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX]);
 
 struct job_usage {
     double cpu_s; /* of the cgroup, else of the reaped and the living */
@@ -241,16 +156,6 @@ struct job_usage {
      * them */
     uint64_t oom_kills;
 };
-
-/* What is known now; a job that is to be killed is asked before, as it says nothing afterwards. */
-struct job_usage job_usage(struct job *job);
-
-/* How many processes the kernel has ended for want of memory since the machine was started,
- * whosever they were: vmstat is the path of /proc/vmstat. False: it does not tell. */
-bool machine_oom_kills(const char *vmstat, uint64_t *out);
-
-/* Frees; kills first when the tree is not proven gone. */
-void job_free(struct job *job);
 
 /* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; env is
  * the whole environment, argv[0] an absolute path. True: it exited 0 within timeout_s, and nothing
@@ -283,11 +188,6 @@ enum job_answer {
     JOB_ANSWER_WRITABLE,
     JOB_ANSWER_ALIVE /* something of it is still alive after SIGKILL */
 };
-enum job_answer job_ask(const struct job_question *question, struct text *out);
-
-/* The same where only an exit code of 0 counts. */
-bool job_query(const struct containment *containment, const struct strv *argv,
-               const struct strv *env, size_t limit, double timeout_s, struct text *out);
 
 /* Runners that are known to live: neither they nor their descendants are ended. */
 struct live_runner {
@@ -298,39 +198,5 @@ struct live_runners {
     struct live_runner *items;
     size_t count;
 };
-
-/* Ends what a dead runner left of this job. runners: NULL: none is known. The identity comes from a
- * file, which a job may have forged: only what the kernel ties to the job is ended
- * (tree_seed_doubted). Same boot only (another boot: nothing is left, true). Waits at most
- * timeout_s. False: survivors or an error (err). killed: processes ended, its init not counted. */
-bool job_recover(const struct job_identity *identity, const struct live_runners *runners,
-                 double timeout_s, size_t *killed, struct err *err);
-
-/* Whether the process lives that the identity names as the job's init, and nothing proves it:
- * job_recover leaves it alone. */
-bool job_is_unproven(const struct job_identity *identity, struct job_member *out);
-
-/* Whether text tells of a program that did not become root by its setuid bit: sudo(8) and its like
- * say so. */
-bool setuid_refusal_told(const char *text);
-
-/* Whether this file makes whoever executes it root. */
-bool setuid_root_program(const char *path);
-
-/* What to tell of a job of these layers in which that failed; NULL: they are not the reason. */
-const char *setuid_hint(const struct containment *layers);
-
-bool boot_id_read(char out[40], struct err *err);
-/* false: no such process, or errno says why it cannot be read */
-bool process_start_time(pid_t pid, uint64_t *out);
-
-/* Which processes have a pipe open for writing, as /proc/PID/fd and fdinfo show it (proc(5)).
- * (holders.c) */
-
-/* Those that have the pipe with this inode open for writing (members: at most max are filled in,
- * without wchan); gives how many. proc:
- * "/proc", or a test's own. hidden: how many processes could not be looked into. */
-size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max,
-                       size_t *hidden);
 
 #endif

@@ -1,7 +1,6 @@
-/* A program that looks at a job from within: in its namespaces, so that it sees what the job sees
- * and can write no more than it. */
-#include "machine/contain/contain.h"
-#include "machine/contain/init.h"
+#include "machine/contain/enter.h"
+#include "machine/contain/job.h"
+#include "machine/contain/mounts.h"
 #include "machine/contain/sys.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
 #include "machine/contain/guardian.h"
+#include "machine/contain/job.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,5 +1,4 @@
-/* Finds the processes that hold a pipe open for writing. */
-#include "machine/contain/contain.h"
+#include "machine/contain/holders.h"
 
 #include "base/fs.h"
 #include "base/procfs.h"

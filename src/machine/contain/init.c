@@ -1,9 +1,11 @@
-#include "machine/contain/init.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/command.h"
+#include "machine/contain/job.h"
+#include "machine/contain/mounts.h"
+#include "machine/contain/thaw.h"
 
 #include "base/clock.h"
-#include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -99,21 +99,4 @@ const char *init_step_text(int step);
 
 _Noreturn void init_main(const struct init_plan *plan);
 
-/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes
- * errno to failure when that does not work. */
-_Noreturn void init_command(const struct init_plan *plan, int gate, int failure);
-
-/* In the job's own pid and mount namespace (mounts.c): its /proc, without the one that was there;
- * the folder of records, read-only; and fewer capabilities for whatever is executed, so that
- * neither can be undone. records_error: errno where the folder can be written all the same.
- * INIT_STEP_NONE: done; else what failed, and errno. */
-int mounts_settle(const struct init_plan *plan, int32_t *records_error);
-
-/* Those fewer capabilities, for whatever this process executes. False: errno. */
-bool init_rights_drop(void);
-
-/* Takes the same capabilities from the init itself, once it needs them no more: then root's command
- * may open its files (what is shared), and trace it, to no gain. */
-void init_rights_lower(void);
-
 #endif

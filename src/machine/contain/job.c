@@ -1,10 +1,14 @@
-/* The handle of a contained job: its identity, layers, signals and end. */
+#include "machine/contain/job.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
 #include "machine/contain/job_private.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/prove.h"
 #include "machine/contain/sys.h"
+#include "machine/contain/tag.h"
+#include "machine/contain/thaw.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,5 @@
-/* What a job's mount namespace hides and protects, and the rights that its root does without so
- * that this lasts. An ordinary user's command has none of them: executed as no root of its
- * namespace, it keeps no capability; and what it mounts in a namespace below, it mounts over locked
- * mounts (mount_namespaces(7)). */
+#include "machine/contain/mounts.h"
 #include "base/mem.h"
-#include "machine/contain/init.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
-/* What this machine allows is found by starting a job that waits at its gate, and ending it
- * there. */
+#include "machine/contain/probe.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
-#include "machine/contain/contain.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/job.h"
+#include "machine/contain/start.h"
 
 #include <fcntl.h>
 #include <string.h>

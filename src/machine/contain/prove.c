@@ -1,11 +1,13 @@
-/* Proves that no process of a job is alive, and lists those that are. */
+#include "machine/contain/prove.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
 #include "machine/contain/job_private.h"
 #include "machine/contain/sys.h"
+#include "machine/contain/tag.h"
+#include "machine/contain/thaw.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,9 @@
-/* A question put to a program that nobody vouches for: a repository's own git settings, an
- * interpreter of a user's folder. */
+#include "machine/contain/query.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "machine/contain/contain.h"
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
+#include "machine/contain/start.h"
 
 #include <errno.h>
 #include <fcntl.h>

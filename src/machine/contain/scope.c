@@ -1,5 +1,4 @@
-/* Asks systemd for a delegated scope, in which an ordinary user may create cgroups. */
-#include "machine/contain/cgroup.h"
+#include "machine/contain/scope.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

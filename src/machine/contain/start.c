@@ -1,9 +1,10 @@
-/* How a job starts: the init is cloned, takes its place, and says so; a refused layer is left out
- * when AUTO allows it. */
+#include "machine/contain/start.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/job.h"
 #include "machine/contain/job_private.h"
+#include "machine/contain/probe.h"
 #include "machine/contain/sys.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* Recognises processes of a job by the tag in their environment, or by their cgroup. */
-#include "machine/contain/tree.h"
+#include "machine/contain/tag.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

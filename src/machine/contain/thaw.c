@@ -1,8 +1,7 @@
-/* Thaws job processes that cgroup v1's freezer stopped, so that they can be killed. */
-#include "machine/contain/tree.h"
+#include "machine/contain/thaw.h"
+#include "machine/contain/cgroup_tree.h"
 
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
 #include "machine/contain/mountinfo.h"
 
 #include <fcntl.h>

@@ -1,9 +1,10 @@
-#include "machine/contain/tree.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/job.h"
+#include "machine/contain/tag.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
 #include "machine/contain/sys.h"
 
 #include <errno.h>

@@ -74,47 +74,11 @@ void job_member_fill(const struct proc_stat *stat, struct job_member *out);
 
 enum { TAG_BYTES = 16, TAG_DIGITS = 2 * TAG_BYTES, TAG_OWNER_MAX = 160 };
 
-/* Whether it is a tag as jobs get them (32 lower-case hexadecimal digits). */
-bool tag_is_formed(const char *tag);
-
-/* Whether this value of TARE_JOB is in its environment, or in that of a thread when its leader is a
- * zombie. */
-bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag);
-
-/* Whether a process that carries the tag, and that nothing else ties to the job, belongs to
- * somebody else: the one rule of the sweep, of recovery and of clean
- * (docs/explanation/containment.md has it as a table). uid: the job's user. root: the job's init as
- * long as it lives, else 0. runners: of other runs; NULL: none is known. True: owner
- * (TAG_OWNER_MAX) says whose it is: "slurmstepd (pid 17)". */
-bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root,
-                    const struct live_runners *runners, char *owner);
-
-/* Whether this process or an ancestor of it carries the tag or is in the job's cgroup. */
-bool tag_holds_this_process(int proc, const char *tag);
-
-/* Whether this is the init of a job, of this user and this program, whose runner is dead: the
- * kernel shows that it has been adopted. */
-bool job_init_is_left(int proc, pid_t pid, uint64_t start_time);
-
 /* Ends a process that is gone from the pid it was seen at before a pass over /proc is over. */
 
 /* Kills the children of a subreaper (init, with this start time) as fast as they can be listed,
  * until it has none that lives or the time is over. A process that forks and exits again and again
  * is its child for most of each short life. */
 void tree_chase_children(pid_t init, uint64_t start_time, int64_t for_ns);
-
-/* Frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until
- * it is thawed. (thaw.c) */
-
-/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that
- * also holds this process is not touched: it is somebody else's. */
-void thaw_tree(const struct tree_seed *seed);
-
-/* Whether the first length bytes of a freezer's path name a folder that does not hold the cgroup
- * own. Pure. */
-bool thaw_folder_is_foreign(const char *path, size_t length, const char *own);
-
-/* The length of the folder above: "/a/b" gives that of "/a", "/a" gives 0. Pure. */
-size_t thaw_folder_above(const char *path, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counts the CPU time, memory and out-of-memory kills of a job. */
+#include "machine/contain/usage.h"
 #include "base/mem.h"
 #include "base/procfs.h"
 #include "machine/contain/cgroup.h"

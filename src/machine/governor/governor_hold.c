@@ -1,11 +1,11 @@
 /* Records the changed CPU governors and locks them, so that they are restored. */
+#include "base/json_print.h"
+#include "machine/contain/job.h"
 #include "machine/governor/governor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 
 #include <errno.h>
 #include <fcntl.h>

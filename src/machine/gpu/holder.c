@@ -1,7 +1,7 @@
 #include "machine/gpu/holder.h"
+#include "base/json_print.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 

@@ -1,6 +1,6 @@
 /* The folder of the locks. */
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/fs_path.h"
 #include "base/mem.h"
 #include "machine/gpu/lock.h"
 

@@ -150,19 +150,10 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out);
 /* Reads one numbered field (Field Value Enums) as a number. */
 bool nvml_field_read(struct gpu_sensor *sensor, unsigned field, double *out, struct err *err);
 
-/* nvml_readings.c */
-const char *nvml_group_name(size_t group);
-bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out,
-                     struct err *err);
 enum { NVML_GROUP_COUNT = 13 };
 
 /* Those since the first read. */
 void nvml_xid_end(struct gpu_sensor *sensor);
 bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
-
-/* nvml_trace.c, nvml_users.c */
-bool nvml_trace(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
-bool nvml_users(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
-bool nvml_all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* Opens NVIDIA's GPUs through NVML and reads their properties. */
 #include "base/mem.h"
-#include "machine/gpu/nvml.h"
+#include "machine/gpu/nvml_readings.h"
+#include "machine/gpu/nvml_trace.h"
+#include "machine/gpu/nvml_users.h"
 
 #include <errno.h>
 #include <stdlib.h>

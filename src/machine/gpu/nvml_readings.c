@@ -1,5 +1,4 @@
-/* Reads power, energy, temperature, clocks and throttle reasons through NVML. */
-#include "machine/gpu/nvml.h"
+#include "machine/gpu/nvml_readings.h"
 
 #include <string.h>
 

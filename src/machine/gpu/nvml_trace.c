@@ -1,10 +1,7 @@
-/* The driver's own buffer of power samples. Its stamps are of the wall clock, which can be set:
- * they become times of CLOCK_MONOTONIC by pairs of both clocks read around the call, and what was
- * stamped before the clock was set is refused. */
+#include "machine/gpu/nvml_trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/gpu/nvml.h"
 
 #include <stdlib.h>
 #include <string.h>

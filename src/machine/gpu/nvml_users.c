@@ -1,8 +1,7 @@
-/* Lists the processes that use a GPU, with their memory and load, through NVML. */
+#include "machine/gpu/nvml_users.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/gpu/nvml.h"
 
 #include <errno.h>
 #include <limits.h>

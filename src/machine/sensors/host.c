@@ -1,4 +1,6 @@
 #include "machine/sensors/host.h"
+#include "machine/contain/job.h"
+#include "machine/contain/usage.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -57,10 +57,6 @@ void host_meter_own(struct host_meter *meter, pid_t pid);
  * processes of others are hidden (another pid namespace, hidepid). Costs some microseconds a
  * process. */
 struct host_others;
-struct host_others *host_others_new(const char *sysroot);
-void host_others_free(struct host_others *others);
-void host_others_begin(struct host_others *others);
-struct reading host_others_s(struct host_others *others);
 
 /* Processes of one name and user, never their arguments. */
 struct host_other {
@@ -69,9 +65,6 @@ struct host_other {
     size_t processes;
     double cpu_s;
 };
-
-/* Those of the others that used most of what host_others_s found last. False: none lives. */
-bool host_others_busiest(const struct host_others *others, struct host_other *out);
 
 /* Everything at one moment; sums are since boot, or since the beginning of what was watched. */
 struct host_edge {
@@ -131,30 +124,15 @@ struct host_window {
     /* why a share of those is not known, a clause; NULL: all are */
     const char *waited_unknown;
 };
-void host_window_between(const struct host_edge *from, const struct host_edge *to,
-                         struct host_window *out);
-
-/* What the job itself waited for in the window. Without a cgroup: its threads' run-queue delay,
- * over the window or over their own time if that is more, where those that were seen had nearly all
- * of its CPU time; and what the machine's pressure says at most of memory and disks, where that is
- * little. */
-void host_window_set_job(struct host_window *window, const struct host_job_figures *job);
 
 /* Whether a job was delayed: part of it waited for a CPU, memory or disks for more than 5 % of the
  * window's time. HOST_DELAY_UNKNOWN: waited_unknown says why. */
 enum host_delay { HOST_PUNCTUAL, HOST_DELAYED, HOST_DELAY_UNKNOWN };
-enum host_delay host_window_delay(const struct host_window *window);
-const char *host_window_unknown(const struct host_window *window); /* a clause */
 
 /* Whether others took more than 5 % of the CPU time (other processes and other guests together) and
  * the job was delayed, which a job that is known not to have waited was not; the text says so, or
  * why it is not known. Of a second and more the machine's clock ticks tell it; a shorter window has
  * too few of them to be sure, and is judged by what each other process used, where it is seen. */
 enum host_use { HOST_ALONE, HOST_SHARED, HOST_UNKNOWN };
-enum host_use host_window_use(const struct host_window *window, struct text *out);
-
-/* Whether others use more than a quarter of the CPUs now; the text says so and names the busiest.
- * Blocks for 20 ms where other processes run, else it returns at once. */
-bool host_is_busy(const char *sysroot, struct text *out);
 
 #endif

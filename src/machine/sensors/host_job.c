@@ -1,10 +1,12 @@
 #include "machine/sensors/host_job.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/job.h"
+#include "machine/contain/usage.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/procfs.h"
-#include "machine/contain/cgroup.h"
 #include "machine/contain/tree.h"
 #include "machine/sensors/host_parse.h"
 #include "machine/sensors/host_threads.h"

@@ -1,7 +1,6 @@
-/* What other processes used, by each one's own CPU clock. */
+#include "machine/sensors/host_others.h"
 #include "base/mem.h"
 #include "base/procfs.h"
-#include "machine/sensors/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

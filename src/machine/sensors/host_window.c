@@ -1,7 +1,7 @@
-/* What two edges say about the time between them. */
+#include "machine/sensors/host_window.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/sensors/host.h"
+#include "machine/sensors/host_others.h"
 #include "machine/sensors/sysfs.h"
 
 #include <math.h>

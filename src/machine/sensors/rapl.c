@@ -1,6 +1,8 @@
+#include "machine/sensors/rapl.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "machine/sensors/rapl_private.h"
+#include "machine/sensors/rapl_perf.h"
+#include "machine/sensors/rapl_powercap.h"
 #include "machine/sensors/sysfs.h"
 
 #include <stdio.h>

@@ -116,4 +116,18 @@ struct counter_reading rapl_counter_reading(const struct rapl_reading *reading);
 bool rapl_quantum(enum rapl_source source, const uint64_t *counts, size_t count, double unit_uj,
                   double *quantum_j);
 
+/* The domain of this name, a new one (not available) when there is none; NULL: too many. */
+struct rapl_domain *rapl_domain_get(struct rapl *rapl, const char *name, enum rapl_scope scope,
+                                    enum rapl_source source);
+
+/* It is read through fd, which becomes the domain's; a count is worth unit_uj. */
+void rapl_domain_open(struct rapl_domain *domain, enum rapl_source source, int fd, double unit_uj,
+                      uint64_t range_uj);
+
+/* Not available, because; takes reason. Closes what was open. */
+void rapl_domain_refuse(struct rapl_domain *domain, char *reason);
+
+/* Says in rapl->reason why no package can be read, when none of those that are there can. */
+void rapl_reason_update(struct rapl *rapl);
+
 #endif

@@ -1,9 +1,8 @@
-/* The PMU "power" of perf_event: counters of 64 bits that never wrap (arch/x86/events/rapl.c of the
- * kernel). */
+#include "machine/sensors/rapl_perf.h"
 #include "base/cpus.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "machine/sensors/rapl_private.h"
+#include "machine/sensors/rapl.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>

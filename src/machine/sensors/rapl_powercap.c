@@ -1,8 +1,7 @@
-/* Powercap zones: /sys/class/powercap/intel-rapl:0 and below (AMD's have that name too;
- * Documentation/power/powercap of the kernel). */
+#include "machine/sensors/rapl_powercap.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "machine/sensors/rapl_private.h"
+#include "machine/sensors/rapl.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>

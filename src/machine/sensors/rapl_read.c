@@ -1,6 +1,7 @@
 /* Readings, and what many of them tell about a counter. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "machine/sensors/rapl.h"
 #include "machine/sensors/rapl_private.h"
 #include "machine/sensors/sysfs.h"
 

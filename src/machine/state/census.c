@@ -1,11 +1,11 @@
 #include "machine/state/census.h"
+#include "machine/contain/tag.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
 #include "machine/gpu/vendor.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* Opens and checks the folders of machine-wide state, and lists the runs in them. */
-#include "machine/state/state_private.h"
+#include "machine/state/folder.h"
+#include "base/fs_path.h"
+#include "machine/state/record.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "machine/contain/sys.h"
 

@@ -1,9 +1,11 @@
 #include "machine/state/leftovers.h"
+#include "machine/contain/job.h"
+#include "machine/contain/tag.h"
+#include "machine/state/folder.h"
+#include "machine/state/recover.h"
 
 #include "base/mem.h"
 #include "machine/contain/sys.h"
-#include "machine/contain/tree.h"
-#include "machine/state/state_private.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* Reads and writes the record of a run: its runner and its jobs, one JSON line each. */
-#include "machine/state/state_private.h"
+#include "machine/state/record.h"
+#include "base/json_print.h"
+#include "machine/contain/job.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "machine/state/census.h"
 #include "tare_build.h"

@@ -1,10 +1,11 @@
-/* Ends the jobs that dead runs left, and lists the processes of live ones. */
+#include "machine/state/recover.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "machine/contain/job.h"
 #include "machine/contain/tree.h"
 #include "machine/state/census.h"
-#include "machine/state/state_private.h"
+#include "machine/state/folder.h"
 
 enum { NAMES_SHOWN = 3 };
 

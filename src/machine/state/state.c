@@ -1,9 +1,11 @@
 #include "machine/state/state.h"
+#include "machine/contain/job.h"
+#include "machine/state/folder.h"
+#include "machine/state/record.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "machine/state/state_private.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -27,19 +27,6 @@ struct record {
     size_t damaged;
 };
 
-/* Of this process. */
-bool record_header_own(enum state_kind kind, const char *run_dir, struct record_header *out,
-                       struct err *err);
-void record_header_fini(struct record_header *header);
-
-/* Each adds one line. */
-void record_add_header(struct text *out, const struct record_header *header);
-void record_add_born(struct text *out, const struct job_identity *identity);
-void record_add_gone(struct text *out, const struct job_identity *identity);
-
-void record_parse(const char *bytes, size_t count, struct record *out);
-void record_fini(struct record *record);
-
 enum { STATE_PLACES = 2 };
 
 struct state {
@@ -52,19 +39,6 @@ struct state {
     size_t living;  /* jobs in it that are not gone */
     bool torn;      /* the last line was not written to its end */
 };
-
-/* The user's state folder and the files in it. (folder.c) */
-
-/* The folder "runs" in the state folder at path, both made where there are none: -1 and err. */
-int folder_open(const char *path, struct err *err);
-
-/* The same for a folder beside other users' (in /tmp), made only when make: -1 when it is not
- * there. Its parent is not made, and must be one in which nobody can put something else in its
- * place. */
-int folder_open_shared(const char *path, bool make, struct err *err);
-
-/* The names of the runs' files. */
-bool folder_list(int runs, struct strv *out, struct err *err);
 
 enum entry_life {
     ENTRY_NONE, /* it went away meanwhile */
@@ -83,19 +57,11 @@ struct entry {
     char *reason;
 };
 
-/* own: record_header_own. */
-void entry_open(int runs, const char *name, const struct record_header *own, struct entry *out);
-void entry_fini(struct entry *entry);
-
 /* Said of a process that the file of a dead run names. */
 #define STATE_UNPROVEN "nothing proves that it is of the run's job, so it was left alone"
 
 /* Opens each file of both places in turn. */
 typedef void entry_fn(void *context, int runs, const struct entry *entry);
-bool entries_each(const struct state *state, entry_fn *each, void *context, struct err *err);
-
-/* An entry_fn. Adds what a live run is and names to a struct state_live. */
-void entry_add_live(void *live, int runs, const struct entry *entry);
 
 /* The processes that live of a job whose runner is dead. */
 
@@ -104,13 +70,5 @@ struct members {
     size_t count;
     bool init_alive;
 };
-
-void members_take(const struct job_identity *job, const struct live_runners *runners,
-                  struct members *out);
-void members_fini(struct members *members);
-
-/* Adds "python3 (pid 17), sleep (pid 18)" for at most max of them in all; *shown counts those that
- * are in out. */
-void members_add_names(const struct members *members, size_t max, size_t *shown, struct text *out);
 
 #endif

@@ -45,7 +45,6 @@ struct calibration_data {
     struct reading energy_j;     /* of the board in these */
     struct reading memory_bytes; /* that the load had on the GPU, with its context */
 };
-void calibration_data_fini(struct calibration_data *data);
 
 struct calibration_options {
     const struct gpu_backend *backend;
@@ -69,18 +68,6 @@ struct calibration_look {
     struct gpu_users users;  /* told false: users are not known */
     struct reading energy_j; /* of the counter */
 };
-bool calibration_look(const struct calibration_options *options, struct calibration_look *out,
-                      struct err *err);
-
-/* Whether this look allows a calibration that no person asked for: the GPU is whole, empty, idle
- * and not slowed down, has no display, and the driver lists its processes. False: err says what
- * does not hold. Pure. */
-bool calibration_permits(const struct calibration_look *look, struct err *err);
-
-/* Loads the GPU for about options->seconds, and stops within 0.5 s when another process comes.
- * False: out->outcome and err say why. */
-bool calibration_measure(const struct calibration_options *options, struct calibration_data *out,
-                         struct err *err);
 
 struct calibration {
     char uuid[GPU_TEXT_SIZE], name[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE];
@@ -129,11 +116,6 @@ struct calibration_profile {
 };
 void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
                          struct calibration_profile *out);
-
-/* The share of an energy of so many seconds that its half-width comes to under a load in steps of
- * about a second; row: as calibration_profile takes it. */
-struct reading calibration_half_width_share(const struct calibration *calibration,
-                                            const struct sensor_profile *row, double seconds);
 
 /* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's
  * name. */

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/cuda_load.h"
+#include "measure/calibration/calibration_measure.h"
 #include "measure/calibration/calibration_private.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
-/* A calibration: what its children see is gathered, and it ends when somebody else uses the GPU. */
+#include "measure/calibration/calibration_measure.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "measure/calibration/calibration_permit.h"
 #include "measure/calibration/calibration_private.h"
 
 #include <math.h>

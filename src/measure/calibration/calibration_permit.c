@@ -1,5 +1,5 @@
-/* Whether a GPU may be calibrated though no person asked for it. */
-#include "measure/calibration/calibration.h"
+#include "measure/calibration/calibration_permit.h"
+#include "measure/calibration/calibration_measure.h"
 
 static const double MIB = 1048576;
 /* As the guard has it before an attempt; where the driver counts its own memory with the rest, an

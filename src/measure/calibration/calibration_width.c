@@ -1,7 +1,5 @@
-/* How good energies of a calibrated GPU are: by what the estimator states of a load that is played
- * to the sensor. */
+#include "measure/calibration/calibration_width.h"
 #include "base/clock.h"
-#include "measure/calibration/calibration.h"
 #include "measure/energy/window.h"
 
 #include <math.h>

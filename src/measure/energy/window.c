@@ -1,7 +1,10 @@
 #include "measure/energy/window.h"
+#include "measure/energy/window_index.h"
+#include "measure/energy/window_learn.h"
+#include "measure/energy/window_shape.h"
+#include "measure/energy/window_smooth.h"
 
 #include "base/mem.h"
-#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <stdlib.h>

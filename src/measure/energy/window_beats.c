@@ -1,5 +1,5 @@
-/* Bounds the energy that a load in step with the sensor's sampling may hide. */
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_beats.h"
+#include "measure/energy/window_shape.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -1,5 +1,11 @@
-/* Builds the index of samples and knots from which energies are read. */
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_index.h"
+#include "measure/energy/window_beats.h"
+#include "measure/energy/window_knots.h"
+#include "measure/energy/window_learn.h"
+#include "measure/energy/window_misses.h"
+#include "measure/energy/window_sampling.h"
+#include "measure/energy/window_shape.h"
+#include "measure/energy/window_smooth.h"
 
 #include "base/mem.h"
 #include "measure/energy/sensor_behaviour.h"

@@ -1,7 +1,6 @@
-/* Finds the update instants of an energy counter and the faults between them. */
 
+#include "measure/energy/window_knots.h"
 #include "base/mem.h"
-#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <stdlib.h>

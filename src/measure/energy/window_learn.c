@@ -1,6 +1,8 @@
-/* Learns delay, gain and noise of a counter from the power trace. */
+#include "measure/energy/window_learn.h"
 #include "base/mem.h"
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_knots.h"
+#include "measure/energy/window_shape.h"
+#include "measure/energy/window_smooth.h"
 
 #include <math.h>
 

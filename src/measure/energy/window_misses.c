@@ -1,6 +1,9 @@
-/* The half-width of an energy over all sensors and loads that fit the trace. */
+#include "measure/energy/window_misses.h"
 #include "base/mem.h"
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_beats.h"
+#include "measure/energy/window_index.h"
+#include "measure/energy/window_sampling.h"
+#include "measure/energy/window_shape.h"
 
 #include <math.h>
 

@@ -54,40 +54,6 @@ static inline double shape_seconds(int64_t a_ns, int64_t b_ns)
     return (double)difference / NS_PER_S;
 }
 
-/* Takes the array over when own is true. */
-void shape_init(struct shape *shape, int64_t origin_ns, const struct power_sample *samples,
-                size_t count, bool own, bool real, const struct window_sensor *sensor);
-void shape_fini(struct shape *shape);
-
-/* The sums at t. Before the first and after the last sample power is held, and the variance grows
- * with the square of the time. With hint (0 at first, updated) neighbouring questions cost
- * little. */
-struct shape_sum shape_at(const struct shape *shape, double t, size_t *hint);
-/* Of the same its energy or its power alone. */
-double shape_energy_j(const struct shape *shape, double t, size_t *hint);
-double shape_power_w(const struct shape *shape, double t, size_t *hint);
-
-/* Over the samples in [from,to]; a window without a sample has the power at its edges. gap_s: the
- * longest stretch of the window without a sample. */
-struct shape_range shape_extremes(const struct shape *shape, double from, double to);
-
-/* Those in [from,to] are at[first] to at[end - 1]. */
-void shape_samples(const struct shape *shape, double from, double to, size_t *first, size_t *end);
-
-/* window_beats: what a load in step with the sensor may hide, at most, and what step marks tell
- * of it. Times in seconds. */
-
-/* The most that the device draws on average; 0: not known. */
-double sensor_held_w(const struct window_sensor *sensor);
-
-/* What a load that repeats exactly as often as the sensor shows its power may draw more or less, on
- * average, than the mean that is shown (W, at most): no reading tells it from a steady one.
- * unseen_share: of the time; 0: what is shown are averages of all power, one each interval_s, which
- * an exponential mean or a boxcar of another length than the interval weighs unevenly. Power lies
- * between 0 and the sensor's limit, which must be known. */
-double beats_hidden_w(const struct window_sensor *sensor, double unseen_share, double interval_s,
-                      double mean_w);
-
 /* Where in a job's steps the samples lie, and how evenly. */
 struct sample_phases {
     size_t count;  /* samples within steps */
@@ -96,12 +62,6 @@ struct sample_phases {
      * tell */
     double uneven;
 };
-
-/* In the window [from,to]. update_s: the sensor's period. steps: when each begins, in order; the
- * last one is an end alone. */
-struct sample_phases sample_phases_of(const struct shape *shape, double update_s,
-                                      const double *steps, size_t step_count, double from,
-                                      double to);
 
 /* window_knots: from the readings of a counter to knots: values with the stretch of time in which
  * the counter came to show them. A counter that goes backwards, jumps or stands still is cut there:
@@ -148,13 +108,6 @@ struct knots {
     size_t segment_count;
 };
 
-void knots_fini(struct knots *knots);
-/* Always gives at least one segment. */
-void knots_read(struct knots *knots, const struct series *series,
-                const struct window_sensor *sensor, int64_t origin_ns);
-/* Mean and variance of the update instant. */
-void knot_moments(const struct knot *knot, double *mean, double *variance);
-
 /* window_smooth: how much the counter is ahead of the trace's integral, from all knots of a segment
  * together. Both count the same joules, so the difference changes only by what the trace did not
  * see: a random walk by the clock of the shape's variance, observed at the knots with the error of
@@ -176,36 +129,12 @@ struct smooth {
     double span_s; /* over which a sample is a mean, accordingly: it is late by half of it */
 };
 
-/* Learns all of that from the knots, then fills what they hold for it; sets the shape's delay. */
-struct smooth smooth_knots(struct knots *knots, struct shape *shape,
-                           const struct window_sensor *sensor);
-
 /* How the knots fit: sums over them of the logarithm of each innovation's variance, and of the
  * squares and products, by that variance, of the innovation and of that of the trace's integral in
  * its place. */
 struct smooth_fit {
     double log_variances, innovation2, innovation_traced, traced2;
 };
-/* forward: offset_* know the knots before */
-struct smooth_fit smooth_filter(const struct knots *knots, double scale);
-/* backward: they know all */
-void smooth_back(struct knots *knots, double scale);
-
-/* The certainty that is lost from one knot to the next. */
-double smooth_lost(const struct knot *from, const struct knot *to, double scale);
-/* Birge's ratio, at least 1, of so many innovations whose squares by their variances have this
- * sum. */
-double smooth_scale(double innovation2, double innovations);
-/* Follows a gain that changes, where the knots tell of one: fills the knots' gain, gain_sd and
- * followed_j, and takes that out of what was observed. gain_sd: before any knot is seen. */
-bool smooth_follow_gain(struct knots *knots, double gain_sd);
-
-/* Variance of the integral at t because a sample is a mean over span_s: a change is bent, what was
- * within is hidden. */
-double smooth_mean_variance(const struct shape *shape, double span_s, double t, size_t *hint);
-
-/* The shape's variance, in the proportion of the knots' clock. */
-double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum);
 
 /* The place of a moment among the knots of a segment: offset(t) = share_a·offset[a] +
  * share_b·offset[b] + something with variance own. */
@@ -217,11 +146,6 @@ struct smooth_place {
     double clock;
     double offset_j, offset_w, offset_traced_j;
 };
-struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment,
-                                 double clock);
-/* Variance of offset(second) - offset(first), both in the same segment, first not later. */
-double smooth_variance(const struct knots *knots, const struct segment *segment,
-                       const struct smooth_place *first, const struct smooth_place *second);
 
 /* window_sampling: how the trace's values follow each other, and what is missed by a sensor that
  * looks for a part of the time only, of a load that is not in step with it. Times in seconds. */
@@ -231,25 +155,12 @@ struct sampling {
     double span_s;   /* over which a value may be a mean; 0: too few changes to tell */
 };
 
-/* period_s: 0 where it is to be learnt, and stays 0 where the trace changes too seldom. */
-struct sampling sampling_learn(const struct power_sample *samples, size_t count, double period_s);
-
 /* Over the updates in a stretch of time. */
 struct sampling_sums {
     double squares, products; /* of changes, W²; of neighbouring ones, by their distance, W²s */
     double near, far;         /* squares of differences over some updates, W² */
     double drift; /* above 1: power goes more slowly from one level to another than in steps */
 };
-struct sampling_sums sampling_sums(const struct sampling *sampling, const struct shape *shape,
-                                   double from, double to);
-/* Variance of the energy there, J², by a sensor that looks at one instant of each period. */
-double sampling_variance(const struct sampling_sums *sums, double period_s);
-
-/* By how much the knots make it likelier that the counter adds at each update what the trace
- * shows then, times the period, than that it measures by itself: then what it adds differs, in
- * every second update, by up to what the trace changes there. */
-double sampling_summed_odds(const struct sampling *sampling, const struct shape *shape,
-                            const struct knots *knots, double period_s);
 
 /* window_index: what all windows of a series share: the running energy and what covers which time.
  * Private to window*.c. */
@@ -281,32 +192,9 @@ struct index_moment {
     struct smooth_place place;
 };
 
-struct index_moment index_moment(const struct window_index *index, double t);
 /* Variance of the running energy between two moments: of what the readings tell, without what edges
  * add. */
 double index_variance(const struct window_index *index, const struct index_moment *from,
                       const struct index_moment *to);
-/* All parts of the uncertainty of the energy between two moments: what the readings tell, what
- * edges add, how the sensor averages, and what it does not look at. */
-void index_parts(const struct window_index *index, const struct index_moment *from,
-                 const struct index_moment *to, struct window_parts *out);
-/* How much more or less may have been drawn between them, J, by a load in step with the sensor;
- * invalid: the most that the device draws is not known. */
-struct reading index_aliasing_j(const struct window_index *index, const struct index_moment *from,
-                                const struct index_moment *to);
-
-/* window_misses: the half-width of an energy over all sensors that it may be and loads that it
- * may have been. */
-
-/* All that is known of power are the samples: there is no counter, or it adds up these. */
-bool misses_summed(const struct window_index *index);
-/* The share of the time in which the sensor does not look, at most. */
-double misses_unseen(const struct window_index *index);
-/* The index's summed, from its knots and sums. */
-double misses_learn(const struct window_index *index);
-/* rest_j, between_j: standard uncertainties of what is not missed; of what the readings leave
- * open between them. */
-double misses_half_width(const struct window_index *index, const struct index_moment *from,
-                         const struct index_moment *to, double rest_j, double between_j);
 
 #endif

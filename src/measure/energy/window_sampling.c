@@ -1,7 +1,7 @@
-/* Finds the sensor's update period and averaging time in a power trace. */
+#include "measure/energy/window_sampling.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_shape.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/* Running sums over a power trace: its integral and the variance of that, at any moment. */
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_shape.h"
 
 #include "base/mem.h"
 

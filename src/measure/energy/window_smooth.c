@@ -1,5 +1,5 @@
-/* The Kalman filter and smoother that join the counter and the power trace. */
-#include "measure/energy/window_private.h"
+#include "measure/energy/window_smooth.h"
+#include "measure/energy/window_learn.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,4 @@
-/* Cuts the marks of a job into epochs and the parts between them. */
-#include "measure/marks/marks.h"
+#include "measure/marks/epochs.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

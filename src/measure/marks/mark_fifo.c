@@ -1,8 +1,7 @@
-/* The FIFO through which a job sends its marks, checked line by line. */
 
+#include "measure/marks/mark_fifo.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "measure/marks/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -100,48 +100,11 @@ struct epoch {
     enum mark_source source; /* of an epoch itself */
 };
 
-const char *epoch_part_name(enum epoch_part part); /* "epoch", "startup", "between", "final" */
-
-/* The marks are put in the order of their times (those of one time stay as they were); names and
- * labels are borrowed from them. start_ns and end_ns: of the attempt; has_end false: it is not
- * known when it ended. Marks outside of it count at its edge. The parts come name by name, in the
- * order in which the names first appear; the caller frees.
- *
- * A start ends what was open, if anything, and begins an epoch. An end ends what a start began;
- * without such a start, the epoch that it ends began at the end before it, or with the attempt.
- * What is still open when the attempt ends, ends with it. Parts of no length are left out, unless
- * they are epochs themselves. */
-struct epoch *epochs_cut(struct mark *marks, size_t count, int64_t start_ns, int64_t end_ns,
-                         bool has_end, size_t *out_count);
-
 /* mark_fifo: the FIFO in $TARE_MARKS, to which a job writes lines (marks.h) in whatever language it
  * is written in. Constant memory and bounded work a call, whatever comes through it. */
 
 struct mark_fifo;
 
-/* Makes NAME in an open folder, mode 0600, and opens it for both directions, so that a writer
- * neither waits for a reader nor leaves an end of file behind. What an earlier life left there is
- * removed first, unless it is a folder. owner: who is to have it; (uid_t)-1: nobody else. The
- * folder stays the caller's and must stay open. */
-struct mark_fifo *mark_fifo_new(int dir, const char *name, uid_t owner, struct err *err);
-
-/* Closes it, and removes it when it is still the one that was made. */
-void mark_fifo_free(struct mark_fifo *fifo);
-
-/* Removes what a dead session left: a FIFO of that name, nothing else. */
-void mark_fifo_remove(int dir, const char *name);
-
-int mark_fifo_fd(const struct mark_fifo *fifo); /* readable when there are lines */
-
 typedef void mark_fifo_fn(void *context, const struct mark *mark);
-
-/* Reads what is there, at most 256 KiB a call. True: it was all. */
-bool mark_fifo_read(struct mark_fifo *fifo, int64_t now_ns, mark_fifo_fn *each, void *context);
-
-/* No more will come: what has no line end counts as a line. */
-void mark_fifo_end(struct mark_fifo *fifo, mark_fifo_fn *each, void *context);
-
-/* Lines that were no marks: garbage, empty ones, ones longer than MARK_LINE_MAX. */
-uint64_t mark_fifo_refused(const struct mark_fifo *fifo);
 
 #endif

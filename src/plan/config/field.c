@@ -1,4 +1,6 @@
 #include "plan/config/field.h"
+#include "base/json_place.h"
+#include "base/json_print.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

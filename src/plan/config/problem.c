@@ -1,4 +1,5 @@
 #include "plan/config/problem.h"
+#include "base/json_place.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

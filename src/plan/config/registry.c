@@ -1,6 +1,7 @@
 #include "plan/config/registry.h"
+#include "base/fs_path.h"
+#include "base/json_place.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/config/registry_repo.h"
 #include "tare_build.h"

@@ -157,14 +157,6 @@ bool registry_parse(const char *file, const char *text, size_t length, struct re
                     struct problems *problems);
 void registry_fini(struct registry *registry);
 
-struct registry_mark registry_mark_copy(const struct registry_mark *mark);
-void registry_marks_fini(struct registry_mark *marks, size_t count); /* frees the array too */
-
-struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *step);
-void registry_oom_step_fini(struct registry_oom_step *step);
-/* frees the array too */
-void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count);
-
 /* The reference of every key in Markdown. */
 void registry_describe(struct text *out);
 json_t *registry_schema(void); /* JSON Schema of it; a new reference */
@@ -176,11 +168,5 @@ const struct param *repo_param(const struct repo *repo, const char *name);
  * any case. */
 bool param_name_is_seed(const char *name);
 const struct param *repo_seed(const struct repo *repo); /* the first of these; NULL: none */
-struct success_rules repo_rules(const struct repo *repo, const char *model);
-
-/* {metrics, fail_on, cpu_only, reads_checkpoints}: a new reference. From NULL come rules that ask
- * for nothing. */
-json_t *success_rules_to_json(const struct success_rules *rules);
-struct success_rules success_rules_from_json(const json_t *json);
 
 #endif

@@ -1,5 +1,6 @@
-/* Reads what a repository requires: its source, data and Python modules. */
-#include "plan/config/registry_repo.h"
+#include "plan/config/registry_needs.h"
+#include "base/json_place.h"
+#include "plan/config/registry_rules.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

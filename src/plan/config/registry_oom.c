@@ -1,5 +1,6 @@
-/* Reads `oom_steps`: the changes that a retry makes after an out-of-memory failure. */
-#include "plan/config/registry_repo.h"
+#include "plan/config/registry_oom.h"
+#include "base/json_place.h"
+#include "plan/config/registry_param.h"
 
 #include "base/mem.h"
 

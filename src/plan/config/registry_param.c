@@ -1,5 +1,5 @@
-/* Reads a hyperparameter of the registry: its type, range, choices and default. */
-#include "plan/config/registry_repo.h"
+#include "plan/config/registry_param.h"
+#include "base/json_place.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,10 @@
-#include "plan/config/registry_repo.h"
+#include "base/fs_path.h"
+#include "base/json_place.h"
+#include "plan/config/registry_needs.h"
+#include "plan/config/registry_oom.h"
+#include "plan/config/registry_param.h"
+#include "plan/config/registry_rules.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pattern/pattern.h"
 #include "base/utf8.h"

@@ -1,7 +1,7 @@
-/* When a training of a repository has succeeded, besides its exit code and the patterns. */
+#include "plan/config/registry_rules.h"
+#include "base/json_place.h"
 #include "base/mark.h"
 #include "base/mem.h"
-#include "plan/config/registry_repo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 #include "plan/config/settings.h"
+#include "base/json_place.h"
+#include "base/json_print.h"
+#include "plan/config/settings_space.h"
+#include "plan/config/settings_tare.h"
 
 #include "base/mem.h"
 #include "plan/config/field.h"
-#include "plan/config/settings_entry.h"
 #include "tare_build.h"
 
 #include <stdlib.h>

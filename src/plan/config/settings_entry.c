@@ -1,4 +1,5 @@
-#include "plan/config/settings_entry.h"
+#include "base/json_place.h"
+#include "plan/config/settings_space.h"
 
 #include "base/mem.h"
 #include "plan/config/size.h"

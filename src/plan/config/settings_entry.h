@@ -67,32 +67,8 @@ void settings_read_gpu_limit(const struct source *source, const char *path, cons
 
 void settings_entry_fini(struct entry_settings *entry);
 
-/* What spans its experiments: "hyperparameters" and "seeds". (settings_space.c) */
-
-/* Of a job whose path and mode are read. */
-void settings_read_hyperparameters(const struct source *source, const char *path,
-                                   const json_t *object, struct job_settings *job);
-void settings_hyperparameters_fini(struct job_settings *job);
-
-/* "seeds" of an object; out keeps its zeros when it is not there or wrong. */
-void settings_read_seeds(const struct source *source, const char *path, const json_t *object,
-                         struct setting_seeds *out);
-void settings_seeds_fini(struct setting_seeds *seeds);
-
-/* The key "tare" of the settings, what the study's format does not have. (settings_tare.c) */
-
-/* Settings that say nothing. */
-void settings_set_defaults(struct settings *settings);
-
-/* root: the settings' object, with the key "tare" or without. */
-void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
-
 extern const struct field_table settings_tare_table, settings_timing_table, settings_parallel_table,
     settings_preflight_table, settings_cooldown_table, settings_limits_table,
     settings_private_table;
-
-/* Reports mistakes in the key "on_event", which a run reads later (on_event.h).
- * (settings_on_event.c) */
-void settings_check_on_event(const struct source *source, const json_t *tare);
 
 #endif

@@ -1,9 +1,9 @@
-/* Checks the program of `on_event`, and warns about secrets in its arguments. */
+#include "plan/config/settings_on_event.h"
+#include "base/json_place.h"
 #include "plan/config/on_event.h"
 
 #include "base/mem.h"
 #include "plan/config/field.h"
-#include "plan/config/settings_entry.h"
 
 #include <string.h>
 #include <strings.h>

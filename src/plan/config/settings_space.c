@@ -1,6 +1,5 @@
-/* What spans the experiments of one entry besides draws: "hyperparameters" with the axes of a grid
- * or the points of a list, and "seeds". */
-#include "plan/config/settings_entry.h"
+#include "plan/config/settings_space.h"
+#include "base/json_place.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
-/* Reads the `tare` section of the settings. */
-#include "plan/config/settings_entry.h"
+#include "plan/config/settings_tare.h"
+#include "plan/config/settings_on_event.h"
 
 #include "machine/gpu/vendor.h"
 

@@ -1,8 +1,8 @@
 #include "report/live/estimate.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
 #include "plan/expected.h"
-#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

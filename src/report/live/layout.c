@@ -1,5 +1,4 @@
-/* Words on rows: parts are kept together where they can be, and no word is broken. */
-#include "report/live/progress_private.h"
+#include "report/live/layout.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -1,5 +1,4 @@
-/* Writes to a terminal without blocking, and keeps the rest for later. */
-#include "report/live/progress_private.h"
+#include "report/live/output.h"
 
 #include "base/clock.h"
 

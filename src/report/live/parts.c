@@ -1,5 +1,6 @@
 /* Parts of a line: the energy that an attempt used, and the hyperparameters by which an experiment
  * differs from the others of its run. */
+#include "report/live/parts.h"
 #include "report/live/progress_private.h"
 
 #include "base/amount.h"

@@ -44,29 +44,15 @@ struct training {
     double first;
 };
 
-void training_begin(struct training *training, struct reading epochs); /* an attempt does */
-void training_mark(struct training *training, const json_t *data, int64_t now_ns); /* EVENT_MARK */
-/* EVENT_METRIC of the sensor "bars" */
-void training_bars(struct training *training, const json_t *data, int64_t now_ns);
-void training_look(struct training *training, int64_t now_ns);
-
-/* Seconds until it ends, if it goes on as it did. False: nothing tells. */
-bool training_left(const struct training *training, int64_t now_ns, double *out);
-
-/* "epoch 3/20 ━━━╸────── 17 %", with a bar of width columns; nothing where nothing is known. */
-void training_add(const struct training *training, size_t width, bool ascii, struct text *out);
-
-/* {"name", "at", "of", "share"}: epoch at (from 1) of so many, or what a bar that tells no epochs
- * counts; share, from 0 to 1: of the whole training, else of that bar. What is not known is null. A
- * new reference; NULL: nothing is known. */
-json_t *training_json(const struct training *training);
-
-/* width columns, of which share is filled; ascii: in brackets. (layout.c) */
-void bar_draw(double share, size_t width, bool ascii, struct text *out);
-
 /* "lr=0.01 batch_size=32": those that were drawn, and those in which experiments of this repository
- * and model differ. (parts.c) */
+ * and model differ. */
 void params_add(const struct plan *plan, const struct plan_experiment *experiment,
                 struct text *out);
+
+/* "energy" of EVENT_ATTEMPT_ENDED; NULL, or null: nothing was measured. */
+struct drawn drawn_read(const json_t *energy);
+
+/* ", GPU 36.000 ± 0.003 kJ, CPU 3.00 ± 0.01 kJ"; nothing where nothing is known. */
+void drawn_add(const struct drawn *drawn, struct text *out);
 
 #endif

@@ -1,7 +1,10 @@
-#include "report/live/progress_private.h"
+#include "base/json_print.h"
+#include "report/live/output.h"
+#include "report/live/parts.h"
+#include "report/live/progress_line.h"
+#include "report/live/training.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
-/* The lines that a person sees: what they say, and how they come and go on a terminal. */
+#include "report/live/progress_line.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "report/live/progress_private.h"
+#include "report/live/layout.h"
+#include "report/live/output.h"
+#include "report/live/training.h"
 #include "report/live/width.h"
 
 #include <math.h>

@@ -24,26 +24,11 @@ struct output {
     int broken;
 };
 
-/* What cannot be written now is kept. */
-void output_add(struct output *output, const char *bytes, size_t count);
-
-/* Tries again to write what was kept. True: nothing is kept any more. */
-bool output_push(struct output *output);
-
-/* Waits at most this long until all is written, then frees. */
-void output_fini(struct output *output, int timeout_ms);
-
 /* The energy an attempt used, in the few words that fit into a line of progress. Pure. (parts.c) */
 
 struct drawn {
     struct reading gpu_j, gpu_half_width_j, cpu_j, cpu_half_width_j;
 };
-
-/* "energy" of EVENT_ATTEMPT_ENDED; NULL, or null: nothing was measured. */
-struct drawn drawn_read(const json_t *energy);
-
-/* ", GPU 36.000 ± 0.003 kJ, CPU 3.00 ± 0.01 kJ"; nothing where nothing is known. */
-void drawn_add(const struct drawn *drawn, struct text *out);
 
 #define PROGRESS_GREEN  "\033[32m"
 #define PROGRESS_RED    "\033[31m"
@@ -54,14 +39,6 @@ void drawn_add(const struct drawn *drawn, struct text *out);
 
 #define LAYOUT_PART  "\x1e" /* between two parts */
 #define LAYOUT_GROUP "\x1d" /* between two groups of parts */
-
-/* Rows with '\n' between them, each of at most width columns; those behind the first are indented.
- * What has no place on most rows is left out, which "…" (ascii: "...") says; only a word that is
- * wider than a row is broken. */
-void layout_rows(const char *words, size_t width, size_t most, bool ascii, struct text *out);
-
-/* In ASCII alone: "+-" for "±", "?" for what has no like. */
-void layout_ascii(const char *words, struct text *out);
 
 enum { METRICS_SHOWN = 3 };
 struct shown_metric {
@@ -121,40 +98,5 @@ struct progress {
     bool told_of_machine[MACHINE_KINDS];
     bool detached;
 };
-
-/* EVENT_METRIC: a metric, or what a sensor tells now; gives the sensor's name, NULL for all else.
- * Whether an EVENT_GUARD says what is normal, and was said before. (progress_line.c) */
-const char *progress_sensor(const struct event *event);
-void progress_take_metric(struct progress *progress, const struct event *event);
-bool progress_told_already(struct progress *progress, const struct event *event);
-
-int64_t progress_now_ns(const struct progress *progress);
-double progress_seconds_since(const struct progress *progress, int64_t start_ns);
-
-/* NULL: the plan has no such experiment. */
-const struct plan_experiment *progress_experiment_at(const struct progress *progress,
-                                                     int64_t number);
-
-/* "about 20 to 50 min left", or "about 35 min left" where that is one. (progress_line.c) */
-void progress_add_left(struct text *out, const struct estimate_left *left);
-
-/* "[3/14] mnist_cnn_003", a metric's value, and whole seconds. */
-void progress_add_head(const struct progress *progress, const struct plan_experiment *experiment,
-                       struct text *out);
-void progress_add_number(struct text *out, double number);
-void progress_add_seconds(struct text *out, double seconds);
-
-/* What the display says now, as parts for layout_rows; width: of the terminal. Where there are
- * several lanes, of one (from 1), or (0) of all together. */
-void progress_line(const struct progress *progress, size_t width, struct text *out);
-void progress_line_of(struct progress *progress, size_t number, size_t width, struct text *out);
-
-/* The live lines: taken away, drawn anew. */
-void progress_erase(struct progress *progress);
-void progress_draw(struct progress *progress);
-
-/* A line that stays. colour: of its last part, from byte coloured_from on; NULL: none. */
-void progress_say(struct progress *progress, const struct text *line, const char *colour,
-                  size_t coloured_from);
 
 #endif

@@ -1,6 +1,6 @@
-/* How far a training is, from its marks and its progress bars. */
+#include "report/live/training.h"
 #include "base/mem.h"
-#include "report/live/progress_private.h"
+#include "report/live/layout.h"
 
 #include "base/json.h"
 

@@ -1,5 +1,5 @@
-/* What keys do to the view. */
-#include "report/watch/view_private.h"
+#include "report/watch/keys.h"
+#include "report/watch/plot.h"
 
 #include "base/utf8.h"
 

@@ -1,5 +1,4 @@
-/* The end of a training's log, fit to be shown. */
-#include "report/watch/view.h"
+#include "report/watch/log_tail.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

@@ -1,7 +1,8 @@
 #include "report/watch/plot.h"
+#include "report/watch/view.h"
 
 #include "base/mem.h"
-#include "report/watch/view_private.h"
+#include "report/watch/grid.h"
 
 #include <math.h>
 #include <stdio.h>

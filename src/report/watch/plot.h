@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct live_run;
+struct watch_scene;
+struct watch_view;
+
 struct plot_point {
     double t_s, value;
 };
@@ -30,5 +34,14 @@ void plot_draw(const struct grid_area *area, const struct plot *plot);
 
 /* "312", "0.0153", "1.23e+09": at most 8 columns. */
 void plot_number(double value, char out[32]);
+
+/* Power and a metric of the chosen slot, each in a frame of its own: side by side or one below the
+ * other. */
+void watch_draw_curves(const struct watch_view *view, const struct watch_scene *scene,
+                       struct grid_area area, bool beside);
+
+/* The metric that is chosen, of those of the chosen experiment; NULL: it has none. next: the one
+ * behind it. Borrowed from the run. */
+const char *watch_metric(const struct watch_view *view, const struct live_run *run, bool next);
 
 #endif

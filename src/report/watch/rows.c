@@ -1,5 +1,6 @@
-/* The plan, with what is done, and the end of a log. */
-#include "report/watch/view_private.h"
+#include "report/watch/rows.h"
+#include "report/watch/plot.h"
+#include "report/watch/view.h"
 
 #include "base/amount.h"
 #include "base/clock.h"

@@ -1,13 +1,12 @@
-/* The slots: experiment, epoch, power, memory, temperature, verdict so far. Each has as many rows
- * as its fields need at this width, fewer where there are many slots. */
+#include "report/watch/slots.h"
 #include "base/mem.h"
-#include "report/watch/view_private.h"
+#include "report/live/layout.h"
+#include "report/watch/view.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "report/live/parts.h"
 
 #include <math.h>
 #include <stdio.h>

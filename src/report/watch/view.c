@@ -1,9 +1,13 @@
 /* The whole view: what is where at which size. */
+#include "report/watch/view.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "report/live/parts.h"
-#include "report/watch/view_private.h"
+#include "report/live/layout.h"
+#include "report/watch/keys.h"
+#include "report/watch/plot.h"
+#include "report/watch/rows.h"
+#include "report/watch/slots.h"
 #include "tare_build.h"
 
 #include <math.h>

@@ -98,8 +98,6 @@ void watch_draw(struct watch_view *view, const struct watch_scene *scene, struct
 /* Rows that --once needs at this width. */
 size_t watch_rows_needed(const struct watch_scene *scene, size_t columns);
 
-enum watch_action watch_key(struct watch_view *view, const struct watch_scene *scene, int key);
-
 /* The experiment, from its place in the plan; NULL: the plan is empty. */
 const struct live_experiment *watch_chosen(const struct watch_view *view,
                                            const struct live_run *run);
@@ -107,10 +105,17 @@ const struct live_experiment *watch_chosen(const struct watch_view *view,
 /* The slot that has this experiment (its number); NULL: none. */
 const struct live_slot *watch_slot_of(const struct live_run *run, size_t number);
 
-/* Reads the last lines of an experiment's log, where it has changed since. dir: the run's folder,
- * open. No link is followed; controls, escape sequences and bytes that are no UTF-8 are taken
- * out. */
-void watch_log_read(int dir, const char *id, struct watch_log *log);
-void watch_log_fini(struct watch_log *log);
+/* A reading that is absent. */
+#define WATCH_ABSENT "–"
+
+/* "12s", "3m05s", "1h02m", "2d03h". */
+enum { WATCH_TIME_BYTES = 24 };
+void watch_time(double seconds, char out[WATCH_TIME_BYTES]);
+
+/* Good, bad or in between, as live_verdict_text says it. */
+enum grid_style watch_verdict_style(const struct live_experiment *experiment);
+
+/* A pane's first row so that the chosen one is seen; rows: those with room. */
+size_t watch_scroll(size_t top, size_t chosen, size_t rows, size_t count);
 
 #endif

@@ -1,4 +1,5 @@
-#include "results/judge/judge.h"
+#include "results/judge/account.h"
+#include "results/judge/split.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,4 +1,10 @@
-#include "results/judge/judge.h"
+#include "results/judge/audit_json.h"
+#include "results/judge/account.h"
+#include "results/judge/judge_agreement.h"
+#include "results/judge/places.h"
+#include "results/judge/split.h"
+#include "results/store/evidence.h"
+#include "results/store/results.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -17,7 +23,7 @@ static json_t *time_json(bool known, int64_t local_ns)
     return json_string(text);
 }
 
-static json_t *evidence_json(const struct dataset_evidence *evidence)
+static json_t *found_evidence_json(const struct dataset_evidence *evidence)
 {
     const struct evidence_kind *kind = evidence_find(evidence->kind);
     return json_pack(
@@ -124,7 +130,7 @@ static json_t *experiment_json(const struct dataset *dataset,
     json_object_set_new(out, "consistency", agreement_json(experiment));
     json_object_set_new(out, "checks", audit_checks_json(experiment));
     EACH (item, experiment->evidence, experiment->evidence_count)
-        json_array_append_new(evidence, evidence_json(item));
+        json_array_append_new(evidence, found_evidence_json(item));
     json_object_set_new(out, "evidence", evidence);
     return out;
 }

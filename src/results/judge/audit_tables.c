@@ -1,5 +1,6 @@
-/* audit_tables: audit_safe.csv and audit_affected.csv, the rows of summary.csv in two tables. */
-#include "results/judge/judge.h"
+#include "results/judge/audit_tables.h"
+#include "results/judge/judge_agreement.h"
+#include "results/judge/split.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

@@ -1,9 +1,10 @@
 #include "results/judge/bench.h"
+#include "results/judge/comparison_json.h"
+#include "results/judge/summary_stats_json.h"
 
 #include "base/json.h"
 #include "base/mem.h"
 #include "results/judge/judge.h"
-#include "results/judge/summary_stats.h"
 
 #include <inttypes.h>
 #include <string.h>

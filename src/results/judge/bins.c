@@ -1,4 +1,4 @@
-#include "results/judge/read.h"
+#include "results/judge/bins.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,6 @@
-/* CodeCarbon's emissions.csv, of versions 1 to 3: a row for each run of a tracker, energies in kWh
- * (https://mlco2.github.io/codecarbon/output.html). It says what was used and nothing of what else
- * ran on the machine: its rows are never more than unverified. */
-#include "results/judge/read.h"
+#include "results/judge/codecarbon.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/study_json.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

@@ -1,8 +1,10 @@
-#include "results/judge/comparison.h"
+#include "results/judge/comparison_select.h"
+#include "results/judge/comparison_strata.h"
+#include "results/judge/identical.h"
+#include "results/judge/measurement.h"
+#include "results/judge/rows.h"
 
 #include "base/mem.h"
-#include "results/judge/judge.h"
-#include "results/judge/summary_stats.h"
 #include "stats/describe.h"
 
 #include <math.h>

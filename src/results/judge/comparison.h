@@ -124,9 +124,6 @@ struct comparison {
     bool by_setting;
 };
 
-/* "DIR" or "DIR:key=value[,key=value]". False: it is neither. */
-bool comparison_parse(const char *text, struct comparison_side *out, struct err *err);
-
 /* Sides parsed, dataset judged: fills the rest. False: one of the sides is empty, or they are mixed
  * in different ways and have nothing in common to compare (err). */
 bool comparison_make(struct comparison *comparison, struct err *err);
@@ -165,12 +162,7 @@ struct reading comparison_detectable(const struct comparison *comparison,
 /* The most strata that any quantity was compared in; 0: one or none. */
 size_t comparison_blocks(const struct comparison *comparison);
 
-/* Private to comparison*.c: sides with their items: strata and factors. False: err says what the
- * sides do not share. */
-bool comparison_strata_find(struct comparison *comparison, bool same_run, struct err *err);
 bool comparison_selected_by(const struct comparison *comparison, const char *key);
-
-json_t *comparison_json(const struct comparison *comparison);
 
 /* A claim about a ratio of B to A: "gpu_energy_j<0.95", "duration_s<+2%". */
 struct comparison_claim {
@@ -190,35 +182,6 @@ enum comparison_outcome {
     COMPARISON_OPEN
 };
 
-/* with commas between */
-bool comparison_claims_parse(const char *text, struct comparison_claims *out, struct err *err);
-void comparison_claims_fini(struct comparison_claims *claims);
-enum comparison_outcome comparison_claim_check(const struct comparison *comparison,
-                                               const struct comparison_claim *claim);
-const char *comparison_outcome_name(enum comparison_outcome outcome); /* "held" */
-
-/* Experiments that each side needs until a claim is decided in four of five cases, were the ratio
- * what it seems now; 0: not known. */
-size_t comparison_claim_needs(const struct comparison *comparison,
-                              const struct comparison_claim *claim);
-
-/* Experiments that each side needs until a difference of this share is found in four of five cases;
- * 0: not known, or the quantity is not compared by a ratio. */
-size_t comparison_sample_size(const struct comparison *comparison,
-                              const struct comparison_quantity *quantity, double share);
-
-/* Which experiments a side of a comparison takes: "results:model=resnet20,batch_size=32".
- * (comparison_select.c) */
-
-/* Whether the experiment has all that the selector asks for. */
-bool comparison_selects(const struct comparison_side *side,
-                        const struct dataset_experiment *experiment);
-
-/* The error of a side that takes nothing of the folder: a key that no experiment has, a value that
- * none has, or that those it names failed or are contaminated. Gives false. */
-bool comparison_selects_nothing(const struct comparison *comparison, size_t which, size_t folder,
-                                struct err *err);
-
 /* Where the two sides ran. (places.c) */
 
 /* One fact in which the sides are not alike. */
@@ -234,11 +197,5 @@ struct comparison_places {
     struct comparison_place items[DATASET_FACTS];
     size_t count;
 };
-
-/* Those that are half apart or more, the heavier first. Of node and lane, where something heavier
- * says it, nothing. */
-void comparison_places_find(const struct comparison *comparison, struct comparison_places *out);
-void comparison_places_fini(struct comparison_places *places);
-json_t *comparison_places_json(const struct comparison *comparison);
 
 #endif

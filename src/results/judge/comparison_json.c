@@ -1,9 +1,10 @@
-/* comparison_json: a comparison for programs. */
+#include "results/judge/comparison_json.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/judge/comparison.h"
-#include "results/judge/judge.h"
-#include "results/judge/summary_stats.h"
+#include "results/judge/measurement.h"
+#include "results/judge/places.h"
+#include "results/judge/rows.h"
+#include "results/judge/summary_stats_json.h"
 
 #include <string.h>
 

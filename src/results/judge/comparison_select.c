@@ -1,4 +1,4 @@
-#include "results/judge/comparison.h"
+#include "results/judge/comparison_select.h"
 
 #include "base/mem.h"
 #include "base/text.h"

@@ -1,8 +1,7 @@
-/* comparison_strata: within what the two sides of a comparison are compared, and what else they
- * differ in. */
+#include "results/judge/comparison_strata.h"
 #include "base/mem.h"
-#include "results/judge/comparison.h"
-#include "results/judge/judge.h"
+#include "results/judge/identical.h"
+#include "results/judge/places.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-#include "results/judge/consistency.h"
+#include "results/judge/consistency_runs.h"
+#include "results/judge/consistency_values.h"
 
 #include "base/mem.h"
 #include "results/judge/dataset.h"

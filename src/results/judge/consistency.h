@@ -40,12 +40,4 @@ enum check_outcome consistency_of_samples(const struct dataset *dataset,
                                           const struct dataset_experiment *experiment,
                                           bool sampled);
 
-/* Private to the table. Each sets the outcome of its check. */
-void consistency_find_copies(struct dataset *dataset);
-void consistency_find_overlaps(struct dataset *dataset);
-void consistency_find_copied_traces(struct dataset *dataset);
-void consistency_find_repeated_rows(struct dataset *dataset);
-void consistency_find_frozen(struct dataset *dataset);
-void consistency_find_equal_metrics(struct dataset *dataset);
-
 #endif

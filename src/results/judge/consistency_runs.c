@@ -1,11 +1,10 @@
-/* Copied runs, copied traces, and experiments that overlap in time. */
-#include "results/judge/consistency.h"
+#include "results/judge/consistency_runs.h"
+#include "results/judge/identical.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "results/judge/dataset.h"
-#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

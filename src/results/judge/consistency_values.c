@@ -1,11 +1,10 @@
-/* Rows that are there more than once, sensors that do not change, equal metrics. */
-#include "results/judge/consistency.h"
+#include "results/judge/consistency_values.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "results/judge/dataset.h"
-#include "results/judge/judge.h"
 #include "results/judge/judge_private.h"
 #include "stats/describe.h"
 

@@ -1,11 +1,11 @@
-/* Contradictions: a row whose figures are not those of its experiment's folder. Which of the two is
- * wrong is unknown. */
-#include "results/judge/read.h"
+#include "results/judge/contradictions.h"
+#include "base/fs_path.h"
+#include "results/judge/study.h"
+#include "results/judge/study_json.h"
+#include "results/store/energy.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
-#include "results/judge/judge.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,8 @@
-#include "results/judge/judge.h"
+#include "results/judge/criteria.h"
+#include "results/judge/contradictions.h"
+#include "results/judge/identical.h"
+#include "results/judge/places.h"
+#include "results/judge/rows.h"
 
 #include "base/mem.h"
 #include "plan/config/problem.h"

@@ -1,11 +1,13 @@
-#include "results/judge/dataset.h"
+#include "base/fs_path.h"
+#include "results/judge/codecarbon.h"
+#include "results/judge/own.h"
+#include "results/judge/plain_table.h"
+#include "results/judge/study.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/config/registry.h"
-#include "results/judge/read.h"
 #include "tare_build.h"
 
 #include <dirent.h>

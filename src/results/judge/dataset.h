@@ -34,7 +34,6 @@ const char *dataset_layout_name(enum dataset_layout layout);
 
 /* Whether a figure agrees with those of comparable experiments, whoever else ran. */
 enum agreement { AGREEMENT_UNKNOWN, AGREEMENT_CONSISTENT, AGREEMENT_CONTRADICTED };
-const char *agreement_name(enum agreement agreement); /* "unknown", "consistent", "contradicted" */
 
 /* Why it is unknown, the first that applies. */
 enum agreement_reason {
@@ -53,7 +52,6 @@ enum agreement_reason {
     AGREEMENT_DIFFERS,
     AGREEMENT_REASONS
 };
-const char *agreement_reason_text(enum agreement_reason reason); /* plain words, or NULL */
 
 struct dataset_param {
     char *name;
@@ -335,9 +333,6 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 /* The same of a folder in the study's layout, for processes during an experiment. */
 #define DATASET_NO_PROCESSES "no list of processes was recorded"
 
-/* Of --columns. False: one is not ROLE=COLUMN (err). */
-bool plain_table_check_columns(const struct strv *columns, struct err *err);
-
 /* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down
  * which of the two. */
 const char *dataset_mode(const struct dataset_experiment *experiment);
@@ -384,5 +379,8 @@ char *dataset_zone_text(const struct dataset *dataset, size_t folder);
 /* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */
 bool dataset_parse_time(const char *text, int64_t *local_ns);
 void dataset_format_time(int64_t local_ns, char out[40]); /* 2025-11-15T16:54:19.379192 */
+
+/* The error of an open folder without results: what it is instead. Gives false. */
+bool read_no_results(const char *path, int dir, struct err *err);
 
 #endif

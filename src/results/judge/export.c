@@ -1,15 +1,17 @@
 #include "results/judge/export.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/trace.h"
+#include "results/store/history.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
 #include "results/judge/anonymous.h"
 #include "results/judge/judge.h"
-#include "results/judge/read.h"
 
 #include <fcntl.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "results/judge/judge.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
 #include "base/text.h"

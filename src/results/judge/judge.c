@@ -1,11 +1,17 @@
-#include "results/judge/judge.h"
+#include "plan/planner.h"
+#include "results/judge/identical.h"
+#include "results/judge/judge_agreement.h"
+#include "results/judge/judge_background.h"
+#include "results/judge/judge_change.h"
+#include "results/judge/judge_idle.h"
+#include "results/judge/judge_like.h"
+#include "results/judge/judge_siblings.h"
+#include "results/judge/numeric_cell.h"
+#include "results/store/energy.h"
 
 #include "base/amount.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "plan/plan.h"
-#include "results/judge/judge_private.h"
-#include "results/judge/read.h"
 #include "stats/describe.h"
 
 #include <math.h>

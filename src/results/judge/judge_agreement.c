@@ -1,7 +1,6 @@
-/* judge_agreement: whether figures agree with those of comparable experiments. It needs no list of
- * processes, so it says less than a verdict. A figure is consistent where its siblings exclude that
- * a disturbance of LIMIT_EXCLUDED changed it. */
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_agreement.h"
+#include "results/judge/identical.h"
+#include "results/judge/judge_like.h"
 
 #include "base/mem.h"
 #include "stats/describe.h"

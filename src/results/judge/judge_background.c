@@ -1,9 +1,7 @@
-/* Whether the background of a parallel experiment ran, in folders that recorded no processes: by
- * the GPU's load, by trainings of the same model alone, and by others with the same background. */
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_background.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
-#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>

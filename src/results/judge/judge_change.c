@@ -1,9 +1,8 @@
-/* A lasting change of the machine: from some moment on, time or power of several models differ. */
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_change.h"
+#include "results/judge/identical.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>

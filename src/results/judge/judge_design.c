@@ -1,8 +1,8 @@
 #include "results/judge/judge_design.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/judge.h"
 
 #include <math.h>
 #include <string.h>

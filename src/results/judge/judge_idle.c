@@ -1,6 +1,4 @@
-/* Whether the GPU was idle before each experiment: from folders without process lists, by power and
- * utilisation. */
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_idle.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,9 +1,7 @@
-/* What one training should have taken, by the others of its model in the same mode: time, GPU
- * energy, CPU energy. */
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_like.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
-#include "results/judge/judge.h"
 #include "results/judge/judge_design.h"
 #include "stats/describe.h"
 

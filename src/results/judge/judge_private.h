@@ -92,29 +92,7 @@ struct judge_state {
     struct judge_figure like[LIKE_FIGURES];
 };
 
-/* Whether the GPU was idle before each experiment began, by the idle level that the whole folder
- * shows; sets busy. */
-void judge_idle(struct dataset *dataset, struct judge_state *states);
-
 /* Known of the noise beforehand, for each figure. */
 typedef struct stats_noise judge_noise[LIKE_FIGURES];
-
-/* Predicts time and energies by the others of the kind: sets like. noise: of each folder, and
- * experiments that lack files are left out; NULL: LIMIT_NOISE, and nothing of their model is
- * compared. */
-void judge_like(const struct dataset *dataset, struct judge_state *states,
-                const judge_noise *noise);
-
-/* A moment from which on time or power of several models are others: sets changed. */
-void judge_change(struct dataset *dataset, struct judge_state *states);
-
-/* Whether the backgrounds of parallel experiments ran. */
-void judge_background(struct dataset *dataset, const struct judge_state *states);
-
-/* Steps, results that are lacking and outliers. */
-void judge_siblings(struct dataset *dataset, const struct judge_state *states);
-
-/* Whether figures agree with those of siblings: sets agreement. After all evidence is found. */
-void judge_agreement(struct dataset *dataset, const struct judge_state *judged);
 
 #endif

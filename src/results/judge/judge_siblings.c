@@ -1,7 +1,7 @@
-#include "results/judge/judge_private.h"
+#include "results/judge/judge_siblings.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
-#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>

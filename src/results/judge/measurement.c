@@ -1,4 +1,4 @@
-#include "results/judge/summary_stats.h"
+#include "results/judge/measurement.h"
 
 #include "base/json.h"
 #include "base/mem.h"

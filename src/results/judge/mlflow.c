@@ -1,9 +1,10 @@
 #include "results/judge/mlflow.h"
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "results/store/history.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "results/judge/mlflow_item.h"
 

@@ -3,11 +3,11 @@
  * is an experiment. The layout is that of mlflow/store/tracking/file_store.py, names and lengths
  * those of mlflow/utils/validation.py (MLflow 1.0 to 3). */
 #include "results/judge/mlflow_item.h"
+#include "base/json_print.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"

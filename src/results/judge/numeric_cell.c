@@ -1,5 +1,5 @@
+#include "results/judge/numeric_cell.h"
 #include "base/mem.h"
-#include "results/judge/read.h"
 
 #include "base/value.h"
 

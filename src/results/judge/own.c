@@ -1,12 +1,14 @@
-/* tare's own runs: from a copy of run.db. */
-#include "results/judge/read.h"
+#include "results/judge/own.h"
+#include "results/judge/contradictions.h"
+#include "results/judge/study_json.h"
+#include "results/store/energy.h"
+#include "results/store/results.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "machine/gpu/vendor.h"
-#include "results/store/store.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,8 +1,7 @@
-#include "results/judge/judge.h"
+#include "results/judge/places.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/judge/comparison.h"
 
 #include <math.h>
 #include <stdlib.h>

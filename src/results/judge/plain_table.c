@@ -1,7 +1,6 @@
-/* Tables of other programs: a CSV with a row for each experiment, whatever its columns, and
- * hyperfine's JSON (https://github.com/sharkdp/hyperfine, --export-json). They say nothing of what
- * else ran on the machine: their rows are never more than unverified. */
-#include "results/judge/read.h"
+#include "results/judge/plain_table.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/study_json.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

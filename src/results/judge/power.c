@@ -1,4 +1,4 @@
-#include "results/judge/read.h"
+#include "results/judge/power.h"
 
 #include <math.h>
 

@@ -11,56 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* folder: index of the dataset's entry. */
-bool read_own(struct dataset *dataset, size_t folder, struct err *err);
-bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err);
-bool read_codecarbon(struct dataset *dataset, size_t folder, int dir, struct err *err);
-
 #define CODECARBON_FILE "emissions.csv"
-/* Its rows as experiments. False: it is none of CodeCarbon's (err). */
-bool codecarbon_take(struct dataset *dataset, size_t folder, const char *bytes, size_t count,
-                     struct err *err);
-
-/* A table of another program, CSV or hyperfine's JSON, which is file in dir. */
-bool read_plain_table(struct dataset *dataset, size_t folder, int dir, const char *file,
-                      struct err *err);
-/* The same of its bytes; file: its name, for messages. */
-bool plain_table_parse(struct dataset *dataset, size_t folder, const char *file,
-                       const struct text *text, struct err *err);
-
-/* Whether it is a CSV without the study's column experiment_id. */
-bool plain_table_is(int dir, const char *file);
-
-/* The error of an open folder without results: what it is instead. Gives false. */
-bool read_no_results(const char *path, int dir, struct err *err);
-
-/* experiment.json of the study, or of tare, into what the row did not say; text: its bytes. False:
- * damaged (err). */
-bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length,
-                     struct err *err);
-
-/* The rows of summary.csv alone, as experiments of one folder. False: err. */
-bool study_read_rows(struct dataset *dataset, int dir, const char *path, struct err *err);
-
-/* values_differ: one figure in two files. */
-void contradiction_add(struct dataset_experiment *experiment, unsigned quantities,
-                       const char *figure, const char *left, const char *left_file,
-                       const char *right, const char *right_file);
-
-/* The experiments of facts, which are the dataset's last ones: experiment.json, summary.csv and the
- * log against them. */
-void contradictions_of_run(struct dataset *dataset, size_t folder, const struct facts *facts);
-
-/* Metrics whose number is on no line of the log. bytes: of the whole log, so that one that is not
- * whole is not judged; -1: unknown. file: where the metrics are from. */
-void contradictions_in_log(struct dataset_experiment *experiment, int folder, const char *name,
-                           int64_t bytes, const char *file);
-
-/* Adds or replaces. */
-/* takes value */
-void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value);
-struct dataset_metric *study_metric_set(struct dataset_experiment *experiment, const char *name,
-                                        struct reading value);
 
 /* Figures in the study's files, parsed in place and fast, and what "perf stat" printed there. */
 
@@ -72,18 +23,6 @@ enum numeric_cell_kind {
     FIGURE_BAD /* neither */
 };
 
-/* The bytes from at to end, blanks around them left out. Thousands may be parted by commas
- * ("13,138.35"), one unit may follow ("74.69 W"). Correctly rounded, as strtod is. */
-enum numeric_cell_kind numeric_cell_read(const char *at, const char *end, double *out);
-
-/* As how many decimals a figure was printed, as far as it shows: at least so many, at most six; and
- * half a unit of the last of so many, the most by which printing rounds. */
-unsigned numeric_decimals(double value, unsigned least);
-double numeric_half_unit(unsigned decimals);
-
-/* Decimal digits alone: whole seconds. False for all else, and for what does not fit. */
-bool numeric_cell_read_whole(const char *at, const char *end, int64_t *out);
-
 /* What "perf stat" printed, as the study kept it (cpu_energy_raw.txt) and summed it up
  * (cpu_energy.txt). */
 
@@ -93,9 +32,6 @@ struct perf {
     bool has_started;
     int64_t started_local_s; /* "# started on ...", the local time's fields as if they were UTC */
 };
-
-/* Lines that are not known are left out. */
-void perf_parse(const char *text, size_t count, struct perf *out);
 
 /* The study's files of samples ("timestamp,power_draw_w" and the like), read in one pass by a
  * buffer of fixed size: memory does not depend on their length. */
@@ -131,16 +67,6 @@ struct trace_file {
 };
 
 #define TRACE_BUFFER 262144
-
-/* The file of that name in a folder (never through a link); columns: how many stand behind the
- * time-stamp. buffer: TRACE_BUFFER bytes of the caller's. False: it could not be read (err); what
- * is wrong with its contents is in out. */
-bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_each_fn *each,
-                void *context, struct trace_file *out, struct err *err);
-
-/* The same from bytes in memory (tests, fuzzing). */
-void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each,
-                 void *context, struct trace_file *out);
 
 /* A trace of power samples as an energy, in one pass. docs/reference/judging.md derives the
  * figures. (power.c) */
@@ -187,10 +113,6 @@ struct power {
     struct power_rises rises;
 };
 
-/* Without a window (begin_s of it not finite) it is that of the samples. */
-void power_begin(struct power *power, double begin_s, double end_s);
-void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count);
-
 struct power_energy {
     /* if samples are instants; after power_settle: of the sensor */
     struct reading energy_j, half_width_j;
@@ -205,27 +127,6 @@ struct power_energy {
     struct power_rises rises;
 };
 
-/* Once, after the last sample. */
-struct power_energy power_end(struct power *power);
-
-/* The sensor that such rises, of all traces that it took, show. */
-enum power_sensor power_sensor_find(const struct power_rises *rises);
-const char *power_sensor_name(enum power_sensor sensor);
-
-/* The energy and half-width of this sensor; an unknown one's interval covers both kinds. False: the
- * window is shorter than the sensor resolves, or the sensor may be such a one; then energy,
- * half-width and mean become unknown. */
-bool power_settle(struct power_energy *energy, enum power_sensor sensor);
-
-/* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER
- * bytes. power: its GPU energy, for study_energy_settle. */
-void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer,
-                       int64_t *zone_s, bool *has_zone, struct power_energy *power);
-
-/* Its GPU energy as read by this sensor; the folder's other traces show which it is. */
-void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power,
-                         enum power_sensor sensor);
-
 /* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in
  * it. (bins.c) */
 
@@ -239,26 +140,11 @@ struct bins {
     uint32_t counts[BINS_MOST];
 };
 
-void bins_begin(struct bins *bins);
-void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values,
-                  size_t count); /* none before the first */
-
 struct bins_step {
     bool found;
     int64_t at_s;         /* where the new level begins */
     double before, after; /* means */
     double explained;     /* share of the variance that the two levels leave no more, 0 to 1 */
 };
-
-/* The two levels, each at least least_s seconds and a tenth of the whole, that leave the least
- * variance. */
-struct bins_step bins_find_step(const struct bins *bins, int64_t least_s);
-
-/* The same of falls alone, behind the first fifth, in which a training starts up. */
-struct bins_step bins_find_fall(const struct bins *bins, int64_t least_s);
-
-/* The lowest mean of three neighbouring spans that all have values: one alone may be a sample gone
- * wrong. */
-struct reading bins_lowest(const struct bins *bins);
 
 #endif

@@ -1,5 +1,4 @@
-/* rows: which experiments figures are made of. */
-#include "results/judge/judge.h"
+#include "results/judge/rows.h"
 
 #include "base/mem.h"
 #include "base/record.h"

@@ -1,5 +1,6 @@
-/* split: before and after a moment, which is given or found by the data. */
-#include "results/judge/judge.h"
+#include "results/judge/split.h"
+#include "results/judge/account.h"
+#include "results/judge/identical.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

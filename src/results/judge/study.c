@@ -1,9 +1,15 @@
-/* The study's layout: summary.csv, and a folder for each experiment. */
-#include "results/judge/read.h"
+#include "results/judge/study.h"
+#include "base/fs_path.h"
+#include "results/judge/contradictions.h"
+#include "results/judge/dataset.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/power.h"
+#include "results/judge/study_energy.h"
+#include "results/judge/study_json.h"
+#include "results/store/energy.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/config/settings.h"
 

@@ -1,7 +1,9 @@
-/* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and
- * what perf printed. */
+#include "results/judge/study_energy.h"
 #include "base/mem.h"
-#include "results/judge/read.h"
+#include "results/judge/bins.h"
+#include "results/judge/numeric_cell.h"
+#include "results/judge/power.h"
+#include "results/judge/trace.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

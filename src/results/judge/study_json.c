@@ -1,6 +1,6 @@
-/* experiment.json as the study writes it: parallel ones nest what was measured under
- * "foreground". */
-#include "results/judge/read.h"
+#include "results/judge/study_json.h"
+#include "results/judge/contradictions.h"
+#include "results/store/energy.h"
 
 #include "base/json.h"
 #include "base/mem.h"

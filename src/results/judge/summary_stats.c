@@ -1,7 +1,9 @@
-#include "results/judge/summary_stats.h"
+#include "results/judge/identical.h"
+#include "results/judge/measurement.h"
+#include "results/judge/rows.h"
+#include "results/judge/summary_stats_effects.h"
 
 #include "base/mem.h"
-#include "results/judge/judge.h"
 #include "stats/describe.h"
 
 #include <math.h>

@@ -29,33 +29,11 @@ struct measurement {
     struct reading half_width; /* 95 % of the read-outs; the gain is not in it */
 };
 
-/* Of the mean of a quantity ("gpu_energy_j", "gpu_power_w", ...) over some experiments. */
-void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items,
-                         size_t count, struct measurement *out);
-
 /* One of the experiments that a ratio is of. */
 struct measurement_row {
     size_t item, stratum;
     bool is_b;
 };
-
-/* Of the ratio of B to A within strata (below strata), as stats_effect weighs them. */
-void measurement_of_ratio(const struct dataset *dataset, const char *quantity,
-                          const struct measurement_row *rows, size_t count, size_t strata,
-                          struct measurement *out);
-
-/* The ratio's interval with the measurement in it, and the gains of sensors that do not cancel:
- * sampling is of type A, with its degrees of freedom; never narrower than the ratio's own.
- * STATS_NONE: one of them is not known. */
-struct stats_interval measurement_interval(const struct measurement *measurement,
-                                           const struct stats_effect *effect);
-
-/* Of a mean: both half-widths in squares, without the gain. */
-struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
-                                                const struct stats_interval *sampling);
-
-/* null: not valid. ratio: says whether the gain cancels. */
-json_t *measurement_json(const struct measurement *measurement, bool ratio);
 
 /* What the experiments of a dataset say, by model and mode: means and medians with intervals, how
  * far runs differ, which hyperparameter moves what, which runs nothing beats, how many repeats
@@ -192,36 +170,12 @@ enum stats_scale summary_stats_scale(const char *name, bool is_metric, enum goal
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading summary_stats_value(const struct dataset_experiment *experiment, const char *name);
 
-/* Which hyperparameter moves energy and quality, and the front of both.
- * (summary_stats_effects.c) */
-
-void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
-void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group,
-                               uint64_t seed);
-
-/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on
- * logarithms. (summary_stats_effects.c) */
-
-void summary_stats_add_interactions(const struct dataset *dataset,
-                                    struct summary_stats_group *group);
-
 /* What stats and compare print for programs. (summary_stats_json.c) */
 
-/* A new reference; docs/reference/judging.md says what is in it. */
-json_t *summary_stats_json(const struct dataset *dataset, const struct summary_stats *figures,
-                           const struct summary_stats_options *options);
-json_t *summary_stats_stat_json(const struct figure *figure);
 extern const struct record_field summary_stats_interval_fields[];
 /* A field that is an interval; absent where it is STATS_NONE. */
 #define FIGURES_INTERVAL(of, key, member) \
     RECORD_STRUCT_IF(of, member.method, key, member, summary_stats_interval_fields)
 json_t *summary_stats_interval_json(const struct stats_interval *interval);
-/* Each group that has effects, with the names of its experiments. */
-json_t *summary_stats_effects_json(const struct dataset *dataset,
-                                   const struct summary_stats *figures);
-json_t *summary_stats_spellings_json(const struct dataset *dataset);
-
-/* One row for each quantity of each group. */
-void summary_stats_csv(const struct summary_stats *figures, struct text *out);
 
 #endif

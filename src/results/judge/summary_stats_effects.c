@@ -1,4 +1,5 @@
-#include "results/judge/summary_stats.h"
+#include "results/judge/summary_stats_effects.h"
+#include "results/judge/identical.h"
 
 #include "base/mem.h"
 #include "stats/describe.h"

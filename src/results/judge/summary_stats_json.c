@@ -1,9 +1,10 @@
+#include "results/judge/summary_stats_json.h"
 #include "base/mem.h"
-#include "results/judge/summary_stats.h"
+#include "results/judge/measurement.h"
+#include "results/judge/rows.h"
 
 #include "base/csv.h"
 #include "base/json.h"
-#include "results/judge/judge.h"
 #include "tare_build.h"
 
 const struct record_field summary_stats_interval_fields[] = {

@@ -1,5 +1,6 @@
+#include "results/judge/trace.h"
 #include "base/mem.h"
-#include "results/judge/read.h"
+#include "results/judge/numeric_cell.h"
 
 #include <endian.h>
 #include <errno.h>

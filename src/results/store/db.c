@@ -1,7 +1,6 @@
-/* Opens run.db without following links, and limits what an untrusted one can do. */
-#include "results/store/tables.h"
+#include "results/store/db.h"
+#include "base/json_print.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
-/* Writes the energies of attempts and epochs to run.db, and reads them. */
-#include "results/store/tables.h"
+#include "results/store/energy.h"
+#include "results/store/db.h"
 
 #include "base/csv.h"
 #include "base/json.h"

@@ -1,11 +1,13 @@
-/* Writes epochs.csv of each attempt from its marks and energies. */
-#include "results/store/tables.h"
+#include "results/store/epochs_file.h"
+#include "measure/marks/epochs.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
+#include "results/store/journal.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "measure/marks/marks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
-/* Derives the verdicts of attempts and experiments from their evidence in run.db. */
-#include "results/store/tables.h"
+#include "results/store/evidence.h"
+#include "results/store/db.h"
+#include "results/store/journal.h"
+#include "results/store/results.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,15 @@
-/* Writes experiment.json from run.db. */
+#include "results/store/experiment_json.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
+#include "base/json_print.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
+#include "results/store/epochs_file.h"
+#include "results/store/evidence.h"
+#include "results/store/history.h"
+#include "results/store/journal.h"
+#include "results/store/memory.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,8 @@
-/* What the metrics' patterns matched, match by match: into the table, and out of it. */
-#include "results/store/store.h"
-#include "results/store/tables.h"
+#include "results/store/history.h"
+#include "results/store/db.h"
+#include "results/store/journal.h"
+#include "results/store/schema.h"
+#include "results/store/snapshot.h"
 
 #include "base/csv.h"
 #include "base/json.h"

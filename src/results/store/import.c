@@ -1,12 +1,11 @@
-/* Rebuilds run.db from the lines of events.jsonl, and counts those that are lost. */
-#include "results/store/store.h"
+#include "results/store/import.h"
+#include "results/store/evidence.h"
+#include "results/store/jsonl.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
-#include "results/store/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,14 @@
-/* Writes each event, and the rows that follow from it, to run.db. */
-#include "results/store/tables.h"
+#include "results/store/journal.h"
+#include "base/json_print.h"
+#include "plan/plan_json.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
+#include "results/store/evidence.h"
+#include "results/store/experiment_json.h"
+#include "results/store/history.h"
+#include "results/store/memory.h"
+#include "results/store/replay.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 

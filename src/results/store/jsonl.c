@@ -1,11 +1,10 @@
-/* events.jsonl, and the runner's own copy of its lines. */
-#include "results/store/worker.h"
+#include "results/store/jsonl.h"
+#include "base/fs_output.h"
+#include "base/json_print.h"
+#include "results/store/journal.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <errno.h>

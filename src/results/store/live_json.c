@@ -1,10 +1,10 @@
 /* live.json into slots, a run as JSON, and what watchers ask of the runner
  * (results/store/live.h). */
+#include "base/json_print.h"
 #include "results/store/live.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
 #include "base/utf8.h"

@@ -1,10 +1,13 @@
 /* A run as it is now (results/store/live.h): what run.db says when it is opened, and what
  * events.jsonl adds from then on. */
+#include "base/fs_path.h"
+#include "results/store/energy.h"
 #include "results/store/live.h"
-#include "results/store/tables.h"
+#include "results/store/lock.h"
+#include "results/store/replay.h"
+#include "results/store/results.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 

@@ -1,5 +1,4 @@
-/* The lock of a run folder, which only one runner holds. */
-#include "results/store/store.h"
+#include "results/store/lock.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

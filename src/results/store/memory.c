@@ -1,6 +1,7 @@
-/* Writes the memory figures of attempts to run.db, and reads them. */
+#include "results/store/memory.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
 
 #include "base/json.h"
 #include "measure/memory_curve.h"

@@ -1,11 +1,18 @@
-/* Compares the files of a run with its journal, and rewrites those that were changed. */
-#include "results/store/worker.h"
+#include "results/store/records.h"
+#include "base/fs_output.h"
+#include "results/store/db.h"
+#include "results/store/evidence.h"
+#include "results/store/experiment_json.h"
+#include "results/store/journal.h"
+#include "results/store/jsonl.h"
+#include "results/store/replay.h"
+#include "results/store/schema.h"
+#include "results/store/summary.h"
+#include "results/store/tables_compare.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
 #include "tare_build.h"
 
 #include <errno.h>

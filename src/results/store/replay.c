@@ -1,5 +1,6 @@
-/* Replays events in order: checks each, and tracks the state of experiments and jobs. */
-#include "results/store/tables.h"
+#include "results/store/replay.h"
+#include "plan/plan_json.h"
+#include "results/store/energy.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,10 +1,16 @@
-/* Reads the results of a run from run.db. */
-#include "results/store/tables.h"
+#include "results/store/results.h"
+#include "plan/change.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
+#include "results/store/epochs_file.h"
+#include "results/store/evidence.h"
+#include "results/store/journal.h"
+#include "results/store/schema.h"
+#include "results/store/snapshot.h"
+#include "results/store/usage.h"
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "plan/plan.h"
-#include "results/store/store.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,12 @@
-/* The JSON of a run for its page: sessions, pauses, experiments and curves. */
-#include "results/store/tables.h"
+#include "results/store/results_json.h"
+#include "results/store/db.h"
+#include "results/store/experiment_json.h"
+#include "results/store/history.h"
+#include "results/store/journal.h"
+#include "results/store/results.h"
+#include "results/store/schema.h"
+#include "results/store/snapshot.h"
+#include "results/store/usage.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* The tables of run.db, and the checks of one from an untrusted source. */
-#include "results/store/tables.h"
+#include "results/store/schema.h"
+#include "results/store/db.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,7 @@
-/* Copies run.db and its -wal from a live run, without a lock. */
-#include "results/store/tables.h"
+#include "results/store/snapshot.h"
+#include "base/fs_output.h"
+#include "results/store/db.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include <errno.h>

@@ -1,10 +1,16 @@
-#include "results/store/store.h"
+#include "base/fs_output.h"
+#include "plan/plan_json.h"
+#include "results/store/db.h"
+#include "results/store/journal.h"
+#include "results/store/jsonl.h"
+#include "results/store/lock.h"
+#include "results/store/records.h"
+#include "results/store/replay.h"
+#include "results/store/schema.h"
+#include "results/store/summary.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
-#include "results/store/worker.h"
 #include "tare_build.h"
 
 #include <dirent.h>

@@ -135,10 +135,6 @@ struct store_use {
     double succeeded_j;
 };
 
-/* What an attempt used, of the data of its EVENT_ATTEMPT_ENDED: gross, GPU boards and CPU packages,
- * as far as they are measured. */
-struct reading attempt_energy_j(const json_t *ended);
-
 /* As store_experiment. */
 const struct store_use *store_use(const struct store *store);
 
@@ -236,31 +232,10 @@ struct results {
     json_t *budget;
 };
 
-bool results_read(const char *run_dir, struct results *out, struct err *err);
-
-/* The same of an open folder; run_dir is for messages. */
-bool results_read_at(int dir, const char *run_dir, struct results *out, struct err *err);
 /* flushes first */
 bool results_from_store(struct store *store, struct results *out, struct err *err);
-void results_fini(struct results *results);
 
-/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms",
- * "seconds", "why"}], "lanes":
- * {...} (docs/reference/files.md), or null where there is one, "budget": {...}
- * (docs/reference/files.md), or null, "counts": {"experiments", "succeeded", "failed", "clean",
- * "suspect", "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or
- * are not clean first, then the latest: [what experiment.json holds, and "number", "mode", "spans":
- * [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as results_read does. A
- * new reference; NULL: err says why. */
-json_t *results_read_json(const char *run_dir, struct err *err);
 json_t *results_json_from_store(struct store *store, struct err *err); /* flushes first */
-
-/* One runner per run. For store/ and slurm/. */
-
-/* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process
- * holds it: the error names that one. Closing the descriptor lets go; a forked child that keeps it
- * open keeps the lock. */
-int lock_take(int dir, const char *dir_path, struct err *err);
 
 /* Whether a process holds the lock of the run in run_dir, whoever that is; asked before the journal
  * is read, since a run that ends in between has then said so there. Takes nothing from a runner
@@ -270,22 +245,15 @@ enum lock_seen {
     LOCK_HELD,
     LOCK_UNSEEN /* it may not be opened, or its last holder was on another host */
 };
-enum lock_seen lock_look(const char *run_dir);
-enum lock_seen lock_look_at(int dir); /* the run's folder, open */
 
 /* How far a run is. run: as results_read_json gives it, read after seen. */
 enum run_life { RUN_LIFE_ENDED, RUN_LIFE_UNDER_WAY, RUN_LIFE_DIED, RUN_LIFE_ELSEWHERE };
-enum run_life run_life_of(const json_t *run, enum lock_seen seen);
 
 /* What run.db says of each experiment beyond struct result: what audit and export need. */
 
 /* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json
  * does. */
 enum { ENERGY_COLUMNS = 11 };
-const char *energy_column(size_t column); /* "energy_cpu_pkg_joules" */
-const char *energy_metric(size_t column); /* "cpu_energy_pkg_joules" */
-/* block: "energy" of an attempt, or NULL */
-struct reading energy_figure(const json_t *block, size_t column);
 
 struct facts_evidence {
     int64_t attempt;
@@ -334,20 +302,6 @@ struct history_point {
 };
 typedef bool history_each_fn(void *context, const struct history_point *point, struct err *err);
 
-/* Those of a run that are kept, by experiment, attempt, metric and step, read as facts_read does.
- * False: each gave false, or err says what else. */
-bool history_each(const char *run_dir, history_each_fn *each, void *context, struct err *err);
-
-/* "metric,epoch,step,seconds,value" and a newline. */
-void history_add_cells(const struct history_point *point, struct text *out);
-
-/* {"time": "clean", ...} of the quantities that a row has; a new reference. */
-json_t *facts_verdicts_json(const struct verdicts *verdicts);
-
-/* Of a live, a finished or a crashed run, without changing a byte of it. */
-bool facts_read(const char *run_dir, struct facts *out, struct err *err);
-void facts_fini(struct facts *facts);
-
 /* What another host recorded of an experiment becomes part of this run's journal. Only its
  * events.jsonl is read: no SQLite file is ever opened by two hosts. */
 
@@ -365,13 +319,6 @@ struct import_loss {
     struct err first; /* of them, or of what was changed: which line, and why */
 };
 
-/* Adds the events as sessions behind those that the store knows. The other run may still be
- * writing: a torn last line is left out. Lines that cannot be used are counted, and the rest is
- * taken: an attempt that was recorded so is suspect then (evidence of the kind records_lost). What
- * was added is durable after store_flush. False: there is nothing that can be read at all. */
-bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss,
-                  struct err *err);
-
 /* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
 
 /* Where one is in the file. */
@@ -380,11 +327,5 @@ struct import_lines {
     int64_t session_shift; /* is added to the sessions' numbers */
     int64_t seq;           /* of the line before; 0: there is none */
 };
-
-/* Reads one line, which need not end. missing: so many events should stand before it and do not.
- * False: it is no event that can be used, and err says why; it then counts for the one that should
- * have stood there. out: to be freed with event_fini when it is true. */
-bool import_line_take(struct import_lines *lines, const char *line, size_t length,
-                      struct event *out, int64_t *missing, struct err *err);
 
 #endif

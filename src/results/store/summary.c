@@ -1,12 +1,15 @@
-/* Writes summary.csv: its columns, its rows, and the file as a whole. */
-#include "results/store/worker.h"
+#include "results/store/summary.h"
+#include "results/store/db.h"
+#include "results/store/energy.h"
+#include "results/store/experiment_json.h"
+#include "results/store/memory.h"
+#include "results/store/results.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "machine/gpu/readings.h"
-#include "results/store/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,6 @@
-/* Whether two databases hold the same run. */
+#include "results/store/tables_compare.h"
 #include "base/mem.h"
-#include "results/store/tables.h"
-
-#include "results/store/worker.h"
+#include "results/store/db.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
-/* How long each GPU slot of a run was used, from the sessions in run.db. */
-#include "results/store/tables.h"
+#include "results/store/usage.h"
+#include "results/store/db.h"
+#include "results/store/evidence.h"
+#include "results/store/ways.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
-/* The journal, event by event, as spans of the lanes. */
-#include "results/store/tables.h"
+#include "results/store/ways.h"
+#include "results/store/db.h"
 
 #include "base/clock.h"
 #include "base/json.h"

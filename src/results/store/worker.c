@@ -1,7 +1,13 @@
-#include "results/store/worker.h"
+#include "results/store/db.h"
+#include "results/store/experiment_json.h"
+#include "results/store/journal.h"
+#include "results/store/jsonl.h"
+#include "results/store/records.h"
+#include "results/store/results.h"
+#include "results/store/results_json.h"
+#include "results/store/summary.h"
 
 #include "base/mem.h"
-#include "results/store/tables.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -40,46 +40,9 @@ struct event_lines {
     off_t length; /* of the copy */
 };
 
-/* count: experiments of the plan. */
-void event_lines_init(struct event_lines *lines, size_t count);
-void event_lines_fini(struct event_lines *lines);
-
-/* Makes the copy's file, in an open folder if possible. */
-bool event_lines_keep(struct event_lines *lines, int dir, struct err *err);
-
-/* Adds count lines to the copy. */
-bool event_lines_append(struct event_lines *lines, const char *bytes, size_t length, int64_t count,
-                        struct err *err);
-
-/* Calls each for every line of the copy. False: each failed, or the copy was changed. */
-bool event_lines_each(const struct event_lines *lines, journal_each_fn *each, void *context,
-                      struct err *err);
-
-/* Adds to out the tables in which the two differ: "table attempts from experiment 3 on".
- * (tables_compare.c) */
-bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
-
-/* Events.jsonl, the journal as lines that a person or the live view can follow. run.db is the
- * truth: a line is appended after its commit, and what differs is repaired from run.db on
- * opening. */
-
-/* Opens (or makes) the file, which may be no link. -1 on error. */
-int jsonl_open(int dir, const char *dir_path, struct err *err);
-
 /* Opens that of any run, to read it: NULL where it is no regular file, or too long. A journal has
  * some kilobytes an attempt. */
 #define JSONL_BYTES_MAX ((off_t)1 << 30)
-FILE *jsonl_read(int dir, struct err *err);
-
-/* Cuts what is torn, damaged or was never committed, and appends what is missing. lines: gets
- * all. */
-bool jsonl_repair(int fd, sqlite3 *db, struct event_lines *lines, struct err *err);
-
-/* One line: the event with its "seq" in front. */
-void jsonl_add_line(struct text *out, int64_t seq, const struct event *event);
-
-/* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
-bool jsonl_append(int fd, const struct text *lines, struct err *err);
 
 /* Summary.csv, all experiments that ended for good; summary_safe.csv, those of them against
  * which nothing speaks; and summary_affected.csv, the others, with the reason. In the study's
@@ -104,25 +67,6 @@ struct summary {
     SHA2_CTX state[SUMMARY_FILES]; /* of what was written, while fd is open */
     bool replaced;                 /* a file was not the one that was written, and was made anew */
 };
-
-void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch);
-void summary_fini(struct summary *summary);
-
-/* Of these experiments something may have changed: one that has no row gets it, if it ended; one
- * that has one gets it anew, if not now then later. */
-bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count,
-                 struct err *err);
-
-/* Writes what is left for later, and makes the files safe on the disk. */
-bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err);
-
-const char *summary_name(size_t file);
-
-/* Of what was written this session; false: nothing was. */
-bool summary_digest(const struct summary *summary, size_t file, struct digest *out);
-
-/* All files anew, now. */
-bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err);
 
 /* The store's thread. One and no more: SQLite has one writer at a time anyway, events must be
  * committed in the order they were added, and a commit waits for the disk (fsync), which the
@@ -230,24 +174,10 @@ bool worker_quiet(struct worker *worker);
  * every time. */
 bool worker_verdict(struct worker *worker, struct err *err);
 
-/* Whether the files of a run hold what the store wrote, and making anew what does not. What the
- * runner holds in memory and in its own copy of the lines is the truth. On the store's thread, or
- * when it has nothing to do. */
-
-/* Remembers which file run.db is: it may be removed or replaced while it is open. */
-bool records_know_db(struct worker *worker, struct err *err);
-
-/* Before events are written: a run.db that is no longer there is made anew at once. */
-bool records_keep_db(struct worker *worker, struct err *err);
-
 enum settling {
     SETTLE_OPENED, /* what a crash left unfinished is not compared */
     SETTLE_ENDED,
     SETTLE_STOPPED /* nor is what takes time for each experiment */
 };
-
-/* Compares all files, and makes anew those that were changed; worker->changed says which, and
- * whether that could be done. False: run.db is lost. */
-bool records_settle(struct worker *worker, enum settling settling);
 
 #endif

@@ -1,5 +1,4 @@
-/* Reads progress bars of tqdm and its like from lines of a log. */
-#include "run/log/joblog.h"
+#include "run/log/bar.h"
 
 #include "base/ascii.h"
 #include "base/utf8.h"

@@ -1,4 +1,6 @@
-#include "run/log/joblog.h"
+#include "run/log/bar.h"
+#include "run/log/metric_history.h"
+#include "run/log/words.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -142,14 +142,6 @@ struct tail {
     char bytes[WORDS_TAIL];
 };
 
-void tail_add(struct tail *tail, const char *bytes, size_t count);
-/* lines: of the whole stream */
-void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out);
-
-/* Of the last lines of text: what ended the last Python traceback, else the last line that
- * complains, else the last that is not blank. The line's number is that in text. Pure. */
-void words_pick(const char *text, size_t length, struct joblog_words *out);
-
 /* metric_history: what a metric's pattern matched, one point a match, in constant memory however
  * many there are. Until it is full every point is kept. Then neighbours are merged into cells of a
  * number of matches that doubles as often as needed, and of each cell its first and last point, its
@@ -175,14 +167,6 @@ struct metric_history {
     uint64_t stride;  /* matches of a cell; 0: all points are kept */
 };
 
-/* metrics: of the attempt, this one included. */
-void metric_history_init(struct metric_history *history, size_t metrics);
-void metric_history_fini(struct metric_history *history);
-void metric_history_clear(struct metric_history *history); /* no match was added yet */
-
-/* point's step is set. */
-void metric_history_add(struct metric_history *history, struct metric_point point);
-
 /* Which epoch it is: the one that a mark of the name "epoch" named last. Its label where that is an
  * integer, else how many began (of ends alone: ended). */
 struct metric_epoch {
@@ -190,8 +174,6 @@ struct metric_epoch {
     int64_t number;
     int64_t begun, ended;
 };
-
-void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark);
 
 /* bar: progress bars in a job's output, as tqdm writes them ("desc:  45%|####      | 45/100
  * [00:10<00:12, 4.5it/s, loss=0.3]"; without a total "desc: 45it [00:10, 4.5it/s]"), with or
@@ -206,9 +188,6 @@ struct bar {
     struct reading total; /* above 0 where it is valid; done is at most it */
 };
 
-/* One line (without its end), or what of it has arrived. False: there is no whole bar in it. */
-bool bar_parse(const char *line, size_t length, struct bar *out);
-
 /* The bars that a job has drawn lately. Two are the same one when their totals are equal, and their
  * names but for the digits in them. */
 struct bars {
@@ -222,7 +201,5 @@ struct bars {
     size_t count, latest; /* latest: place of the one that changed last */
     uint64_t changes;     /* grows whenever something is new */
 };
-
-void bars_take(struct bars *bars, const char *line, size_t length);
 
 #endif

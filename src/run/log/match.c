@@ -1,4 +1,5 @@
 #include "run/log/match.h"
+#include "run/log/metric_history.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

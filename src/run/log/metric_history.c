@@ -1,5 +1,4 @@
-/* Keeps the matches of metrics in bounded memory, evenly thinned. */
-#include "run/log/joblog.h"
+#include "run/log/metric_history.h"
 
 #include "base/mem.h"
 

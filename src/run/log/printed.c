@@ -1,4 +1,6 @@
-#include "run/log/printed_private.h"
+#include "run/log/printed_class.h"
+#include "run/log/printed_name.h"
+#include "run/log/printed_tokens.h"
 
 #include "run/log/number_read.h"
 

@@ -1,9 +1,9 @@
-/* Classifies the numbers of a printed line: batch, rank, epoch, metric. */
-#include "run/log/printed_private.h"
+#include "run/log/printed_class.h"
+#include "run/log/bar.h"
+#include "run/log/printed_name.h"
+#include "run/log/printed_tokens.h"
 
 #include "base/ascii.h"
-
-#include "run/log/joblog.h"
 
 #include <stdio.h>
 #include <stdlib.h>

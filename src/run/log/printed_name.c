@@ -1,5 +1,5 @@
-/* Recognises the names of metrics in printed lines. */
-#include "run/log/printed_private.h"
+#include "run/log/printed_name.h"
+#include "run/log/printed_tokens.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

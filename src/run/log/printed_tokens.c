@@ -1,5 +1,4 @@
-/* Splits a printed line into words, numbers and signs. */
-#include "run/log/printed_private.h"
+#include "run/log/printed_tokens.h"
 
 #include "base/ascii.h"
 

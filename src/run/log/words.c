@@ -1,5 +1,4 @@
-/* Finds the lines of a log's end that explain a failure. */
-#include "run/log/joblog.h"
+#include "run/log/words.h"
 
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -1,7 +1,8 @@
 /* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must
  * come to was worked out by hand. */
 #include "base/text.h"
-#include "gpu_memory/allocator/model.h"
+#include "gpu_memory/allocator/model_release.h"
+#include "gpu_memory/allocator/model_request.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

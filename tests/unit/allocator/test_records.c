@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"
-#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/check.h"
 
 #include "../folder.h"
 

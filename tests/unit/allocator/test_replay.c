@@ -1,7 +1,8 @@
 /* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome
  * was worked out by hand. */
 #include "base/mem.h"
-#include "gpu_memory/allocator/replay.h"
+#include "gpu_memory/allocator/check.h"
+#include "gpu_memory/allocator/recommend.h"
 #include "gpu_memory/allocator/usage.h"
 
 #include <setjmp.h>

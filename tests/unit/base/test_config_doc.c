@@ -1,4 +1,5 @@
 /* Settings and registry in YAML and in JSON with comments. */
+#include "base/json_print.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+#include "base/fs_output.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include "../folder.h"

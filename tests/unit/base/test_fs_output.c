@@ -1,4 +1,6 @@
 /* Files that the user named, and which files of a folder are ours to replace. */
+#include "base/fs_output.h"
+#include "base/written.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include "../folder.h"

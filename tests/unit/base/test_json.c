@@ -1,3 +1,5 @@
+#include "base/json_place.h"
+#include "base/json_print.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/mem.h"
 
 #include <errno.h>

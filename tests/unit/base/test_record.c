@@ -1,3 +1,4 @@
+#include "base/json_print.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -5,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
 #include "base/record.h"
 
 #include <math.h>

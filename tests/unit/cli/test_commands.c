@@ -1,3 +1,4 @@
+#include "cli/options.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/shell_words.h"
-#include "cli/texts.h"
 
 #include <string.h>
 

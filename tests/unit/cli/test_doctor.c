@@ -1,4 +1,8 @@
 /* What doctor makes of containment that was refused, on machines played by files. */
+#include "base/fs_path.h"
+#include "doctor/doctor_contain.h"
+#include "doctor/doctor_host.h"
+#include "doctor/doctor_text.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
-#include "doctor/doctor.h"
 #include "session/command.h"
 #include "tare_build.h"
 

@@ -1,4 +1,6 @@
 /* What doctor makes of a look at one GPU. */
+#include "doctor/doctor_now.h"
+#include "doctor/doctor_text.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "doctor/doctor.h"
 #include "session/command.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* What a command line means. The expectations of the study's flags were taken from Python 3.11's
  * argparse with the same options: the study's command lines must mean the same here. */
+#include "cli/options.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "cli/texts.h"
 
 #include <string.h>
 

@@ -1,3 +1,6 @@
+#include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/manual.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -5,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "cli/texts.h"
 #include "tare_build.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "expect.h"
+#include "plan/config/registry_rules.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "plan/config/registry.h"
 
 #include "../folder.h"
 

@@ -1,8 +1,8 @@
 /* "oom_steps" of a repository: what is read, and every mistake in it. */
 #include "expect.h"
+#include "plan/config/registry_oom.h"
 
 #include "base/cleanup.h"
-#include "plan/config/registry.h"
 
 #include <math.h>
 

@@ -1,3 +1,7 @@
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/prove.h"
+#include "machine/contain/start.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

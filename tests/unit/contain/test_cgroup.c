@@ -1,3 +1,5 @@
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/usage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +10,6 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/cgroup.h"
-#include "machine/contain/contain.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 /* Who holds a pipe's writing end; and what is told of setuid programs. */
+#include "machine/contain/holders.h"
+#include "machine/contain/probe.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,7 @@
+#include "machine/contain/job.h"
+#include "machine/contain/prove.h"
+#include "machine/contain/start.h"
+#include "machine/contain/usage.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+#include "machine/contain/probe.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "machine/contain/contain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "machine/contain/job.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/procfs.h"
-#include "machine/contain/contain.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+#include "machine/contain/job.h"
+#include "machine/contain/start.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* A cgroup of the user's own: asked of systemd's user manager (a stand-in, which speaks D-Bus on a
  * socket and does with the process what the manager does), or handed over by root. */
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/scope.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +14,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "machine/contain/cgroup.h"
-#include "machine/contain/contain.h"
 #include "tare_build.h"
 
 #include <poll.h>

@@ -1,11 +1,10 @@
+#include "machine/contain/thaw.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "machine/contain/tree.h"
 
 #include <string.h>
 

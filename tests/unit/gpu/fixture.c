@@ -1,7 +1,7 @@
 #include "fixture.h"
+#include "base/fs_path.h"
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include "../folder.h"

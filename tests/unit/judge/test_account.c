@@ -1,4 +1,7 @@
 /* Counts before and after a moment, and criteria. */
+#include "results/judge/account.h"
+#include "results/judge/audit_tables.h"
+#include "results/judge/criteria.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +14,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* Names in texts, values and tables, and what they become. */
+#include "base/json_print.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "results/judge/anonymous.h"
 

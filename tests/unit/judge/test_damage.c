@@ -1,5 +1,7 @@
 /* Each kind of damage, done to one experiment of a clean folder: found there, as what it is, and
  * nowhere else. */
+#include "results/judge/account.h"
+#include "results/judge/audit_tables.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +13,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "results/judge/judge.h"
 
 #include <fcntl.h>
 #include <math.h>

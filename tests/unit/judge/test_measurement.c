@@ -1,12 +1,11 @@
 /* The meters' own uncertainty of groups whose figures follow by hand. */
+#include "results/judge/measurement.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "results/judge/summary_stats.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+#include "results/judge/numeric_cell.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "results/judge/read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

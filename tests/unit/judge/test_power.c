@@ -1,4 +1,5 @@
 /* Energies by hand, and the half-width against loads whose energy is known in closed form. */
+#include "results/judge/power.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "results/judge/read.h"
 
 #include <math.h>
 #include <stdio.h>

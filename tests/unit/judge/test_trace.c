@@ -1,3 +1,5 @@
+#include "results/judge/bins.h"
+#include "results/judge/trace.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "results/judge/read.h"
 
 #include <math.h>
 #include <stdio.h>

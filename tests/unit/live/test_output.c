@@ -1,11 +1,10 @@
+#include "report/live/output.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "report/live/progress_private.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "report/live/progress_line.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,6 @@
 #include "base/clock.h"
 #include "plan_fixture.h"
 #include "report/live/progress.h"
-#include "report/live/progress_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+#include "report/live/layout.h"
+#include "report/live/training.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "report/live/progress_private.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
+#include "run/log/bar.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "run/log/joblog.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What is kept of a metric's matches: all of them while there are few; of many the first, the last
  * and the best, in their order. */
-#include "run/log/joblog.h"
+#include "run/log/metric_history.h"
 
 #include <malloc.h>
 #include <math.h>

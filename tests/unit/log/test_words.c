@@ -1,6 +1,6 @@
 /* Which line of a log tells a person what went wrong. The texts are what the programs named
  * print. */
-#include "run/log/joblog.h"
+#include "run/log/words.h"
 
 #include <stdlib.h>
 #include <string.h>

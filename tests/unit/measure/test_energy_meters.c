@@ -1,5 +1,8 @@
 /* All meters of a run together, on GPUs whose energy is known in closed form (tests/fake): sums,
  * epochs, what is missing. */
+#include "measure/energy_meters_json.h"
+#include "measure/energy_meters_measure.h"
+#include "measure/marks/epochs.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +16,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "measure/energy_meters.h"
 
 #include "rapl_tree.h"
 

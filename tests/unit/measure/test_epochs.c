@@ -1,5 +1,6 @@
 /* An attempt cut at its marks. Times in these tests are small numbers of nanoseconds; an attempt
  * goes from 100 to 200. */
+#include "measure/marks/epochs.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "measure/marks/marks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* The CPU frequency governor of runs that live and die: several at once, without root's rights,
  * killed; in a tree of files. */
+#include "machine/contain/job.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "machine/contain/contain.h"
 #include "machine/governor/governor_keeper.h"
 
 #include "sysroot.h"

@@ -1,12 +1,14 @@
 /* What edges say about the host, and what lies between two of them. */
+#include "machine/contain/job.h"
+#include "machine/contain/usage.h"
+#include "machine/sensors/host_others.h"
+#include "machine/sensors/host_window.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "machine/sensors/host.h"
 
 #include "sysroot.h"
 

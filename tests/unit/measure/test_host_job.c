@@ -1,4 +1,5 @@
 /* What a job uses: from files like a cgroup's, and of real processes. */
+#include "machine/contain/job.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* What a process that is nobody's job uses, with its descendants: of real processes that do what
  * they are told. */
+#include "machine/contain/job.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/procfs.h"
-#include "machine/contain/contain.h"
 #include "machine/sensors/host_job.h"
 #include "machine/sensors/host_parse.h"
 

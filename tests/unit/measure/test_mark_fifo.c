@@ -1,4 +1,5 @@
 /* The FIFO of $TARE_MARKS, and writers of all sorts. */
+#include "measure/marks/mark_fifo.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "measure/marks/marks.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 /* Sensors whose readings follow from a load in closed form: what is known of them goes into the
  * energy and its half-width. */
+#include "base/json_print.h"
+#include "measure/calibration/calibration_width.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "measure/calibration/calibration.h"
 #include "measure/energy/sensor_behaviour.h"
 
 #include <math.h>

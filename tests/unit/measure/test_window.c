@@ -1,5 +1,6 @@
 /* Windows worked out by hand. Where a half-width is expected, its derivation stands beside it
  * (formulae: docs/explanation/uncertainty.md). */
+#include "measure/energy/window_knots.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,6 @@
 
 #include "base/clock.h"
 #include "measure/energy/window.h"
-#include "measure/energy/window_private.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* Why memory ran out: the causes, the boundaries between them, and what is advised. Every
  * expectation follows from the numbers in the message, worked out by hand. */
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/line.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,13 +1,12 @@
 /* Which lines of a log show that a GPU's memory ran out. The lines are those that the frameworks
  * print. */
+#include "gpu_memory/oom/line.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "gpu_memory/oom/oom.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* What is read out of out-of-memory messages: every format, whole, broken, listed, coloured, of
  * several ranks. Expected sizes were worked out by hand: 2^20 and 2^30 times what the message
  * prints. */
+#include "gpu_memory/oom/finder.h"
+#include "gpu_memory/oom/message.h"
+#include "gpu_memory/oom/size.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,6 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "gpu_memory/oom/oom.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,7 @@
+#include "base/fs_path.h"
+#include "base/json_print.h"
+#include "plan/plan_json.h"
+#include "plan/planner.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +11,6 @@
 
 #include "fixture.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 
 #include "../folder.h"

@@ -1,4 +1,5 @@
 /* What a retry changes of a job's command. */
+#include "plan/change.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* What earlier runs had is not planned again. */
+#include "plan/plan_json.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

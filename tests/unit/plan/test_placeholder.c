@@ -1,5 +1,7 @@
 /* {dir}, {id} and names of hyperparameters in words of a command, and the warnings about
  * outputs. */
+#include "plan/change.h"
+#include "plan/plan_json.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* What run.db keeps of a plan reads back as the same plan. */
+#include "base/json_print.h"
+#include "plan/command.h"
+#include "plan/plan_json.h"
+#include "plan/planner.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* Grids, lists of points and seeds. */
+#include "plan/plan_json.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* The study's own settings plan unchanged. How many experiments each file means, and which names
  * its models lack, was counted by another program over the same files. */
+#include "plan/command.h"
+#include "plan/planner.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "results/store/results.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

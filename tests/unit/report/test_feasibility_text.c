@@ -1,4 +1,7 @@
 /* The report of a study fits the window, with all that matters in it. */
+#include "sharing/alone.h"
+#include "sharing/choose.h"
+#include "sharing/predict.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

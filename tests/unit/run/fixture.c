@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "machine/contain/probe.h"
 
 #include "base/clock.h"
 #include "base/fs.h"

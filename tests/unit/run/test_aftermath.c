@@ -1,9 +1,9 @@
 /* What is found beside a job that is over: processes that nobody can end, a log's pipe in foreign
  * hands, a GPU that somebody has open. */
 #include "fixture.h"
+#include "machine/contain/job.h"
 
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 #include "run/aftermath.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* What a job counted of its own GPU memory, set against what the driver tells: the job's books are
  * played, as a job would write them. */
+#include "gpu_memory/preload/ledger_gpu.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

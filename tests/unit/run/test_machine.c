@@ -1,8 +1,8 @@
 /* machine.json and the questions behind it. */
+#include "base/fs_path.h"
 #include "fixture.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
 #include "run/fingerprint.h"

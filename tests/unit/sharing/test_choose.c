@@ -1,13 +1,15 @@
 /* Which models and pairs settings ask for, and the settings that are written of them. */
+#include "base/json_print.h"
+#include "sharing/alone.h"
+#include "sharing/choose.h"
+#include "sharing/outcome.h"
+#include "sharing/written.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "base/json.h"
-#include "sharing/feasibility.h"
 
 #include <string.h>
 

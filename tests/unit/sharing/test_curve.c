@@ -1,12 +1,11 @@
 /* The shape of a training's memory, by hand. */
+#include "sharing/predict.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <string.h>

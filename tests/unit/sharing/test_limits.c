@@ -1,12 +1,12 @@
 /* The study's limits: the twelve pairs of its plan, with the memory that it expected of each. */
+#include "sharing/limits.h"
+#include "sharing/predict.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include "sharing/feasibility.h"
 
 #include <stdlib.h>
 #include <string.h>

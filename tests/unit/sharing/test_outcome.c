@@ -1,4 +1,9 @@
 /* What results mean, by hand: two models alone, then their pair. */
+#include "sharing/alone.h"
+#include "sharing/choose.h"
+#include "sharing/outcome.h"
+#include "sharing/proof.h"
+#include "sharing/written.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +13,6 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <string.h>

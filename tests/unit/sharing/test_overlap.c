@@ -1,5 +1,6 @@
 /* How long two trainings trained at the same time: by hand, and of curves as trainings have them,
  * against the time that is known because it was made. */
+#include "sharing/overlap.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "sharing/feasibility.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,4 +1,5 @@
 /* Two curves against each other: by hand, and what must hold for all curves. */
+#include "sharing/predict.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "sharing/feasibility.h"
 
 #include <math.h>
 #include <string.h>

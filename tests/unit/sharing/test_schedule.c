@@ -1,4 +1,5 @@
 /* Schedules of measured models: by hand, and against the rule written down again. */
+#include "sharing/choose.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,10 @@
 #include "fixture.h"
+#include "base/fs_path.h"
+#include "machine/contain/job.h"
+#include "machine/contain/probe.h"
+#include "machine/contain/start.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
-#include "machine/contain/contain.h"
 #include "machine/contain/guardian.h"
 
 #include "../folder.h"

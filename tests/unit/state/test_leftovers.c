@@ -1,5 +1,6 @@
 /* Which processes count as left: by a /proc made of files, and after real runs that were killed. */
 #include "fake_proc.h"
+#include "machine/contain/job.h"
 
 #include "machine/state/leftovers.h"
 #include "tare_build.h"

@@ -1,7 +1,7 @@
 /* The lines of a run's file: written as the documents say, read as far as they can be read. */
 #include "fixture.h"
-
-#include "machine/state/state_private.h"
+#include "machine/contain/job.h"
+#include "machine/state/record.h"
 
 #include <string.h>
 

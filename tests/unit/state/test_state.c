@@ -1,5 +1,6 @@
 /* Where the folder is, which folders are refused, and what a live run's file looks like. */
 #include "fixture.h"
+#include "machine/contain/job.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 /* The run's folder, its lock, what is refused, and what the store knows without asking the disk. */
 #include "fixture.h"
-
-#include "results/store/store.h"
+#include "results/store/results.h"
 
 #include "base/clock.h"
 

@@ -1,6 +1,8 @@
 /* Evidence, the verdicts that follow from it, and experiments that are done again because of
  * one. */
 #include "fixture.h"
+#include "results/store/results.h"
+#include "results/store/results_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* summary.csv and experiment.json: the study's columns and keys, from the journal alone. */
 #include "fixture.h"
+#include "results/store/energy.h"
 
 #include "base/csv.h"
 #include "base/fs.h"

@@ -1,11 +1,11 @@
 /* What another machine recorded becomes part of a run: lines that are whole, lines that are not,
  * and what is made of the rest. */
 #include "fixture.h"
+#include "results/store/import.h"
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "results/store/store.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

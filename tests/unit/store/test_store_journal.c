@@ -1,5 +1,7 @@
 /* The tables of run.db: the same facts as the events, by name. */
 #include "fixture.h"
+#include "results/store/history.h"
+#include "results/store/results.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +14,6 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "results/store/store.h"
 
 static void a_retried_experiment_stands_in_every_table(void **state)
 {

@@ -1,8 +1,8 @@
 /* events.jsonl: one line per committed event, repaired from run.db on opening. */
 #include "fixture.h"
+#include "results/store/jsonl.h"
 
 #include "base/fs.h"
-#include "results/store/worker.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

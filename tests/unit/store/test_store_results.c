@@ -1,5 +1,6 @@
 /* Reading a run: finished, live or crashed, without changing a byte of it. */
 #include "fixture.h"
+#include "results/store/results.h"
 
 #include "base/fs.h"
 

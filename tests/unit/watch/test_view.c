@@ -1,3 +1,4 @@
+#include "report/watch/keys.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "report/watch/view.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -1,24 +1,18 @@
-/* oom_private: what the files of oom/ share. First what the words of one message say. Words stand
- * without blanks ("4.15GiB", "ofwhich3.84GiBisfree"), so that it does not matter where a line was
- * broken. */
-#ifndef TARE_GPU_MEMORY_OOM_OOM_PRIVATE_H
-#define TARE_GPU_MEMORY_OOM_OOM_PRIVATE_H
+/* line: recognises lines that report exhausted GPU memory, and the framework that printed them. */
+#ifndef TARE_GPU_MEMORY_OOM_LINE_H
+#define TARE_GPU_MEMORY_OOM_LINE_H
 
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/oom.h"
-
 #include <stddef.h>
 
-/* Takes in the figures that stand in squeezed from *from on, and moves *from behind the last of
- * them: what follows may not be complete yet. Gives how many were new. */
-size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oom *out);
+const char *oom_framework_name(enum oom_framework framework); /* "PyTorch", "CUDA" */
 
-/* What is before the phrase in its line may name the GPU, and nothing else is believed of it. */
-void message_front(const char *squeezed, size_t length, struct oom *out);
-
-/* The whole of it: GPU number, shape. False: it is no failure after all, or of the host's
- * memory. */
-bool message_end(const char *squeezed, size_t length, struct oom *out);
+/* The first phrase of the line (without its newline; any bytes, any length). Not counted: source
+ * code that a traceback quotes (the phrase alone between quotes), what the allocator itself calls
+ * no failure, and memory of the host. Costs a search for a few words where the line holds none of
+ * them. */
+enum oom_framework oom_line_framework(const char *line, size_t length);
 
 /* The first place of the phrase from byte from on that is no quotation (the phrase alone between
  * quotes, as in source code); SIZE_MAX: there is none. */
@@ -32,11 +26,6 @@ bool phrase_is_advice(const char *bytes, size_t length, size_t begin, size_t end
 
 /* Whether any of the words is in it. */
 bool phrase_may_hold(const char *bytes, size_t length, const char *const *words, size_t count);
-
-/* What would help, by cause. */
-
-/* Fills the remedies of a diagnosis whose cause and figures stand. */
-void remedies_fill(const struct oom *message, struct oom_diagnosis *out);
 
 /* Who printed a line, where launchers of several ranks say so in front of it. */
 

@@ -1,0 +1,30 @@
+/* memory_lines: what other settings would have come to, and which are worth it. */
+#ifndef TARE_REPORT_MEMORY_LINES_H
+#define TARE_REPORT_MEMORY_LINES_H
+
+#include "report/memory.h"
+
+void memory_text_tries(const struct memory_report *report, struct text *out);
+
+void memory_text_advice(const struct memory_report *report, struct text *out);
+
+/* Pieces of text. Sizes: "1.53 GiB", "21.3 MiB", "512 B". */
+char *memory_size_text(uint64_t bytes);
+char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
+
+struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
+
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125"
+ * where that is wider than columns (0: as wide as it is); NULL: no stack was recorded. */
+char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
+
+/* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
+char *memory_oom_text(const struct memory_report *report);
+
+/* Whether replays can be trusted, in a sentence. */
+char *memory_check_text(const struct memory_report *report);
+
+/* Lines of a picture of the curve. */
+void memory_add_curve(const struct curve *curve, struct text *out);
+
+#endif

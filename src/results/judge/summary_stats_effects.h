@@ -1,0 +1,20 @@
+/* summary_stats_effects: effects of hyperparameters: trends, differences between levels, and the
+ * Pareto front. */
+#ifndef TARE_RESULTS_JUDGE_SUMMARY_STATS_EFFECTS_H
+#define TARE_RESULTS_JUDGE_SUMMARY_STATS_EFFECTS_H
+
+#include "results/judge/summary_stats.h"
+
+/* Which hyperparameter moves energy and quality, and the front of both. */
+
+void summary_stats_add_front(const struct dataset *dataset, struct summary_stats_group *group);
+void summary_stats_add_effects(const struct dataset *dataset, struct summary_stats_group *group,
+                               uint64_t seed);
+
+/* Whether what one hyperparameter does to energy or a metric depends on another: linear models on
+ * logarithms. */
+
+void summary_stats_add_interactions(const struct dataset *dataset,
+                                    struct summary_stats_group *group);
+
+#endif

@@ -1,0 +1,13 @@
+/* printed_tokens: splits a printed line into words, numbers and signs. */
+#ifndef TARE_RUN_LOG_PRINTED_TOKENS_H
+#define TARE_RUN_LOG_PRINTED_TOKENS_H
+
+#include "run/log/printed_private.h"
+
+/* Sets the text and the tokens. */
+void printed_tokens_make(struct printed_line *line, const char *bytes, size_t length);
+
+/* The character of a token that is one mark, else NUL; also for places outside of the line. */
+char printed_mark(const struct printed_line *line, size_t token);
+
+#endif

@@ -1,0 +1,15 @@
+/* words: finds the lines of a log's end that explain a failure. */
+#ifndef TARE_RUN_LOG_WORDS_H
+#define TARE_RUN_LOG_WORDS_H
+
+#include "run/log/joblog.h"
+
+void tail_add(struct tail *tail, const char *bytes, size_t count);
+/* lines: of the whole stream */
+void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out);
+
+/* Of the last lines of text: what ended the last Python traceback, else the last line that
+ * complains, else the last that is not blank. The line's number is that in text. Pure. */
+void words_pick(const char *text, size_t length, struct joblog_words *out);
+
+#endif

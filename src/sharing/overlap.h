@@ -1,0 +1,19 @@
+/* overlap: how long two trainings computed at the same time, from samples of their GPU load. */
+#ifndef TARE_SHARING_OVERLAP_H
+#define TARE_SHARING_OVERLAP_H
+
+#include "sharing/feasibility.h"
+
+void overlap_measure(const struct overlap_look *looks, size_t count,
+                     const struct overlap_alone alone[OVERLAP_SIDES], struct overlap *out);
+
+/* The looks of tare.parallel, which are not trusted; NULL: there are none. The caller frees
+ * them. */
+struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count);
+
+/* When the foreground is to start after the background, so that both training phases begin
+ * together: startup_s of each, period_s from one start of the background to the next. Never below
+ * 0: then it is a later start of the background. */
+double overlap_start_after(const double startup_s[OVERLAP_SIDES], double period_s);
+
+#endif
