@@ -85,3 +85,9 @@ for e in json.load(sys.stdin)["experiments"]:
     run --separate-stderr -0 "$TARE" stats noted
     [[ "$stderr" == *"GPU energy is recorded as power times seconds, by a monitor of 5 s"* ]]
 }
+
+@test "a frozen sensor is found where power is recorded in coarse steps, and its siblings stay unaccused" {
+    folder coarse 1 sum 1 coarse
+    run -0 accused coarse
+    [ "$output" = "demo_net_005 sensor_frozen" ]
+}
