@@ -91,3 +91,21 @@ for e in json.load(sys.stdin)["experiments"]:
     run -0 accused coarse
     [ "$output" = "demo_net_005 sensor_frozen" ]
 }
+
+# perf's files of an experiment: so many joules of the processors.
+processors() { # FOLDER NUMBER JOULES
+    printf '  %s Joules power/energy-pkg/\n  119.5 seconds time elapsed\n' "$3" > "$1/demo_net_00$2/energy/cpu_energy_raw.txt"
+    printf 'Package Energy (Joules): %s\n' "$3" > "$1/demo_net_00$2/energy/cpu_energy.txt"
+}
+
+@test "where one took far less than the rest of its kind, neither it nor the rest is suspect or clean" {
+    folder groups 1 sum
+    processors groups 1 500.00
+    for number in 2 3 4 5 6; do processors groups "$number" "120$number.00"; done
+    "$TARE" audit groups --json > groups.json
+    run -0 jq -r '[.experiments[].verdict] | unique | join(" ")' groups.json
+    [ "$output" = unverified ]
+    processors groups 1 3000.00
+    run -0 accused groups
+    [ "$output" = "demo_net_001 energy_unlike" ]
+}
