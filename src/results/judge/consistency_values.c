@@ -58,6 +58,18 @@ static double repeating_share(const struct dataset_experiment *experiment,
     return steps < STEPS_LEAST ? 0 : equal / steps;
 }
 
+/* Whether its trace repeats itself at other times too. Where others show how long is usual, equal
+ * powers alone are the steps of a coarse sensor: a second long span has to show it. */
+static bool repeats_itself(const struct dataset_experiment *experiment,
+                           const struct dataset_still *longest, bool has_others)
+{
+    bool has_second = !has_others;
+    EACH (still, experiment->trace->still, experiment->trace->still_count)
+        has_second |=
+            still != longest && still_times * (double)still->samples > (double)longest->samples;
+    return has_second && repeating_share(experiment, longest) > still_share;
+}
+
 static void find_frozen(struct dataset *dataset, size_t *items, size_t count, double peak_w)
 {
     AUTO_FREE double *lengths = mem_array(count + 1, sizeof *lengths);
@@ -71,7 +83,7 @@ static void find_frozen(struct dataset *dataset, size_t *items, size_t count, do
         struct dataset_experiment *experiment = &dataset->items[*item];
         const struct dataset_still *still = longest_still(experiment, peak_w);
         if (!still || (double)still->samples < limit ||
-            repeating_share(experiment, still) > still_share)
+            repeats_itself(experiment, still, count > OTHERS_LEAST))
             continue;
         experiment->consistency[CONSISTENCY_SENSOR] = CHECK_FAILED;
         dataset_evidence(experiment, "sensor_frozen",

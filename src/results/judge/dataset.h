@@ -104,6 +104,9 @@ struct dataset_gpu {
     struct reading samples_sum_j;
     /* the most that printing the samples can have changed of it */
     double samples_rounding_j;
+    /* study: what power times seconds may have been recorded as */
+    bool has_integral;
+    double integral_low_j, integral_high_j;
     struct reading power_mean_w, power_min_w, power_max_w;
     struct reading power_cv_within;
     /* study: the first sample; tare: what the guard saw before the start */
@@ -260,7 +263,11 @@ struct dataset_problem {
 struct dataset_folder {
     char *path;
     enum dataset_layout layout;
-    char *note; /* of a table: how it was read, and what it lacks; else NULL */
+    char *note; /* how it was read, and what a table lacks; NULL: nothing to say */
+    /* study: time from one sample to the next */
+    double interval_s;
+    /* study: recorded GPU energies are power times seconds, not the sum of the samples */
+    bool energy_integrated;
     bool has_summary;
     bool summary_damaged; /* empty, cut off or not readable as CSV */
     size_t summary_rows;  /* rows of summary.csv, well-formed or not */

@@ -7,6 +7,7 @@
 #include "results/judge/judge_like.h"
 #include "results/judge/judge_siblings.h"
 #include "results/judge/numeric_cell.h"
+#include "results/judge/study_energy.h"
 #include "results/store/energy.h"
 
 #include "base/amount.h"
@@ -18,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAME_LEAST = 3 };
+enum { SAME_LEAST = 3, GAP_INTERVALS = 3 };
 
 const char *audit_id_number(const struct dataset_experiment *experiment)
 {
@@ -46,7 +47,7 @@ bool audit_id_well_formed(const struct dataset_experiment *experiment)
     return names == (size_t)(number - experiment->id) && strncmp(experiment->id, like, names) == 0;
 }
 
-static void judge_sampling(struct dataset_experiment *experiment)
+static void judge_sampling(struct dataset_experiment *experiment, double interval_s)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     /* Where duration and trace disagree, what of the window was sampled is the same question. */
@@ -58,7 +59,7 @@ static void judge_sampling(struct dataset_experiment *experiment)
         return;
     }
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
-    double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
+    double share = gpu->sampled_share.value * fmax(1, interval_s) + 1 / gpu->window_s.value;
     AUTO_FREE char *energy = amount_format_with(gpu->energy_j, gpu->half_width_j, "J");
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
                  gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
@@ -80,7 +81,8 @@ static void judge_sampling(struct dataset_experiment *experiment)
                          "%s",
                          100 * gpu->sampled_share.value, gpu->window_s.value,
                          gpu->samples_sum_j.value, energy);
-    if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
+    if (gpu->longest_gap_s.valid &&
+        gpu->longest_gap_s.value > fmax(LIMIT_GAP_S, GAP_INTERVALS * interval_s))
         dataset_evidence(experiment, "sampling_gap", "nothing was sampled for %.6g s",
                          gpu->longest_gap_s.value);
 }
@@ -162,21 +164,26 @@ static void judge_finer(struct dataset_experiment *experiment, struct reading re
 }
 
 /* expected: the figures that some row of its summary.csv has, bits of enum dataset_recorded. */
-static void judge_recorded(struct dataset_experiment *experiment, unsigned expected)
+static void judge_recorded(struct dataset_experiment *experiment, unsigned expected,
+                           bool integrated)
 {
-    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL],
-                   sum = experiment->gpu.samples_sum_j;
-    double apart_j = fabs(recorded.value - sum.value);
-    double rounding_j =
-        experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
-    if (experiment->recorded_finer)
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL];
+    bool known = recorded.valid && gpu->samples_sum_j.valid;
+    if (experiment->recorded_finer) {
         judge_finer(experiment, recorded);
-    else if (recorded.valid && sum.valid && apart_j > rounding_j + 1e-9 * fabs(sum.value)) {
+    } else if (known && integrated && !study_energy_is_integral(experiment)) {
+        experiment->contradicts = true;
+        dataset_evidence(experiment, "energy_differs",
+                         "recorded are %.8g J, its samples times their seconds are %.8g to %.8g J: "
+                         "the trace is not the one that was recorded",
+                         recorded.value, gpu->integral_low_j, gpu->integral_high_j);
+    } else if (known && !integrated && !study_energy_is_sum(experiment)) {
         experiment->contradicts = true;
         dataset_evidence(experiment, "energy_differs",
                          "recorded are %.8g J, its samples add up to %.8g J: the trace is not the "
                          "one that was recorded",
-                         recorded.value, sum.value);
+                         recorded.value, gpu->samples_sum_j.value);
     }
     judge_sums(experiment, expected);
     /* A failure has no energy of a result that its retries could have changed. */
@@ -269,9 +276,10 @@ static void judge_each(struct dataset *dataset)
         }
         if (experiment->folder != known)
             find_expected(dataset, known = experiment->folder, &expected, &figures);
-        judge_sampling(experiment);
+        const struct dataset_folder *folder = &dataset->folders[experiment->folder];
+        judge_sampling(experiment, folder->interval_s);
         judge_length(experiment);
-        judge_recorded(experiment, figures);
+        judge_recorded(experiment, figures, folder->energy_integrated);
         judge_impossible(experiment);
         judge_missing(experiment, expected, dataset->folders[experiment->folder].has_summary);
         judge_metrics(experiment, true);
@@ -365,6 +373,17 @@ static bool is_like(const struct judge_figure *figure)
            slack - p->excess <= LIMIT_LESS;
 }
 
+/* Disturbances add to time and energy. One far below the others may be the only undisturbed one;
+ * one that drew more but took far less time ran on a machine that was faster, not beside a program.
+ */
+static bool may_be_undisturbed(const struct judge_state *state, enum like_figure which,
+                               double p_value)
+{
+    const struct judge_figure *time = &state->like[LIKE_TIME];
+    return state->like[which].prediction.excess < 0 ||
+           (is_unlike(time, p_value) && time->prediction.excess < 0);
+}
+
 /* One comparison: passed where a disturbance of that size would have shown, failed where it is
  * beyond chance in a folder with so many comparisons, else it cannot tell. */
 static void compare_like(struct dataset_experiment *experiment, const struct judge_state *state,
@@ -386,9 +405,16 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     if (state->changed) {
         dataset_check(experiment, check, CHECK_NOT_MADE,
                       "%s: the machine may have changed in between", seen);
+    } else if (is_unlike(figure, p_value) && may_be_undisturbed(state, which, p_value)) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: it or all of its kind were disturbed",
+                      seen);
     } else if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
+    } else if (figure->below && is_like(figure)) {
+        dataset_check(experiment, check, CHECK_NOT_MADE,
+                      "%s: others of its kind are far lower, which may be the undisturbed ones",
+                      seen);
     } else if (is_like(figure)) {
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {

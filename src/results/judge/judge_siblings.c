@@ -192,6 +192,10 @@ static bool has_own_checks(const struct kind *kind, size_t i)
 /* Time or energy beyond what its kind lets expect, by three standard deviations and a twentieth. */
 static bool took_more(const struct judge_state *state)
 {
+    const struct stats_prediction *time = &state->like[LIKE_TIME].prediction;
+    /* A program beside it does not make it faster: the machine was slower for the others. */
+    if (time->valid && time->excess < -fmax(LIMIT_STEP_DEVIATIONS * time->sigma, step_share))
+        return false;
     for (int f = 0; f < LIKE_FIGURES; f++) {
         const struct stats_prediction *p = &state->like[f].prediction;
         if (p->valid && p->excess > LIMIT_STEP_DEVIATIONS * p->sigma && p->excess > step_share)

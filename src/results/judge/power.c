@@ -13,6 +13,8 @@ static const double turns_share = 2.5, hidden_share = 0.15;
 /* Rises that are counted: by so much of the higher power, from one of the lowest powers, and steady
  * before and after. */
 static const double rise_least = 0.3, rise_steady = 0.05, rise_low = 0.1;
+static const double moved_deviations = 4;
+enum { INTERVAL_SAMPLES = 4 };
 enum { RISE_SAMPLES = 5, RISE_SPAN_S = 5, RISES_FEW = 8 };
 static const double gradual_of_means = 0.5, gradual_of_instants = 0.15;
 
@@ -111,6 +113,9 @@ static inline void add_line(struct power *power, int64_t t_s, double watts)
                                    (double)t_s + half_second, watts);
     power->later_integral += line_within(power, half_second, (double)power->last_s + half_second,
                                          power->last, (double)t_s + half_second, watts);
+    power->until_next += power->last * (double)span;
+    power->until_last += watts * (double)span;
+    power->moves += step * step;
     if (power->samples >= 2) {
         double moved = 0.5 * (watts - power->before);
         power->stamps += moved * moved;
@@ -210,6 +215,27 @@ static void settle_last(struct power *power)
     }
 }
 
+/* Stamps of whole seconds are cut off: each may belong up to a second later. */
+static void integrate(const struct power *power, struct power_energy *out)
+{
+    double moved = moved_deviations * sqrt(even * power->moves);
+    out->first_w = power->first;
+    out->last_w = power->last;
+    out->span_s = (double)(power->last_s - power->first_s);
+    out->outside = power->outside;
+    if (power->has_window) {
+        out->late_s = known((double)power->first_s - power->begin_s);
+        out->early_s = known(power->end_s - (double)power->last_s);
+    }
+    if (power->samples >= INTERVAL_SAMPLES)
+        out->interval_s =
+            known((out->span_s - (double)power->longest_gap_s) / (double)(power->samples - 2));
+    if (power->samples >= 2) {
+        out->integral_low_j = known(fmin(power->until_next, power->until_last) - moved);
+        out->integral_high_j = known(fmax(power->until_next, power->until_last) + moved);
+    }
+}
+
 struct power_energy power_end(struct power *power)
 {
     struct power_energy out = {.rises = power->rises};
@@ -223,6 +249,7 @@ struct power_energy power_end(struct power *power)
     double held = edges(power, 0, &begin_s, &end_s);
     out.window_s = power->has_window ? power->end_s - power->begin_s : span;
     out.longest_gap_s = fmax((double)power->longest_gap_s, fmax(begin_s, end_s));
+    integrate(power, &out);
     if (power->samples >= 2 && out.window_s > 0) {
         double all = variance(power, begin_s, end_s);
         /* Where power still changes at the last mean, it ends half of this change away from it. */

@@ -93,6 +93,8 @@ struct power {
     size_t seconds; /* different seconds of the window that were sampled */
     int64_t first_s, last_s, longest_gap_s;
     double sum, squares, lowest, highest, first, last;
+    /* each sample until the next; until the one before; squares of the steps, W2 */
+    double until_next, until_last, moves;
     double integral;       /* of the straight lines between samples, within the window */
     double later_integral; /* the same within the window moved by half a second */
     /* variance of the shape between samples, if power changes rarely, W2 s2 */
@@ -125,6 +127,12 @@ struct power_energy {
     /* a mean of a second does not resolve how power changes within the window */
     bool is_short;
     struct power_rises rises;
+    struct reading interval_s;      /* mean time between samples, its longest gap left out */
+    struct reading integral_low_j;  /* whichever way samples were multiplied by their times, */
+    struct reading integral_high_j; /* between the first and the last one */
+    double first_w, last_w, span_s;
+    struct reading late_s, early_s; /* samples begin after, and end before, the window's edges */
+    size_t outside;                 /* samples more than a second outside of it */
 };
 
 /* A trace of any length as at most BINS_MOST means of equal spans; and the one lasting change in

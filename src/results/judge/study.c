@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "base/mem.h"
 #include "plan/config/settings.h"
+#include "stats/describe.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DST_S = 3600, JSON_LIMIT = 16 << 20, MOST_WORKERS = 8, FEW = 64, ZONE_S = 900, ZONES = 64 };
+enum {
+    DST_S = 3600,
+    JSON_LIMIT = 16 << 20,
+    MOST_WORKERS = 8,
+    FEW = 64,
+    ZONE_S = 900,
+    ZONES = 64,
+    INTERVALS_LEAST = 3
+};
+static const double second_least = 0.75, second_most = 1.5;
 static const size_t summary_limit = (size_t)256 << 20;
 
 /* One experiment's place on the disk. */
@@ -347,6 +357,38 @@ static void read_all(struct study *study, size_t count)
         pthread_join(*thread, NULL);
 }
 
+/* The median of its traces' intervals; of very few traces none is learned. A monitor of a second
+ * also takes the time of its query. */
+static double find_interval(const struct study *study, size_t count)
+{
+    AUTO_FREE double *intervals = mem_array(count + 1, sizeof *intervals);
+    size_t n = 0;
+    EACH (place, study->places, count)
+        if (place->power.interval_s.valid)
+            intervals[n++] = place->power.interval_s.value;
+    double interval_s = n >= INTERVALS_LEAST ? stats_median(intervals, n).value : 1;
+    return interval_s > second_least && interval_s < second_most ? 1 : interval_s;
+}
+
+/* One rule for all rows of a folder: the sum of the samples, as the study recorded it, unless more
+ * rows are power times seconds. At about a second both are close, and a sum that was changed may
+ * look like the other. */
+static void find_energy_rule(struct study *study, size_t count)
+{
+    struct dataset_folder *folder = &study->dataset->folders[study->folder];
+    size_t sums = 0, integrals = 0;
+    EACH (experiment, study->dataset->items + study->first, count) {
+        sums += study_energy_is_sum(experiment);
+        integrals += study_energy_is_integral(experiment);
+    }
+    if (integrals < INTERVALS_LEAST || integrals <= 2 * sums)
+        return;
+    folder->energy_integrated = true;
+    folder->note = mem_printf("GPU energy is recorded as power times seconds, by a monitor of "
+                              "%.3g s: its rows are checked so, not by the sum of the samples",
+                              folder->interval_s);
+}
+
 /* A folder is of one machine: all its traces show which kind of sensor they are of. */
 static void settle_energies(struct study *study, size_t count)
 {
@@ -356,9 +398,12 @@ static void settle_energies(struct study *study, size_t count)
         rises.gradual += place->power.rises.gradual;
     }
     enum power_sensor sensor = power_sensor_find(&rises);
+    double interval_s = find_interval(study, count);
+    study->dataset->folders[study->folder].interval_s = interval_s;
     for (size_t i = 0; i < count; i++)
         study_energy_settle(&study->dataset->items[study->first + i], study->places[i].power,
-                            sensor);
+                            sensor, interval_s);
+    find_energy_rule(study, count);
 }
 
 /* The zone that most experiments agree on. */

@@ -240,27 +240,6 @@ static struct dataset_step step_of(const struct context *context, struct bins_st
                                  step.explained};
 }
 
-static void check_span(struct context *context)
-{
-    struct dataset_experiment *experiment = context->experiment;
-    const struct power *power = &context->power;
-    if (!power->has_window || power->samples == 0)
-        return;
-    double duration_s = experiment->duration_s.value, slack_s = fmax(5, 0.01 * duration_s);
-    double late_s = (double)power->first_s - context->start_s;
-    double early_s = context->window_end_s - (double)power->last_s - 1;
-    if (late_s > slack_s || early_s > slack_s)
-        dataset_evidence(experiment, "duration_differs",
-                         "it took %.6g s, but its samples span %.6g s: they begin %.3g s after its "
-                         "start and end %.3g s "
-                         "before its end",
-                         duration_s, (double)(power->last_s - power->first_s), late_s, early_s);
-    if (power->outside)
-        dataset_evidence(experiment, "duration_differs",
-                         "%zu of %zu samples were taken outside of the %.6g s that it ran",
-                         power->outside, power->samples, duration_s);
-}
-
 static void take_power(struct context *context, const struct trace_file *file,
                        struct power_energy *out)
 {
@@ -290,7 +269,6 @@ static void take_power(struct context *context, const struct trace_file *file,
     gpu->low_power_w = bins_lowest(&context->bins);
     gpu->power_step = step_of(context, bins_find_step(&context->bins, STEP_LEAST_S));
     gpu->power_fall = step_of(context, bins_find_fall(&context->bins, STEP_LEAST_S));
-    check_span(context);
 }
 
 static void take_utilisation(struct context *context, const struct trace_file *file)
@@ -395,12 +373,54 @@ static void take_still(struct context *context)
     }
 }
 
+/* A second of a monitor of one second may be missing at either edge, and so much of a slower one's
+ * interval. */
+static void check_span(struct dataset_experiment *experiment, const struct power_energy *power,
+                       double interval_s)
+{
+    double duration_s = experiment->duration_s.value;
+    double slack_s = fmax(5, 0.01 * duration_s) + fmax(0, interval_s - 1);
+    double late_s = power->late_s.value, early_s = power->early_s.value - 1;
+    if (!power->late_s.valid)
+        return;
+    if (late_s > slack_s || early_s > slack_s)
+        dataset_evidence(experiment, "duration_differs",
+                         "it took %.6g s, but its samples span %.6g s: they begin %.3g s after its "
+                         "start and end %.3g s "
+                         "before its end",
+                         duration_s, power->span_s, late_s, early_s);
+    if (power->outside)
+        dataset_evidence(experiment, "duration_differs",
+                         "%zu of %zu samples were taken outside of the %.6g s that it ran",
+                         power->outside, experiment->gpu.samples, duration_s);
+}
+
+/* A sum of power times seconds may count each sample until the next or since the one before, and
+ * may end with the samples or up to two intervals beyond them at either edge. */
+static void take_integral(struct dataset_gpu *gpu, const struct power_energy *power,
+                          double interval_s)
+{
+    if (!power->integral_low_j.valid)
+        return;
+    double edge_s = 2 * interval_s + 1;
+    double rounding_j =
+        gpu->samples_rounding_j / (double)gpu->samples * (power->span_s + 2 * edge_s);
+    double first_s = power->late_s.valid ? fmin(edge_s, fmax(0, power->late_s.value + 1)) : edge_s;
+    double last_s = power->early_s.valid ? fmin(edge_s, fmax(0, power->early_s.value + 1)) : edge_s;
+    gpu->integral_low_j = power->integral_low_j.value - rounding_j;
+    gpu->integral_high_j = power->integral_high_j.value + rounding_j + power->first_w * first_s +
+                           power->last_w * last_s;
+    gpu->has_integral = true;
+}
+
 void study_energy_settle(struct dataset_experiment *experiment, struct power_energy power,
-                         enum power_sensor sensor)
+                         enum power_sensor sensor, double interval_s)
 {
     struct dataset_gpu *gpu = &experiment->gpu;
     if (gpu->samples == 0)
         return;
+    check_span(experiment, &power, interval_s);
+    take_integral(gpu, &power, interval_s);
     gpu->sensor = power_sensor_name(sensor);
     gpu->energy_unknown = power_settle(&power, sensor) ? NULL : "shorter than the sensor resolves";
     gpu->energy_j = power.energy_j;
@@ -441,4 +461,24 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
     still_spans_end(&context.still[2]);
     context.trace->has_all = context.trace->power.samples && has_utilisation && context.rows > 0;
     take_still(&context);
+}
+
+bool study_energy_is_sum(const struct dataset_experiment *experiment)
+{
+    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL],
+                   sum = experiment->gpu.samples_sum_j;
+    double rounding_j =
+        experiment->gpu.samples_rounding_j + numeric_half_unit(numeric_decimals(recorded.value, 0));
+    return recorded.valid && sum.valid &&
+           fabs(recorded.value - sum.value) <= rounding_j + 1e-9 * fabs(sum.value);
+}
+
+bool study_energy_is_integral(const struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL];
+    double rounding_j = numeric_half_unit(numeric_decimals(recorded.value, 0));
+    return recorded.valid && gpu->has_integral &&
+           recorded.value >= gpu->integral_low_j - rounding_j &&
+           recorded.value <= gpu->integral_high_j + rounding_j;
 }
