@@ -411,7 +411,7 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     } else if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, "%s", seen);
-    } else if (figure->below && is_like(figure)) {
+    } else if (which != LIKE_TIME && figure->below && is_like(figure)) {
         dataset_check(experiment, check, CHECK_NOT_MADE,
                       "%s: others of its kind are far lower, which may be the undisturbed ones",
                       seen);
