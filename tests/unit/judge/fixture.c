@@ -294,3 +294,17 @@ void fixture_expect_alone(const struct dataset *dataset, size_t index, const cha
     for (size_t i = 0; i < dataset->count; i++)
         fixture_expect(dataset, i, i == index ? kind : NULL);
 }
+
+bool fixture_lacks_processes_alone(const struct dataset_experiment *experiment)
+{
+    bool lacks = false;
+    EACH (result, experiment->checks, experiment->check_count) {
+        if (result->outcome != CHECK_NOT_MADE)
+            continue;
+        if (result->check != CHECK_PROCESSES_DURING ||
+            strcmp(result->text, DATASET_NO_PROCESSES) != 0)
+            return false;
+        lacks = true;
+    }
+    return lacks && experiment->verdict == VERDICT_UNVERIFIED;
+}

@@ -61,4 +61,7 @@ void fixture_expect(const struct dataset *dataset, size_t index, const char *kin
 /* ... and the others none. */
 void fixture_expect_alone(const struct dataset *dataset, size_t index, const char *kind);
 
+/* Unverified for want of a list of processes, and of nothing else. */
+bool fixture_lacks_processes_alone(const struct dataset_experiment *experiment);
+
 #endif

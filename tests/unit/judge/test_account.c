@@ -175,7 +175,7 @@ static void tables_count_what_is_there(void **state)
     assert_true(account_make(&dataset, NULL, &account, &err));
     assert_int_equal(account.all.total, 20);
     assert_int_equal(account.all.succeeded, 12);
-    assert_int_equal(account.all.verdicts[VERDICT_CLEAN], 12);
+    assert_int_equal(account.all.verdicts[VERDICT_UNVERIFIED], 12);
     assert_int_equal(account.all.verdicts[VERDICT_NONE], 8); /* that failed */
     assert_int_equal(account.failures.count, 1);
     assert_string_equal(account.failures.rows[0].name, "it broke");
@@ -215,8 +215,8 @@ static void criteria_hold_or_not(void **state)
     struct dataset dataset;
     begin(&fixture, &dataset, 8);
     assert_true(holds(&dataset, "contaminated=0"));
-    assert_true(holds(&dataset, "clean>=12"));
-    assert_false(holds(&dataset, "clean>12"));
+    assert_true(holds(&dataset, "unverified>=12"));
+    assert_false(holds(&dataset, "unverified>12"));
     assert_true(holds(&dataset, "success_rate=60%"));
     assert_false(holds(&dataset, "success_rate>0.6"));
     assert_true(holds(&dataset, "success_rate<=60%"));

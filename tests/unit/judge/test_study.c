@@ -64,7 +64,7 @@ static void a_clean_folder_has_no_accusation(void **state)
     assert_true(dataset.folders[0].has_zone && dataset.folders[0].zone_s == FIXTURE_ZONE_S);
     fixture_expect_alone(&dataset, SIZE_MAX, NULL);
     for (size_t i = 0; i < 10; i++)
-        assert_int_equal(dataset.items[i].verdict, VERDICT_CLEAN);
+        assert_true(fixture_lacks_processes_alone(&dataset.items[i]));
     dataset_fini(&dataset);
     fixture_end(&fixture);
 }
@@ -123,7 +123,8 @@ static void a_gpu_that_is_busy_at_the_start_at_the_power_of_rest(void **state)
         fixture_judge(&fixture, &dataset);
         fixture_expect_alone(&dataset, SIZE_MAX, NULL);
         assert_int_equal(dataset.items[2].verdict, VERDICT_UNVERIFIED);
-        assert_int_equal(dataset.items[3].verdict, VERDICT_CLEAN);
+        assert_false(fixture_lacks_processes_alone(&dataset.items[2]));
+        assert_true(fixture_lacks_processes_alone(&dataset.items[3]));
         dataset_fini(&dataset);
         fixture_end(&fixture);
     }
@@ -273,7 +274,8 @@ static void a_failed_training_is_not_judged_and_its_row_is_safe(void **state)
     fixture_judge(&fixture, &dataset);
     for (size_t i = 0; i < dataset.count; i++) {
         assert_int_equal(dataset.items[i].evidence_count, 0);
-        assert_int_equal(dataset.items[i].verdict, i == 4 ? VERDICT_NONE : VERDICT_CLEAN);
+        assert_int_equal(dataset.items[i].verdict, i == 4 ? VERDICT_NONE : VERDICT_UNVERIFIED);
+        assert_int_equal(fixture_lacks_processes_alone(&dataset.items[i]), i != 4);
     }
     assert_false(dataset.items[4].success);
     struct account account;
@@ -337,7 +339,7 @@ static void what_was_recorded_too_coarsely_is_called_that(void **state)
     const struct dataset_experiment *item = &dataset.items[1];
     assert_true(item->gpu.half_width_j.value > 0.2 * item->gpu.energy_j.value);
     assert_true(dataset_has_evidence(item, "energy_imprecise"));
-    assert_int_equal(item->verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+    assert_int_equal(item->verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
     assert_false(dataset_has_evidence(&dataset.items[2], "energy_imprecise"));
     dataset_fini(&dataset);
     fixture_end(&fixture);
@@ -498,8 +500,8 @@ static void a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_u
     fixture_judge(&fixture, &dataset);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(dataset_check_passed(&dataset.items[i], CHECK_THROTTLING), i != 3);
-    assert_int_equal(dataset.items[2].verdict, VERDICT_CLEAN);
-    assert_int_equal(dataset.items[3].verdict, VERDICT_UNVERIFIED);
+    assert_true(fixture_lacks_processes_alone(&dataset.items[2]));
+    assert_false(fixture_lacks_processes_alone(&dataset.items[3]));
     dataset_fini(&dataset);
     /* that one may have been the coolest */
     fixture_write(&fixture, 5, "gpu_temperature.csv", NULL);
