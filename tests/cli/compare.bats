@@ -96,12 +96,12 @@ END
     scenario 1 'step 0 150'
     two a:1 b:1 b:2 a:2 a:3 b:3
     run_at=$(run_dir)
-    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable --json > compare.json
     expect compare.json "$run_at:a" "$run_at:b"
     # Three blocks, if nothing else on this machine spoiled one.
     blocks=$(python3 -c 'import json; got = json.load(open("compare.json")); assert not got["order_confounded"], got; print(got["quantities"][0]["blocks"])')
     [ "$blocks" -ge 2 ]
-    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable
     [[ "$output" == *"compared within $blocks strata of equal n: $blocks of A's and $blocks of B's experiments"* ]]
     [[ "$output" == *"temperature_start_c"*"sm_clock_start_mhz"*"memory_clock_start_mhz"*"sm_clock_mean_mhz"* ]]
     [[ "$output" != *"order confounded"* ]]
@@ -111,10 +111,10 @@ END
     scenario 1 'step 0 150'
     two a:1 a:2 a:3 a:4 b:1 b:2 b:3
     run_at=$(run_dir)
-    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable --json > compare.json
     expect compare.json "$run_at:a" "$run_at:b"
     python3 -c 'import json; got = json.load(open("compare.json")); assert got["order_confounded"] and got["a"]["n"] > got["a"]["compared"] >= 2, got'
-    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable
     grep -Eq '^duration_s .*  confounded with order$' <<<"$output"
     [[ "$output" == *"order confounded"* && "$output" != *"different"* ]]
 }
@@ -124,18 +124,18 @@ END
     two a:1 b:3 a:1 b:3
     run_at=$(run_dir)
     # Against itself the ratio is 1, whatever the machine was like.
-    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=a"
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=a" --only usable
     [[ "$output" == *"duration_s"*"1 ("*"no significant difference"* ]]
     [[ "$output" != *$'  different'* ]]
     # No hyperparameter in common: the ratio of the geometric means, and n is told to be confounded.
-    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --only usable --json > compare.json
     expect compare.json "$run_at:a" "$run_at:b"
     python3 -c 'import json; got = json.load(open("compare.json")); assert got["factors"] == [{"name": "n", "role": "confounded", "a": "1", "b": "3"}], got["factors"]'
 }
 
 # gain A B KIND: what compare says of the gains of two groups' sensors; expect the interval with them from the runs' own budgets.
 gain() {
-    "$TARE" compare "$1" "$2" --json >compare.json
+    "$TARE" compare "$1" "$2" --only usable --json >compare.json
     cat >gain.py <<'END'
 import json, math, sys
 (energy,) = [q for q in json.load(open("compare.json"))["quantities"] if q["name"] == "gpu_energy_j"]
@@ -168,10 +168,10 @@ step 0 150"
         second=$(run_dir)
         mv "$second" "second"
         gain first:model=a first:model=b cancels
-        run -0 "$TARE" compare first:model=a first:model=b
+        run -0 "$TARE" compare first:model=a first:model=b --only usable
         [[ "$output" == *"gpu_energy_j, measurement: the same sensors measured A and B, so their gains cancel: "*" ± "*" (95 %) by the meters; with it the ratio is "* ]]
         [ "$name" = "Tesla K40m" ] && gain first:model=a second:model=a kept || gain first:model=a second:model=a unknown
-        run -0 "$TARE" compare first:model=a second:model=a
+        run -0 "$TARE" compare first:model=a second:model=a --only usable
         if [ "$name" = "Tesla K40m" ]; then
             [[ "$output" == *"different sensors measured A and B, so their gains count (u "*" by the meters without the gains; with both the ratio is "* ]]
             run -0 "$TARE" stats first

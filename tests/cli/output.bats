@@ -70,9 +70,9 @@ forms() {
     stats) echo "3 stats $run_1
 3 stats $run_1 --json
 3 stats $run_1 --interactions" ;;
-    compare) echo "3 compare $run_1 $run_1
-3 compare $run_1 $run_1 --json
-3 compare $run_1 $run_1 --expect 'duration_s<1'" ;;
+    compare) echo "3 compare $run_1 $run_1 --only usable
+3 compare $run_1 $run_1 --only usable --json
+3 compare $run_1 $run_1 --only usable --expect 'duration_s<1'" ;;
     export) for table in experiments attempts epochs hyperparameters metrics evidence samples wide; do echo "3 export $run_1 --table $table"; done
         for table in experiments attempts hyperparameters metrics wide; do echo "3 export $run_1 --table $table --format jsonl"; done ;;
     report) echo "3 report $run_1
@@ -468,7 +468,7 @@ cases = {
 }
 for case, (statements, told) in cases.items():
     # Resumed with its records as they were too: what is not theirs is found, and told of.
-    for words, records in ((["audit", run, "--all"], loose), (["stats", run], loose), (["compare", run, run], loose), (["report", run], loose),
+    for words, records in ((["audit", run, "--all"], loose), (["stats", run], loose), (["compare", run, run, "--only", "usable"], loose), (["report", run], loose),
                            (["run", "--resume", run], chained), (["run", "--resume", run], loose)):
         change(statements, records)
         made = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=open("said", "wb"), stderr=subprocess.STDOUT)
@@ -504,7 +504,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 watch = libc.inotify_init1(os.O_NONBLOCK)
 assert watch >= 0 and libc.inotify_add_watch(watch, folder.encode(), 0x180) >= 0
 environment = dict(os.environ, TMPDIR=folder)
-for words in (["audit"], ["stats"], ["export"], ["report"], ["compare", run]):
+for words in (["audit"], ["stats"], ["export"], ["report"], ["compare", "--only", "usable", run]):
     subprocess.run([program, *words, run], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
     seen = os.read(watch, 65536)
