@@ -152,10 +152,10 @@ db = sqlite3.connect("results/run_1/run.db")
 db.execute("UPDATE experiments SET state = 'planned', outcome = NULL WHERE number = 2")
 db.commit()
 END
-    run "$TARE" stats results/run_1
+    run "$TARE" stats results/run_1 --only usable
     [ "$status" -eq 0 ]
     [ "${lines[1]}" = "2 experiments: 1 counted, 1 not ended" ]
-    [ "$("$TARE" stats results/run_1 --json | python3 -c '
+    [ "$("$TARE" stats results/run_1 --only usable --json | python3 -c '
 import json, sys
 group = json.load(sys.stdin)["groups"][0]
 print(group["n"], group["failed"], group["not_ended"])')" = "1 0 1" ]
