@@ -16,8 +16,9 @@ CONTAMINATED = {"foreign_process", "gpu_busy_before", "memory_not_empty", "hot_s
 UNVERIFIED = {"processes_unseen"}
 SUSPECT = {"went_on_after_wait", "sw_thermal", "memory_leaked", "possibly_delegated"}
 HARMLESS = {"foreign_after", "xid_program", "leftover_processes"}
-# Of the meter and of checks that are made once a second: a machine that stands still for seconds has them.
-METER = {"sampling_gap", "energy_disagrees", "cpu_shared", "cpu_unchecked", "energy_file", "counter_stood", "counter_jumped", "check_not_made"}
+# Of the meter and of checks that are made once a second: a machine that stands still for seconds has them. left_outside is recorded where another
+# program of this user makes shared memory meanwhile.
+METER = {"left_outside", "sampling_gap", "energy_disagrees", "cpu_shared", "cpu_unchecked", "energy_file", "counter_stood", "counter_jumped", "check_not_made"}
 
 JOB = """#!/bin/sh
 echo "0 %(job)d 0" >%(users)s/.job && mv %(users)s/.job %(users)s/$$
