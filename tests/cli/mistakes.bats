@@ -195,7 +195,7 @@ import json
 entry = {"repo": "toy", "model": "small", "mutate": "all", "runs_per_config": 300}
 json.dump({"experiments": [entry], "seed": 1}, open("long.json", "w"))'
     for words in "--help" "run --help" "run long.json --dry-run" "list" "audit results/run_1" "stats results/run_1" \
-        "export results/run_1" "export results/run_1 --format jsonl" "compare results/run_1 results/run_1"; do
+        "export results/run_1" "export results/run_1 --format jsonl" "compare results/run_1 results/run_1 --only usable"; do
         # shellcheck disable=SC2086
         run --separate-stderr bash -c '"$0" "$@" > /dev/full' "$TARE" $words
         [ "$status" -eq 3 ] || { echo "$words: $status"; false; }
