@@ -104,7 +104,7 @@ static json_t *read_report_folder(const char *dir, struct dataset *study, bool *
     return run;
 }
 
-/* What is learnt of the folder as 'export' and 'audit' learn it, so that pseudonyms are the same.
+/* Reads names from the folder as 'export' and 'audit' do, so that pseudonyms are the same.
  * NULL: not asked for, or the folder cannot be read. */
 static struct anonymous *anonymous_of(const struct cli_call *call, const char *dir)
 {

@@ -128,7 +128,7 @@ static void account_table(const struct page *page, const char *first,
     add_more_line(page, "", count);
 }
 
-/* What no row of a table of another program can have: reported once, not for each row. */
+/* Whether the whole folder lacks what the check needs: reported once, not for each row. */
 static bool is_lacking_in_folder(const struct check_result *result)
 {
     return result->outcome == CHECK_NOT_MADE && (strcmp(result->text, DATASET_TABLE_LACKS) == 0 ||
@@ -280,7 +280,7 @@ static void add_consistent_counts(const struct page *page)
         wrap(page, text_get(&line), 0);
 }
 
-/* What an unverified experiment lacks: the first checks, or all. */
+/* Checks that an unverified experiment lacks: the first checks, or all. */
 static void add_unmade_checks(const struct page *page, const struct dataset_experiment *experiment)
 {
     size_t shown = 0, left = 0;

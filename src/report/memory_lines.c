@@ -206,7 +206,7 @@ static char *memory_outcome_text(const struct memory_try *try)
                       explain_refusal(replay->outcome, refusal->survivable));
 }
 
-/* One size if both look the same. */
+/* One size if both are printed alike. */
 static char *size_range_text(uint64_t low, uint64_t high)
 {
     AUTO_FREE char *from = memory_size_text(low), *to = memory_size_text(high);

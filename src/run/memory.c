@@ -162,7 +162,7 @@ static double left_by_others(const struct memory_gpu *gpu)
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
 }
 
-/* What the job may have of the memory that others leave. */
+/* GPU memory that others leave for the job. */
 static double gpu_memory_limit(const struct lane *lane, const struct memory_gpu *gpu)
 {
     double left = left_by_others(gpu);

@@ -249,7 +249,7 @@ static char *nearest_folder(const char *path)
     return folder;
 }
 
-/* What is missing at path needs this many bytes of its disk. */
+/* Bytes of disk that are needed to make what path lacks. */
 static void add_disk_need(struct needs *needs, const char *path, uint64_t bytes)
 {
     AUTO_FREE char *folder = nearest_folder(path);

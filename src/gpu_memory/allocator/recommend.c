@@ -130,8 +130,8 @@ static const struct gpu_size sizes[] = {{8, "RTX 4060"},
                                         {180, "B200"},
                                         {288, "B300"}};
 
-/* What PyTorch can reserve of a GPU's nominal memory: nine tenths (ECC and the driver keep the
- * rest), less 0.7 GiB for the CUDA context and the libraries. */
+/* PyTorch can reserve this share of a GPU's nominal memory: nine tenths (ECC and the driver keep
+ * the rest), less 0.7 GiB for the CUDA context and the libraries. */
 static uint64_t usable_bytes(const struct gpu_size *size)
 {
     return size->gib * GIB / 10 * 9 - 7 * GIB / 10;

@@ -29,7 +29,7 @@ void host_threads_begin(struct host_threads *threads);
 void host_threads_add(struct host_threads *threads, const char *sysroot, pid_t pid, bool command);
 void host_threads_end(struct host_threads *threads);
 
-/* Of all threads that were ever seen. */
+/* Sums over all threads seen so far. */
 struct host_thread host_threads_sum(const struct host_threads *threads);
 
 void host_threads_fini(struct host_threads *threads);

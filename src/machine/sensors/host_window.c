@@ -136,7 +136,7 @@ static void set_threads(struct host_window *window, const struct host_job_figure
 {
     double run_s = job->threads_run_s.value, waited_s = job->threads_waited_s.value;
     struct reading cpu = share_of_whole(waited_s, fmax(window->duration_s, run_s + waited_s));
-    /* What is missing can only add to it. */
+    /* Missing figures can only add to it. */
     if (!has_all_threads(window, job) && cpu.value <= DELAYED_SHARE) {
         window->waited_unknown = "it has no cgroup v2 of its own with pressure files, and threads "
                                  "with more than 5 % of its CPU time ended unseen";

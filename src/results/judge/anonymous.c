@@ -247,7 +247,7 @@ void anonymous_text(struct anonymous *anonymous, const char *text, struct text *
     }
 }
 
-/* Whose value is one name; of a command only beside a pid. */
+/* Keys whose value is one name; of a command only beside a pid. */
 static const struct {
     const char *key;
     enum identity identity;
@@ -255,7 +255,7 @@ static const struct {
              {"uid", USER},  {"pid", PID},       {"ppid", PID},   {"pids", PID},
              {"uuid", ID},   {"serial", ID},     {"boot_id", ID}, {"command", PROCESS}};
 
-/* What this program and its user call things: it stays. */
+/* Names that this program or its user chose: they stay. */
 static const char *const kept[] = {
     "experiment_id", "id",      "repository", "repo",     "model",  "mode",
     "kind",          "weight",  "verdict",    "outcome",  "check",  "layout",

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of comparable others. Fewer show neither the usual value nor its scatter. */
+/* Counted among comparable experiments. Fewer show neither the usual value nor its scatter. */
 static const double siblings_least = 3;
 /* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
  * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. */

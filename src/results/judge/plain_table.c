@@ -63,7 +63,7 @@ static const struct {
     {" kwh ", ROLE_ENERGY, 3.6e6},
 };
 
-/* What a column is, and by which its numbers are multiplied. */
+/* The role of a column and the factor for its numbers. */
 struct column {
     enum role role;
     bool given; /* by --columns */
