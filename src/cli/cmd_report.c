@@ -115,25 +115,23 @@ static struct anonymous *anonymous_of(const struct cli_call *call, const char *d
     return anonymous_new(&dataset);
 }
 
-static bool write_run_page(const struct cli_call *call, const char *dir, struct report_options *how,
+static bool write_run_page(const struct cli_call *call, const char *dir, struct report_options how,
                            struct err *err)
 {
     AUTO(dataset_fini) struct dataset study = {0};
     enum lock_seen seen = lock_look(dir);
-    json_auto_t *json = read_report_folder(dir, &study, &how->foreign, err);
-    how->dataset = how->foreign ? &study : NULL;
-    how->life = json && !how->foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
+    json_auto_t *json = read_report_folder(dir, &study, &how.foreign, err);
+    how.dataset = how.foreign ? &study : NULL;
+    how.life = json && !how.foreign ? run_life_of(json, seen) : RUN_LIFE_ENDED;
     if (json && call->values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     if (!json)
         return false;
-    how->anonymous = anonymous_of(call, dir);
-    if (call->values[OPTION_ANONYMOUS].given && !how->anonymous)
+    how.anonymous = anonymous_of(call, dir);
+    if (call->values[OPTION_ANONYMOUS].given && !how.anonymous)
         return err_set(err, "%s: its names cannot be read: nothing is written", dir);
-    bool written = report_page_write(json, dir, how, err);
-    anonymous_free(how->anonymous);
-    how->anonymous = NULL; /* both end here */
-    how->dataset = NULL;
+    bool written = report_page_write(json, dir, &how, err);
+    anonymous_free(how.anonymous);
     return written;
 }
 
@@ -217,7 +215,7 @@ static int run_report(const struct cli_call *call)
     AUTO_FREE char *dir = run_folder_named(call->operands.items[0], &err);
     if (dir && values[OPTION_METHODS].given)
         return print_methods(call, dir);
-    if (!dir || !write_run_page(call, dir, &how, &err))
+    if (!dir || !write_run_page(call, dir, how, &err))
         return cli_failed(CLI_BROKEN, &err);
     message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
     return CLI_OK;
