@@ -340,7 +340,7 @@ static int run_audit(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"audit DIR... [options]", NULL};
+static const char *const usage[] = {"audit [DIR]... [options]", NULL};
 
 static const char *const description[] = {
     "Reads results folders, of this program or in the study's layout, and gives each experiment a "
@@ -372,9 +372,10 @@ const struct cli_command cmd_audit = {
     .name = "audit",
     .group = CLI_GROUP_JUDGE,
     .summary = "judge the experiments of a results folder",
-    .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
+    .operand_default = "latest",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_audit,
 };

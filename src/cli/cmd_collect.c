@@ -151,6 +151,7 @@ const struct cli_command cmd_collect = {
     .operand_min = 1,
     .operand_max = 1,
     .operand_name = "RUN_DIR",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_collect,
 };

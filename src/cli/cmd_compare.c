@@ -239,6 +239,7 @@ const struct cli_command cmd_compare = {
     .operand_min = 2,
     .operand_max = 2,
     .operand_name = "DIR[:KEY=VALUE]",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_compare,
 };

@@ -190,7 +190,7 @@ static int run_export(const struct cli_call *call)
     return ok ? CLI_OK : CLI_BROKEN;
 }
 
-static const char *const usage[] = {"export DIR... [options]", NULL};
+static const char *const usage[] = {"export [DIR]... [options]", NULL};
 
 static const char *const description[] = {
     "Prints or writes the tables of results folders, of this program or in the study's layout, for "
@@ -228,9 +228,10 @@ const struct cli_command cmd_export = {
     .name = "export",
     .group = CLI_GROUP_JUDGE,
     .summary = "a results folder as tidy tables",
-    .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
+    .operand_default = "latest",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_export,
 };

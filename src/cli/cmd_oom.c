@@ -5,6 +5,7 @@
 #include "report/oom.h"
 #include "session/command.h"
 #include "session/message.h"
+#include "session/run_folder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static int run_oom(const struct cli_call *call)
     if (call->operands.count == 0 && isatty(STDIN_FILENO))
         return cli_usage_error(call->command,
                                "which log? A file, a folder of results, or - for standard input");
-    if (!oom_logs_read(given, &logs, &err))
+    AUTO_FREE char *path = run_folder_named(given, &err);
+    if (!path || !oom_logs_read(path, &logs, &err))
         return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_CONF].given) {
         EACH (item, logs.items, logs.count)
@@ -92,6 +94,7 @@ const struct cli_command cmd_oom = {
     .summary = "say why a GPU's memory ran out, from a log",
     .operand_max = 1,
     .operand_name = "FILE",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_oom,
 };

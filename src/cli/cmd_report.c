@@ -221,7 +221,8 @@ static int run_report(const struct cli_call *call)
     return CLI_OK;
 }
 
-static const char *const usage[] = {"report DIR [-o FILE] [options]", "report --methods DIR", NULL};
+static const char *const usage[] = {"report [DIR] [-o FILE] [options]", "report --methods [DIR]",
+                                    NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: how many experiments "
@@ -262,9 +263,10 @@ const struct cli_command cmd_report = {
     .name = "report",
     .group = CLI_GROUP_JUDGE,
     .summary = "write a run as a page for the browser",
-    .operand_min = 1,
     .operand_max = 1,
     .operand_name = "DIR",
+    .operand_default = "latest",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_report,
 };

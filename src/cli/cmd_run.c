@@ -203,8 +203,10 @@ static bool make_run_options(const struct cli_call *call, struct run_options *ou
         return err_set(err, "%s does not go with a settings file", flag);
     if (values[OPTION_LIST].given || out->settings_path || (out->repo && out->model))
         return true;
-    return err_set(err, flag ? "without a settings file, --repo and --model are both needed"
-                             : "what to run? Give a settings file, or --repo and --model");
+    return err_set(
+        err, flag ? "without a settings file, --repo and --model are both needed"
+                  : "what to run? Give a settings file, a training SCRIPT with its options, or "
+                    "--repo and --model");
 }
 
 static bool is_run_quiet(const struct cli_call *call)

@@ -119,6 +119,7 @@ const struct cli_command cmd_serve = {
     .summary = "show runs live in the browser",
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_serve,
 };

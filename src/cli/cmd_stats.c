@@ -118,7 +118,7 @@ static int run_stats(const struct cli_call *call)
     return message_print(&text) ? code : CLI_BROKEN;
 }
 
-static const char *const usage[] = {"stats DIR... [options]", NULL};
+static const char *const usage[] = {"stats [DIR]... [options]", NULL};
 
 static const char *const description[] = {
     "For each model and mode of results folders, of this program or in the study's layout: mean "
@@ -157,9 +157,10 @@ const struct cli_command cmd_stats = {
     .name = "stats",
     .group = CLI_GROUP_JUDGE,
     .summary = "figures of a results folder, with intervals",
-    .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "DIR",
+    .operand_default = "latest",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_stats,
 };

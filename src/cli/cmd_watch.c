@@ -76,6 +76,7 @@ const struct cli_command cmd_watch = {
     .summary = "show runs under way on the terminal",
     .operand_max = SIZE_MAX,
     .operand_name = "RUN",
+    .reads_runs = true,
     COMMAND_TABLES,
     .run = run_watch,
 };

@@ -6,6 +6,35 @@
 #include <ctype.h>
 #include <string.h>
 
+/* Functions of bash and zsh for the words after a script: $script, its flags as its source adds
+ * them to argparse (nothing is run), and whether the value of one of them may be a file. */
+static const char script_functions[] =
+    "_tare_arguments()\n"
+    "{\n"
+    "    tr '\\n' ' ' <\"$script\" 2>/dev/null | sed 's/add_argument(/\\n/g' | sed 1d\n"
+    "}\n"
+    "_tare_flags()\n"
+    "{\n"
+    "    _tare_arguments | sed -n \"s/^ *\\(['\\\"]-[^'\\\"]*['\\\"], *\\)*['\\\"]"
+    "\\(--[A-Za-z0-9_.-]*\\)['\\\"].*/\\2/p\"\n"
+    "}\n"
+    "_tare_is_number()\n"
+    "{\n"
+    "    _tare_arguments | grep -F -e \"\\\"$1\\\"\" -e \"'$1'\" | "
+    "grep -q 'type *= *\\(int\\|float\\)'\n"
+    "}\n";
+
+/* The same for fish. */
+static const char fish_script_functions[] =
+    "function __tare_script\n"
+    "    __fish_seen_subcommand_from run; and commandline -opc | string match -q '*.py'\n"
+    "end\n"
+    "function __tare_flags\n"
+    "    set -l script (commandline -opc | string match '*.py')\n"
+    "    string match -arg \"add_argument\\(\\s*(?:['\\\"]-[^'\\\"]*['\\\"],\\s*)*"
+    "['\\\"](--[\\w.-]+)['\\\"]\" -- (cat $script[1] 2>/dev/null | string collect)\n"
+    "end\n";
+
 /* For a text within '...' of which brackets, colons and backslashes have a meaning to _arguments
  * and _describe. */
 static void add_zsh_quoted(struct text *out, const char *s)
@@ -68,14 +97,16 @@ static void add_command(struct text *out, const struct cli_command *command)
         text_add(out,
                  " \\\n                '(-)1:command: _command_names -e' '*::arguments:_normal'\n");
     else
-        text_add(out, " \\\n                '*:file:_files'\n");
+        text_addf(out, " \\\n                '*:file:%s'\n",
+                  command->reads_runs ? "_tare_runs" : "_files");
     text_add(out, "            ;;\n");
 }
 
 void completion_zsh(struct text *out)
 {
-    text_addf(out, "#compdef %s\n\n", TARE_NAME);
-    text_add(out, "local -a commands=(\n");
+    text_addf(out, "#compdef %s\n\n%s", TARE_NAME, script_functions);
+    text_add(out, "_tare_runs()\n{\n    compadd latest\n    _files\n}\n"
+                  "local script\nlocal -a commands=(\n");
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "    '%s:", cli_commands[i]->name);
         add_zsh_quoted(out, cli_commands[i]->summary);
@@ -91,6 +122,14 @@ void completion_zsh(struct text *out)
                   "        command=$words[2]\n"
                   "        shift words\n"
                   "        ((CURRENT--))\n"
+                  "    fi\n"
+                  "    [[ $command != run ]] || script=${words[2,CURRENT-1][(r)*.py]}\n"
+                  "    if [[ -n $script && $words[CURRENT] == -* ]]; then\n"
+                  "        compadd -- $(_tare_flags)\n"
+                  "        return\n"
+                  "    elif [[ -n $script ]]; then\n"
+                  "        _tare_is_number $words[CURRENT-1] || _files\n"
+                  "        return\n"
                   "    fi\n"
                   "    case $command in\n");
     for (size_t i = 0; cli_commands[i]; i++)
@@ -117,7 +156,7 @@ static void add_condition(struct text *out, const struct cli_command *command)
     for (size_t i = 0; cli_commands[i]; i++)
         if ((cli_commands[i] == command) != is_run)
             text_addf(out, " %s", cli_commands[i]->name);
-    text_add_char(out, '\'');
+    text_add(out, is_run ? "; and not __tare_script'" : "'");
 }
 
 /* -x: a value that is not a file; -r: a value that may be a file. */
@@ -152,6 +191,8 @@ static void add_fish_option(struct text *out, const struct cli_command *command,
 void completion_fish(struct text *out)
 {
     text_addf(out, "# fish completion for %s\n", TARE_NAME);
+    text_add(out, fish_script_functions);
+    text_addf(out, "complete -c %s -n __tare_script -f -a '(__tare_flags)'\n", TARE_NAME);
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "complete -c %s -n __fish_use_subcommand -f -a %s -d '", TARE_NAME,
                   cli_commands[i]->name);
@@ -165,10 +206,11 @@ void completion_fish(struct text *out)
         size_t at = 0;
         for (const struct cli_option *option; (option = option_next(command, &at));)
             add_fish_option(out, command, option);
-        if (!command->stops_at_operand)
+        if (!command->stops_at_operand && !command->reads_runs)
             continue;
         add_condition(out, command);
-        text_add(out, " -x -a '(__fish_complete_subcommand --fcs-skip=2)'\n");
+        text_add(out, command->reads_runs ? " -a latest\n"
+                                          : " -x -a '(__fish_complete_subcommand --fcs-skip=2)'\n");
     }
 }
 
@@ -213,6 +255,36 @@ static void add_value_cases(struct text *out)
     }
 }
 
+/* Before the options of the program's own: after a script its flags and files are completed. */
+static const char bash_script_words[] =
+    "    [ \"${command#-}\" = \"$command\" ] || command=run\n"
+    "    for ((at = 2; at < COMP_CWORD; at++)); do\n"
+    "        [[ $command != run || ${COMP_WORDS[at]} != *.py ]] || "
+    "script=${script:-${COMP_WORDS[at]}}\n"
+    "    done\n"
+    "    if [ -n \"$script\" ]; then\n"
+    "        if [ \"${cur#-}\" != \"$cur\" ]; then\n"
+    "            COMPREPLY=($(compgen -W \"$(_tare_flags)\" -- \"$cur\"))\n"
+    "        elif [ \"${prev#-}\" = \"$prev\" ] || ! _tare_is_number \"$prev\"; then\n"
+    "            compopt -o filenames\n"
+    "            COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+    "        fi\n"
+    "        return\n"
+    "    fi\n";
+
+/* Operands: files, and "latest" where a run is read. */
+static void add_bash_operands(struct text *out)
+{
+    text_add(out, "    if [ \"${cur#-}\" = \"$cur\" ]; then\n"
+                  "        compopt -o filenames\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+                  "        case $command in");
+    for (size_t i = 0, found = 0; cli_commands[i]; i++)
+        if (cli_commands[i]->reads_runs)
+            text_addf(out, "%s%s", found++ ? "|" : " ", cli_commands[i]->name);
+    text_add(out, ") COMPREPLY+=($(compgen -W latest -- \"$cur\")) ;; esac\n"
+                  "        return\n    fi\n");
+}
+
 void completion_bash(struct text *out)
 {
     AUTO_TEXT struct text function = {0};
@@ -220,21 +292,21 @@ void completion_bash(struct text *out)
     for (const char *at = TARE_NAME; *at; at++)
         text_add_char(&function, isalnum((unsigned char)*at) ? *at : '_');
 
-    text_addf(out, "# bash completion for %s\n%s()\n{\n", TARE_NAME, text_get(&function));
+    text_addf(out, "# bash completion for %s\n%s%s()\n{\n", TARE_NAME, script_functions,
+              text_get(&function));
     text_add(out, "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
-                  "command=${COMP_WORDS[1]}\n"
+                  "command=${COMP_WORDS[1]} script at\n"
                   "    if [ \"$COMP_CWORD\" -eq 1 ] && [ \"${cur#-}\" = \"$cur\" ]; then\n"
                   "        COMPREPLY=($(compgen -W \"");
     for (size_t i = 0; cli_commands[i]; i++)
         text_addf(out, "%s%s", i ? " " : "", cli_commands[i]->name);
-    text_add(out, "\" -- \"$cur\"))\n        return\n    fi\n"
-                  "    [ \"${command#-}\" = \"$command\" ] || command=run\n"
-                  "    case $command:$prev in\n");
+    text_add(out, "\" -- \"$cur\"))\n        return\n    fi\n");
+    text_add(out, bash_script_words);
+    text_add(out, "    case $command:$prev in\n");
     add_value_cases(out);
-    text_add(out, "    esac\n    if [ \"${cur#-}\" = \"$cur\" ]; then\n"
-                  "        compopt -o filenames\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n   "
-                  "     return\n    fi\n"
-                  "    case $command in\n");
+    text_add(out, "    esac\n");
+    add_bash_operands(out);
+    text_add(out, "    case $command in\n");
     for (size_t i = 0; cli_commands[i]; i++) {
         text_addf(out, "    %s) COMPREPLY=($(compgen -W \"", cli_commands[i]->name);
         add_option_words(out, cli_commands[i]);

@@ -300,9 +300,11 @@ rest:
     return true;
 }
 
-static bool check_operands(const struct cli_command *command, const struct strv *operands,
+static bool check_operands(const struct cli_command *command, struct strv *operands,
                            struct err *err)
 {
+    if (operands->count == 0 && command->operand_default)
+        strv_add(operands, command->operand_default);
     const char *name = command->operand_name ? command->operand_name : "operand";
     if (operands->count < command->operand_min)
         return err_set(err, "%s is missing", name);

@@ -96,6 +96,8 @@ struct cli_command {
     size_t option_count;
     size_t operand_min, operand_max; /* how many operands there may be; SIZE_MAX: any number */
     const char *operand_name;        /* "SETTINGS.json", or NULL */
+    bool reads_runs;                 /* an operand may be "latest": completion offers it */
+    const char *operand_default;     /* without operands this is used: "latest", or NULL */
     const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
     /* behind "unknown option --x" where no name is near; NULL: nothing */
     const char *unknown_option_hint;

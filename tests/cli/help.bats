@@ -195,6 +195,19 @@ assert help == manual == documented, (help, manual, documented)
 END
 }
 
+# train.py: it ends the shell that runs it.
+training_script() {
+    cat >train.py <<'END'
+import argparse, os, signal
+os.kill(os.getppid(), signal.SIGKILL)
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument(
+    '-b', '--batch-size', type = int)
+parser.add_argument("--data"); parser.add_argument("file")
+END
+}
+
 @test "bash completes commands, options, choices and files" {
     "$TARE" --completion bash > completion
     bash -n completion
@@ -215,6 +228,14 @@ END
     [ "$(complete_words "$NAME" run --containment s)" = sweep ]
     [ "$(complete_words "$NAME" run pl)" = plan.json ]
     [ "$(complete_words "$NAME" run -ec pl)" = plan.json ]
+    [ "$(complete_words "$NAME" audit la)" = latest ]
+    [ "$(complete_words "$NAME" list la)" = "" ]
+    training_script
+    [ "$(complete_words "$NAME" run train.py --)" = "--lr --batch-size --data" ]
+    [ "$(complete_words "$NAME" run --max train.py --da)" = --data ]
+    [ "$(complete_words "$NAME" run train.py --lr pl)" = "" ]
+    [ "$(complete_words "$NAME" run train.py --data pl)" = plan.json ]
+    [ "$(complete_words "$NAME" audit train.py --ver)" = --verbose ]
 }
 
 # Whatever a shell offers comes from the rows of the help.
@@ -241,6 +262,29 @@ END
     command -v zsh > /dev/null || skip "zsh is not there"
     "$TARE" --completion zsh > "_$NAME"
     zsh -n "_$NAME"
+    training_script
+    # A terminal of zsh: what Tab adds to a line.
+    python3 - "$NAME" "run train.py --da" "audit lat" <<'END'
+import os, pty, signal, sys
+name = sys.argv[1]
+signal.alarm(60)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ.update(PS1="> ", TERM="dumb")
+    os.execvp("zsh", ["zsh", "-f"])
+def read_until(text):
+    seen = b""
+    while text.encode() not in seen:
+        seen += os.read(terminal, 4096)
+    return seen
+os.write(terminal, b"unsetopt zle prompt_cr; fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; setopt zle; echo rea''dy\n")
+read_until("ready\r\n")
+for line, added in (sys.argv[2], "ta "), (sys.argv[3], "est "):
+    os.write(terminal, f"{name} {line}\t".encode())
+    read_until(added)
+    os.write(terminal, b"\x15")
+os.close(terminal)
+END
 }
 
 @test "fish completes commands, options, choices and files" {
@@ -255,6 +299,9 @@ END
     [ "$(complete_words "$NAME -ec x --max")" = --max-retries ]
     [ "$(complete_words "$NAME run --containment sw")" = sweep ]
     [ "$(complete_words "$NAME run -ec pl")" = plan.json ]
+    [ "$(complete_words "$NAME audit la")" = latest ]
+    training_script
+    [ "$(complete_words "$NAME run train.py --" | tr '\n' ' ')" = "--batch-size --data --lr " ]
 }
 
 @test "a shell that there is no completion for is told those that there are" {

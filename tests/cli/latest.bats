@@ -29,6 +29,12 @@ two_runs() {
     done
     is "$("$TARE" compare latest results/run_20200101_000000 2>&1)" "$("$TARE" compare $NEWEST results/run_20200101_000000 2>&1)"
     is "$("$TARE" compare latest:n=1 $NEWEST:n=2 2>&1)" "$("$TARE" compare $NEWEST:n=1 $NEWEST:n=2 2>&1)"
+    for words in "audit" "stats" "export"; do
+        is "$("$TARE" $words)" "$("$TARE" $words $NEWEST)"
+    done
+    is "$("$TARE" report)" "$NEWEST/report.html"
+    echo "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >>"$NEWEST/repo_net_001/training.log"
+    is "$("$TARE" oom latest)" "$("$TARE" oom $NEWEST)"
     run "$TARE" run --resume latest
     [ "$status" -eq 0 ]
     [[ "$output" == *"3 experiments, 0 left; results in $NEWEST"* ]]
@@ -56,11 +62,14 @@ two_runs() {
     is "$output" "$NEWEST/report.html"
     rm -r "$NEWEST"
     local words
-    for words in "report" "audit" "stats" "export" "collect" "compare latest"; do
+    for words in "report" "audit" "stats" "export" "collect" "compare latest" "oom"; do
         run "$TARE" $words latest
         [ "$status" -eq 3 ] || { echo "$words: $status"; return 1; }
         [[ "$output" == *"latest: there is no run in $PWD/results; say which folder it is (one called latest is ./latest)"* ]]
     done
+    run "$TARE" audit
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"latest: there is no run in $PWD/results"* ]]
     run "$TARE" run --resume latest
     [ "$status" -eq 2 ]
     [[ "$output" == *"latest: there is no run in "* ]]
