@@ -22,6 +22,14 @@ const isLive = (page) => page.waitForSelector("#link.live", { timeout: 30000 });
 const streams = (page) => page.asked.filter((url) => /\/events(\?|$)/.test(url));
 const narrowEnough = (page) => page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
 
+// How many times longer than its CPU time something takes now, since other programs use the processors.
+function slowdown() {
+  const cpu = process.cpuUsage(), begin = process.hrtime.bigint();
+  let used;
+  do used = process.cpuUsage(cpu); while (used.user + used.system < 100000);
+  return Math.max(1, Number(process.hrtime.bigint() - begin) / 1000 / (used.user + used.system));
+}
+
 const checks = {
   // Both pages, wide and narrow, light and dark: nothing wider than the window, no message, nothing from elsewhere, one stream a tab.
   async quiet(browser) {
@@ -118,13 +126,14 @@ const checks = {
 
   // COUNT experiments: painted soon, and usable: found, sorted, walked to the end.
   async many(browser, count) {
-    const begin = Date.now(), page = await open(browser, runAddress(browser));
-    await page.waitForSelector("#table tbody tr[data-number]", { timeout: 30000 });
+    const slower = slowdown(), begin = Date.now(), page = await open(browser, runAddress(browser));
+    await page.waitForSelector("#table tbody tr[data-number]", { timeout: 120000 });
     const took = Date.now() - begin;
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity);
     browser.tell(`first paint after ${Math.round(paint)} ms, rows after ${took} ms`);
-    assert.ok(paint < 3000, `first paint after ${paint} ms`);
-    assert.ok(took < 10000, `rows after ${took} ms`);
+    const limit = Math.max(slower, slowdown());
+    assert.ok(paint < 3000 * limit, `first paint after ${paint} ms, others slow this down ${limit} times`);
+    assert.ok(took < 10000 * limit, `rows after ${took} ms, others slow this down ${limit} times`);
     assert.ok((await page.$$eval("#table tbody tr", (list) => list.length)) <= 400);
     const busy = await page.evaluate(async () => {
       const from = performance.now();
@@ -134,7 +143,7 @@ const checks = {
       await new Promise(requestAnimationFrame);
       return performance.now() - from;
     });
-    assert.ok(busy < 2000, `${busy} ms for a search and a sort`);
+    assert.ok(busy < 2000 * Math.max(limit, slowdown()), `${busy} ms for a search and a sort`);
     assert.ok((await page.$$eval("#table tbody td:nth-child(4)", (list) => list.slice(0, 100).every((cell) => cell.textContent === "contaminated"))));
     await page.fill("#filter", "");
     await page.click('#table th[data-key="number"] button');
