@@ -80,6 +80,12 @@ void fs_list_end(DIR **list)
         closedir(*list);
 }
 
+bool fs_is_deleted(int dir)
+{
+    struct stat st;
+    return fstat(dir, &st) == 0 && st.st_nlink == 0;
+}
+
 /* Reads to the end, at most limit bytes, into the emptied out. */
 static bool read_fd(int fd, const char *name, size_t limit, struct text *out, struct err *err)
 {

@@ -27,6 +27,9 @@ DIR *fs_list(int dir, const char *path);
 void fs_list_end(DIR **list);
 #define AUTO_DIR AUTO(fs_list_end)
 
+/* Whether the open folder was removed meanwhile. */
+bool fs_is_deleted(int dir);
+
 /* What follows with a dir reaches what fs_open_beneath does: with AT_FDCWD anything, with an open
  * folder what is in it or below it, across no link. */
 

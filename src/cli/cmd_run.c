@@ -302,7 +302,8 @@ static int make_session(const struct cli_call *call, struct run_resources *means
 static void print_how_to_repeat(const struct cli_call *call, const char *run_dir)
 {
     AUTO_FREE char *settings = run_dir ? mem_printf("%s/settings.json", run_dir) : NULL;
-    AUTO_FREE char *typed = settings ? shell_words_path(settings) : NULL;
+    bool is_there = settings && access(settings, F_OK) == 0;
+    AUTO_FREE char *typed = is_there ? shell_words_path(settings) : NULL;
     if (typed && !is_run_quiet(call) && !call->values[OPTION_JSON].given)
         message_printf("again: %s run %s (registry.json beside it says how the script is started "
                        "and which metrics are "

@@ -358,6 +358,13 @@ static bool is_guess(const struct plan_job *job, const char *name)
     return false;
 }
 
+/* A job that failed for another reason may have ended before it printed a metric. */
+static bool may_lack_metrics(const struct result *result)
+{
+    return result->outcome != OUTCOME_FAILED || !result->failure ||
+           strcmp(result->failure, FAILURE_WITHOUT_METRIC) == 0;
+}
+
 /* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended
  * experiments and found in none. */
 static bool never_matched(const struct results *results, const char *repo, const char *model,
@@ -367,7 +374,7 @@ static bool never_matched(const struct results *results, const char *repo, const
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         const struct plan_job *job = &results->plan.experiments[i].foreground;
-        if (is_left_to_run(result) || strcmp(job->repo, repo) != 0 ||
+        if (is_left_to_run(result) || !may_lack_metrics(result) || strcmp(job->repo, repo) != 0 ||
             (model && strcmp(job->model, model) != 0) || is_guess(job, metric))
             continue;
         EACH (item, result->metrics, result->metric_count) {
@@ -462,8 +469,9 @@ static bool guessed_none(const struct results *results)
         EACH (metric, results->items[i].metrics, results->items[i].metric_count)
             if (metric->valid)
                 return false;
-        searched = searched || (!is_left_to_run(&results->items[i]) && job->metric_count > 0 &&
-                                plan_metric_is_guess(job, &job->metrics[0]));
+        searched = searched ||
+                   (!is_left_to_run(&results->items[i]) && may_lack_metrics(&results->items[i]) &&
+                    job->metric_count > 0 && plan_metric_is_guess(job, &job->metrics[0]));
     }
     return searched;
 }
@@ -521,10 +529,12 @@ void closing_add_where(const struct results *results, const struct closing_optio
 {
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
     text_addf(out, "results: %s\n", run_dir);
-    size_t left = 0, failed = 0;
+    size_t left = 0, failed = 0, unclean_failed = 0;
     EACH (result, results->items, results->count) {
+        bool is_failure = result->outcome == OUTCOME_FAILED && !result->again;
         left += is_left_to_run(result);
-        failed += result->outcome == OUTCOME_FAILED && !result->again;
+        failed += is_failure;
+        unclean_failed += is_failure && closing_is_to_repeat(result);
     }
     if (left > 0) {
         AUTO_STRV struct strv budgets = {0};
@@ -538,7 +548,7 @@ void closing_add_where(const struct results *results, const struct closing_optio
         text_addf(out, "to repeat the %zu that %s not clean: %s\n", unclean,
                   unclean == 1 ? "is" : "are", repeat);
     }
-    if (failed > 0) {
+    if (failed > 0 && (unclean_failed < failed || unclean > failed)) {
         AUTO_FREE char *repeat = format_run_command(options, "--rerun", "failed", NULL);
         text_addf(out, "to repeat the %zu that failed: %s\n", failed, repeat);
     }

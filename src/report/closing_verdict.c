@@ -179,11 +179,16 @@ bool closing_any_unclean(const struct results *results)
     return false;
 }
 
+bool closing_is_to_repeat(const struct result *result)
+{
+    return is_unclean(result) && !result->again;
+}
+
 size_t closing_count_to_repeat(const struct results *results)
 {
     size_t count = 0;
     EACH (item, results->items, results->count)
-        count += is_unclean(item) && !item->again;
+        count += closing_is_to_repeat(item);
     return count;
 }
 

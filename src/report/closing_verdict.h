@@ -10,6 +10,7 @@
 /* Whether some result has a verdict that is not clean; and how many of these are not planned again
  * yet. */
 bool closing_any_unclean(const struct results *results);
+bool closing_is_to_repeat(const struct result *result);
 size_t closing_count_to_repeat(const struct results *results);
 
 /* "failed by: 2 out_of_memory, 1 timeout", the most frequent first; nothing where no cause is

@@ -1,5 +1,6 @@
 /* Finds the cause of a failed attempt: a signal, a message of a shell, a known line of its log. */
 #include "gpu_memory/oom/line.h"
+#include "results/store/store.h"
 #include "run/outcome.h"
 
 #include "base/mem.h"
@@ -29,7 +30,7 @@ static const char *const names[FAILURE_CAUSES] = {
     [FAILURE_LIMIT] = "limit",
     [FAILURE_HUNG] = "hung",
     [FAILURE_NOT_STARTED] = "not_started",
-    [FAILURE_NO_METRIC] = "no_metric",
+    [FAILURE_NO_METRIC] = FAILURE_WITHOUT_METRIC,
     [FAILURE_LOG_ERROR] = "log_error",
     [FAILURE_UNKNOWN] = "unknown",
 };

@@ -2,6 +2,7 @@
  * of the plan; the end. It knows of a lane its phases alone. */
 #include "run/runner.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "results/store/live.h"
 #include "run/again.h"
@@ -274,6 +275,12 @@ void runner_break(struct runner *runner, const struct err *err)
 void runner_break_disk(struct runner *runner, const struct err *cause)
 {
     struct err err = *cause;
+    if (fs_is_deleted(runner->request->dir)) {
+        err_set(&err, "%s was deleted while the run wrote to it: what the run recorded is lost",
+                runner->typed_dir);
+        runner_break(runner, &err);
+        return;
+    }
     size_t length = strlen(err.text);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG ||
                 strstr(cause->text, "full");

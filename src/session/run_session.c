@@ -229,7 +229,7 @@ static int session_exit_code(const struct run_summary *summary, const struct res
 static int broken(const struct session *session, const struct err *err)
 {
     cli_error("%s", err->text);
-    if (session->dir_path && session->store)
+    if (session->dir_path && session->store && !fs_is_deleted(session->dir))
         cli_note("what was recorded until then is in %s", session->dir_path);
     return CLI_BROKEN;
 }
@@ -268,7 +268,10 @@ static int run_and_close(struct session *session)
     }
     store_finish(session->store);
     /* With a full disk the results can still be read, and a person wants to see them. */
-    bool read = results_from_store(session->store, &results, &later);
+    bool is_deleted = fs_is_deleted(session->dir);
+    bool read = is_deleted
+                    ? err_set(&later, "%s was deleted while the run wrote to it", session->dir_path)
+                    : results_from_store(session->store, &results, &later);
     if (read && !session->options->json && !session->options->leaves_closing && !session->detached)
         session_print_closing(session, &results);
     if (summary.refused_by && summary.refused_by <= results.count)
@@ -463,7 +466,8 @@ static int open_and_run(struct session *session)
     code = run_and_close(session);
     bool closed = store_close(session->store, &err);
     metrics_file_end(metrics);
-    return closed ? code : cli_failed(CLI_BROKEN, &err);
+    bool was_reported = code == CLI_BROKEN && fs_is_deleted(session->dir);
+    return closed || was_reported ? code : cli_failed(CLI_BROKEN, &err);
 }
 
 static int first_code(int before, int code)

@@ -17,7 +17,7 @@ import json, sqlite3, sys
 run = sys.argv[1]
 texts = ["GPU 0 is used by pid 4711 of user lovelace, 'python3 render.py --for o'babbage', 2 h 03 min old, 5 MiB; "
          "end it with 'sudo tare clean --pid 4711'",
-         "others took 40 % of the machine's CPU time (40 % other processes): blender (pid 4712 and 3 more, user babbage) 40 %",
+         "other processes used 40 % of the machine's CPU time: blender (pid 4712 and 3 more, user babbage) 40 %",
          "a folder above /home/lovelace/locks belongs to user 1815, who could replace it",
          "GPU-12345678-1234-1234-1234-123456789abc of marlowe, MIG-GPU-12345678-1234-1234-1234-123456789abc, was lost: heron.cluster said so, says /scratch/lovelace/log"]
 with sqlite3.connect(run + "/run.db") as db:

@@ -117,6 +117,9 @@ wait_until() {
     done
 }
 
+# waits PERCENT: in this share of the last minute and more, programs waited for a processor.
+waits() { awk -v least="$1" '$1 == "some" { exit !(substr($3, 7) + 0 >= least + 0) }' /proc/pressure/cpu 2>/dev/null; }
+
 # file_has FILE TEXT: without a process for it, for loops.
 file_has() {
     local content

@@ -285,10 +285,11 @@ step 0 150'
     # Prometheus takes every expression of the dashboard, and each finds something but those of failures, of which there are none.
     expressions >expressions
     while IFS= read -r expression; do
-        answer=$(ask "$expression")
-        case "$expression" in *tare_run_failures* | *'outcome="failed"'*) expected=none ;; *) expected=something ;; esac
-        [ "$answer" = none ] || answer=something
-        is "$expression: $answer" "$expression: $expected"
+        # A busy machine misses a scrape: then a gauge has no value until the next.
+        case "$expression" in
+        *tare_run_failures* | *'outcome="failed"'*) wait_until answer_is "$expression" none ;;
+        *) wait_until answer_differs "$expression" none ;;
+        esac
     done <expressions
     [ "$(wc -l <expressions)" -gt 20 ]
 }

@@ -100,11 +100,22 @@ two_runs() {
     [ "$status" -eq 2 ]
 }
 
+@test "an error is shown when an attempt fails with it, and once at the end; metrics of failures are not missed" {
+    toy
+    cat >fails.py <<'END'
+raise SystemExit("ValueError: the data loader has no batch of this size")
+END
+    run -1 "$TARE" run fails.py
+    [[ "$output" == *"attempt 1 failed: "*"the data loader has no batch"*"failed after "*": the same error"* ]]
+    [ "$(grep -c 'the data loader has no batch' <<<"$output")" -eq 2 ]
+    [[ "$output" != *"metric was found"* && "$output" != *"never matched"* ]]
+}
+
 @test "nothing to run is said, not guessed" {
     toy
     run "$TARE" run
     [ "$status" -eq 2 ]
-    [[ "$output" == *"what to run?"* ]]
+    [[ "$output" == *"what to run? Give a settings file, a training SCRIPT"* ]]
     run "$TARE" run -r toy
     [ "$status" -eq 2 ]
     [[ "$output" == *"--repo and --model are both needed"* ]]

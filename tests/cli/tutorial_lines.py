@@ -15,9 +15,8 @@ def form(line):
     line = re.sub(r"run_\d{8}_\d{6}", "RUN", line.strip())
     line = line.replace(os.getcwd(), "/home/ada/tutorial")
     line = re.sub(r"\S*/python3 ", "/usr/bin/python3 ", line)
-    line = re.sub(r"(others took|other programs use) .*?%(?: of)? (.*?):? \S+ \(pid.*?\) \d+ %", r"\1 \2 WHO", line)
+    line = re.sub(r"(other processes used|other programs use) .*?%(?: of)? (.*?): \S+ \(pid.*?\) \d+ %", r"\1 \2 WHO", line)
     line = re.sub(r"waited \d+ %", "waited #", line)
-    line = re.sub(r"(\([\d.]+ % other processes.*?\))", "(# % other processes)", line)
     line = re.sub(r"\b[\d.]+ s(, suspect|, unverified)?, loss", "T, loss", line)
     # The verdicts of one side of a comparison.
     if re.fullmatch(r"\d+ clean(, \d+ \w+)*|\d+ (unverified|suspect|contaminated)(, \d+ \w+)*", line):

@@ -118,7 +118,8 @@ no_gpu() { unset TARE_NVML TARE_FAKE_NVML TARE_SYSROOT; }
 # kinds NUMBER: of evidence, sorted.
 kinds() {
     python3 -c 'import json, sys
-print(" ".join(sorted({e["kind"] for e in json.load(open(sys.argv[1]))["tare"]["evidence"]})))' "$(run_dir)/repo_net_00$1/experiment.json"
+# Shared memory that programs beside these tests left is recorded, and spoils nothing.
+print(" ".join(sorted({e["kind"] for e in json.load(open(sys.argv[1]))["tare"]["evidence"]} - {"left_outside"})))' "$(run_dir)/repo_net_00$1/experiment.json"
 }
 
 # burn: a busy loop that stays on each processor, so that each job meets one: loops that may move make room for it.
@@ -159,7 +160,7 @@ print(\"loss 0.5\")'"
     tare_run >out
     is "$(kinds 1)" cpu_shared
     is "$(summary verdict)" suspect
-    grep -Eq "others took [0-9.]* % of the machine's CPU time .*: $NAMED; the job waited [0-9]+ % of its time for CPUs, memory or disks" out
+    grep -Eq "other processes used [0-9.]* % of the machine's CPU time: $NAMED; the job waited [0-9]+ % of its time for CPUs, memory or disks" out
     run ! grep -q 'while True' out "$(run_dir)/experiment.json" "$(run_dir)/summary.csv"
     is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
 }
@@ -194,12 +195,12 @@ print(\"loss\", spent)'"
     settings 1
     tare_run >out
     is "$(kinds 1)" cpu_shared
-    grep 'others took' out
+    grep 'other processes used' out
     python3 - "$(run_dir)/repo_net_001/experiment.json" "$(id -un)" <<'END'
 import json, re, sys
 page = json.load(open(sys.argv[1]))
 text, = [e["text"] for e in page["tare"]["evidence"] if e["kind"] == "cpu_shared"]
-found = re.fullmatch(r"others took .*: second \(pid 4712 and 1 more, user (.*)\) (\d+) %; the job waited (\d+) % of its time for CPUs, memory or disks", text)
+found = re.fullmatch(r"other processes used .*: second \(pid 4712 and 1 more, user (.*)\) (\d+) %; the job waited (\d+) % of its time for CPUs, memory or disks", text)
 assert found and found[1] == sys.argv[2], text
 share, waited = int(found[2]), int(found[3])
 # 61 % of one of two processors beside 50 % of the time, both of a window that holds all of the training; in whole ticks and per cents.
@@ -216,7 +217,7 @@ END
     wait_until runs_on_all
     tare_run >out
     [ "$(summary verdict | grep -c suspect)" -ge 4 ]
-    is "$(grep -c 'evidence (suspect): others took' out)" 1
+    is "$(grep -c 'evidence (suspect): other processes used' out)" 1
     is "$(grep -c 'suspect by cpu_shared ([45]): repo_net_00' out)" 1
     is "$(grep -Ec "^(tare: )?the machine is busy: other programs use [0-9]+ % of its CPUs: $NAMED; " out)" 1
     is "$(grep -n 'the machine is busy' out | cut -d : -f 1)" "$(grep -n -m 1 'the machine is busy\|started' out | cut -d : -f 1)"

@@ -91,3 +91,17 @@ tries = collections.Counter(open(sys.argv[3]).read().split())
 assert sorted(tries.values())[:-1] == [1] * 19 and max(tries.values()) <= 2, tries
 END_OF_CHECK
 }
+
+@test "a run whose folder is deleted ends, says so once, and offers nothing to go on with" {
+    job 'touch ../began; until [ -e ../deleted ]; do sleep 0.1; done'
+    settings 3
+    start_run
+    wait_until test -e began
+    rm -r results
+    touch deleted
+    end_program || true
+    is "$(grep -c 'was deleted while the run wrote to it: what the run recorded is lost' err)" 1
+    is "$(grep -c 'error:' err)" 1
+    run ! grep -E -- '--resume|--rerun|again:|report:' out err
+    [ ! -e results ]
+}

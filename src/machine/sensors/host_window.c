@@ -210,11 +210,10 @@ static enum host_use describe_sharing(const struct host_window *window, double o
     enum host_delay delay = host_window_delay(window);
     if (delay == HOST_PUNCTUAL)
         return HOST_ALONE;
-    text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes",
-              100 * (others + stolen), 100 * others);
+    text_addf(out, "other processes used %.1f %%", 100 * others);
     if (stolen > 0)
-        text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
-    text_add_char(out, ')');
+        text_addf(out, " and other guests of the hypervisor %.1f %%", 100 * stolen);
+    text_add(out, " of the machine's CPU time");
     add_busiest(window, out);
     if (delay == HOST_DELAYED) {
         text_addf(out, "; the job waited %.0f %% of its time for CPUs, memory or disks",

@@ -39,6 +39,7 @@ static void shown_fini(struct shown *shown)
     forget_metrics(shown);
     free(shown->params);
     free(shown->attempt_error);
+    free(shown->retried_error);
     free(shown->gpus);
 }
 
@@ -109,6 +110,7 @@ static void show_experiment_begin(struct progress *progress, const struct event 
     progress->lane->of_experiment = progress->lane->of_attempt = VERDICT_CLEAN;
     forget_metrics(progress->lane);
     free(steal_ptr(progress->lane->attempt_error));
+    free(steal_ptr(progress->lane->retried_error));
     progress->lane->drawn_by = (struct drawn){0};
     forget_now(progress);
     end_pause(progress);
@@ -208,6 +210,8 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
               progress->lane->attempt_interrupted ? "was interrupted" : "failed");
     if (progress->lane->attempt_error)
         text_addf(&line, ": %s", progress->lane->attempt_error);
+    free(progress->lane->retried_error);
+    progress->lane->retried_error = mem_strdup(progress->lane->attempt_error);
     text_add(&line, "; retry in ");
     progress_add_seconds(&line, ceil(seconds));
     progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
@@ -245,6 +249,8 @@ static void add_result_metrics(const struct plan_experiment *experiment, struct 
     }
 }
 
+static const char same_error[] = "the same error";
+
 static void show_experiment_end(struct progress *progress, const struct event *event)
 {
     const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
@@ -278,6 +284,9 @@ static void show_experiment_end(struct progress *progress, const struct event *e
     add_bad_verdict(progress, &line);
     if (succeeded)
         add_result_metrics(experiment, &line, json_object_get(event->data, "metrics"));
+    else if (error && strlen(error) > strlen(same_error) && progress->lane->retried_error &&
+             strcmp(error, progress->lane->retried_error) == 0)
+        text_addf(&line, ": %s", same_error);
     else if (error && !(outcome && strcmp(error, outcome) == 0))
         text_addf(&line, ": %s", error);
     progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);

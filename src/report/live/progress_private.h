@@ -69,6 +69,7 @@ struct shown {
     int64_t paused_ns;                      /* when the pause began; 0: none */
     double planned_s;                       /* how long it was to be */
     char *attempt_error;                    /* of the attempt that ended last */
+    char *retried_error;                    /* shown when the last retry began */
     bool attempt_interrupted;               /* it did not fail */
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
     struct reading power_w, use_percent;    /* now */

@@ -179,6 +179,9 @@ struct result_evidence {
     enum evidence_weight weight;
 };
 
+/* result.failure where a required metric was not found. */
+#define FAILURE_WITHOUT_METRIC "no_metric"
+
 struct result {
     size_t number;
     char *id;

@@ -71,8 +71,8 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     assert_string_equal(
         text_get(&text),
-        "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
-        "of the hypervisor); the job waited 10 % of its time for CPUs, memory or disks");
+        "other processes used 4.5 % and other guests of the hypervisor 2.5 % of the machine's CPU "
+        "time; the job waited 10 % of its time for CPUs, memory or disks");
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
     set_delayed(&window);
@@ -196,8 +196,7 @@ static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     assert_string_equal(
         text_get(&text),
-        "others took 7.5 % of the machine's CPU time (7.5 % other processes); the job "
-        "waited 10 % of its time for CPUs, memory or disks");
+        "other processes used 7.5 % of the machine's CPU time; the job waited 10 % of its time for CPUs, memory or disks");
     /* One tick in the wrong place is no evidence; thirty are. */
     to.others_s.value = 0;
     to.cpu.busy_ticks += 3;
