@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/amount.h"
 #include "base/cleanup.h"
 
@@ -121,7 +123,7 @@ static void a_figure_without_a_half_width_has_three_significant_digits(void **st
     assert_string_equal(empty, "");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_half_width_decides_how_many_digits_are_shown),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -219,7 +221,7 @@ static void a_zone_survives_the_way_through_json(void **state)
     assert_change(&back, 0, 2, 3600);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(iso_times_are_local_with_microseconds),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cpus.h"
 
 #include <sched.h>
@@ -85,7 +87,7 @@ static void the_processors_of_this_thread_are_those_that_the_system_tells(void *
         assert_int_equal(cpus_has(&cpus, i), CPU_ISSET(i, &set) != 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_is_read_and_written_as_the_kernel_writes_it),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/csv.h"
 #include "base/mem.h"
 
@@ -235,7 +237,7 @@ static void a_formula_gets_an_apostrophe_that_the_reader_takes_away(void **state
     assert_string_equal(text_get(&exact), "=1+1");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_rows_are_read_with_any_line_end),

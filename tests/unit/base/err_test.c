@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/err.h"
 
 #include <errno.h>
@@ -64,7 +66,7 @@ static void nobody_has_to_ask_for_the_text(void **state)
     assert_false(err_wrap(NULL, "x"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(set_formats_the_text_and_clears_the_code),

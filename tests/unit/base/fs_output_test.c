@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 
 #include "tests/unit/folder.h"
@@ -349,7 +351,7 @@ static void a_nameless_file_is_in_no_folder(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(a_new_file_and_an_old_one_are_written_whole_and_nothing_else_is_left),

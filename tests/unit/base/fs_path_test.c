@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -193,7 +195,7 @@ static void a_name_is_that_of_one_file_or_folder_and_leads_nowhere(void **state)
     assert_non_null(strstr(err.text, "is longer than 255 bytes"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_is_that_of_one_file_or_folder_and_leads_nowhere),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -531,7 +533,7 @@ static void a_writer_that_is_killed_leaves_a_name_that_is_known(void **state)
     assert_false(is_there(place, "report.html"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_PLACE(a_file_is_read_whole_in_place_of_what_was_there),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/goal.h"
 
 static void assert_goals(const char *const *metrics, enum goal expected)
@@ -157,7 +159,7 @@ static void shares_are_told_by_the_same_words(void **state)
             fail_msg("%s is a share", others[i]);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_losses_and_errors_less_is_better),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -461,7 +463,7 @@ static void a_text_that_json_cannot_hold_is_null(void **state)
     json_decref(texts[0]);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_keeps_its_name_and_its_bytes),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mark.h"
 
 #include <string.h>
@@ -47,7 +49,7 @@ static void a_source_reads_back_from_its_name(void **state)
     assert_string_equal(mark_source_name(MARK_FIFO), "fifo");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_letters_digits_and_three_signs),

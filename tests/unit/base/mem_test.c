@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -171,7 +173,7 @@ static void what_was_stolen_outlives_its_block(void **state)
     close(kept_fd);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(new_memory_is_zeroed),

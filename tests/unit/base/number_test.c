@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "base/value.h"
 
@@ -214,7 +216,7 @@ static void logarithm_and_exponential_are_those_of_the_textbook(void **state)
         assert_true(fabs(number_exp(powers[i]) - exp(powers[i])) <= 4e-16 * exp(powers[i]));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learning_rates_are_written_as_people_write_them),

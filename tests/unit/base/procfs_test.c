@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/procfs.h"
 
@@ -234,7 +236,7 @@ static void a_listing_gives_the_processes_and_nothing_else(void **state)
     rmdir(folder);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stat_line_gives_its_fields),

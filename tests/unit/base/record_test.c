@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/record.h"
 
 #include <math.h>
@@ -182,7 +184,7 @@ static void csv_keeps_spreadsheets_from_computing(void **state)
                        "1048576,25769803776,blue");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_has_every_type_in_the_tables_order),

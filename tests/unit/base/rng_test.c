@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 
 #include <math.h>
@@ -157,7 +159,7 @@ static void fresh_seeds_differ_and_fit_in_a_json_number(void **state)
     assert_int_not_equal(one, other);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_state_1_2_3_4_gives_the_published_numbers),

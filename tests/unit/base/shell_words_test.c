@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/shell_words.h"
 #include "base/text.h"
 
@@ -150,7 +152,7 @@ static void a_word_is_quoted_where_a_shell_would_read_something_into_it(void **s
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes_and_backslashes_make_the_words_of_a_shell),

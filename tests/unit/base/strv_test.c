@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "base/strv.h"
 
@@ -127,7 +129,7 @@ static void a_packed_list_holds_the_same_and_can_be_changed(void **state)
     assert_null(list.items);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_ends_in_null_however_long_it_is),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -72,7 +74,7 @@ static void a_long_text_arrives_whole(void **state)
     assert_int_equal(text.data[100000], '\0');
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_follow_each_other_and_end_in_a_nul),

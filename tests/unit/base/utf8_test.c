@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/utf8.h"
 
 static void columns_follow_the_terminal_not_the_bytes(void **state)
@@ -143,7 +145,7 @@ static void characters_are_counted_and_controls_found(void **state)
         assert_false(utf8_has_control(none[i]));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_follow_the_terminal_not_the_bytes),

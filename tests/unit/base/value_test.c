@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/value.h"
 
 #include <math.h>
@@ -249,7 +251,7 @@ static void kinds_that_are_written_apart_are_apart(void **state)
     assert_same((struct value){0}, value_int(0), false);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_written_as_python_writes_them),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/json_place.h"
 #include "base/mem.h"
 
@@ -194,7 +196,7 @@ static void comments_and_trailing_commas_are_left_out_of_jsonc(void **state)
     assert_refused("a.jsonc", "[1,,]", "a.jsonc:1:4: unexpected token near ','");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml_scalars_are_those_of_the_core_schema),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/shell_words.h"
 
 #include <string.h>
@@ -65,7 +67,7 @@ static void a_command_is_found_by_its_whole_name(void **state)
     assert_null(cli_command_find("plan-pairs"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_has_a_group_and_those_of_a_group_stand_together),

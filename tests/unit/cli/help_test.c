@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "tare_build.h"
 
 #include <string.h>
@@ -151,7 +153,7 @@ static void the_completion_offers_options_and_choices(void **state)
     assert_null(strstr(text_get(&out), "secret"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_break_at_the_width_and_never_inside),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/text.h"
 
 #include <string.h>
@@ -329,7 +331,7 @@ static void a_row_that_repeats_keeps_every_value_in_order(void **state)
     options_fini(&call);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(study_flags_mean_what_they_meant),

@@ -8,14 +8,13 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "session/command.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The program's own, of which the library's help speaks. */
-const struct cli_command *const cli_commands[] = {NULL};
 
 #define MIB 1048576.0
 
@@ -203,7 +202,7 @@ static void a_gpu_that_does_not_answer_fails(void **state)
     assert_int_equal(findings.count, 1);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {

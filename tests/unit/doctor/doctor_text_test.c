@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "session/command.h"
@@ -24,9 +26,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The program's own, of which the library's help speaks. */
-const struct cli_command *const cli_commands[] = {NULL};
 
 /* Nothing in them weighs against the machine, as far as the kernel keeps the promise. */
 static bool any_wrong(const struct findings *findings)
@@ -345,7 +344,7 @@ static void a_machine_is_fit_when_nothing_fails_and_the_kernel_keeps_the_promise
 
 #define WITH_FOLDER(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(each_setting_that_forbids_namespaces_has_its_mend),

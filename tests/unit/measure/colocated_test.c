@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void assert_near(double value, double expected)
 {
     if (fabs(value - expected) > 1e-9 * fmax(1, fabs(expected)))
@@ -159,7 +161,7 @@ static void a_half_width_above_a_fifth_is_not_separable(void **state)
     assert_near(marginal.high_j, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_count_by_the_power_that_was_drawn),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/gpu_ledger.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -204,7 +206,7 @@ static void books_that_are_nonsense_and_other_gpus_are_left_out(void **state)
     done(&f);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_driver_tells_beyond_a_level_is_the_context),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "tests/unit/machine/sensors/gpu_fixture.h"
 
 #include "base/clock.h"
@@ -458,7 +460,7 @@ static void the_remedy_is_that_of_the_largest_part_of_the_half_width(void **stat
     assert_string_equal(energy_meters_remedy(&device), "measure a longer window");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_two_gpus_draw_is_the_truth_and_epochs_add_up_exactly),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "measure/memory_curve.h"
 
 #include <math.h>
@@ -62,7 +64,7 @@ static void what_is_no_reading_is_left_out(void **state)
     json_decref(json);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_second_has_its_highest_value),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/rng.h"
 #include "machine/sensors/series.h"
@@ -343,7 +345,7 @@ static void other_marks_are_none_of_a_step(void **state)
     assert_int_equal(marks.count, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(square_waves_come_out_within_3_percent),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -220,7 +222,7 @@ static void a_copy_is_changed_alone_and_keeps_its_steps(void **state)
     plan_experiment_fini(&experiment);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_scales_sets_and_adds_at_once),

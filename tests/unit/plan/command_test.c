@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -300,7 +302,7 @@ static void a_repository_that_nothing_runs_in_is_not_checked(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_script_is_started_with_its_flags_in_the_registrys_order),

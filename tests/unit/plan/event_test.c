@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "plan/event.h"
 
 #include <string.h>
@@ -223,7 +225,7 @@ static void json_that_is_no_event_is_refused(void **state)
     event_fini(&event);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_reads_back_from_its_name),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -256,7 +258,7 @@ static void where_no_length_is_known_the_files_order_stays_and_that_is_said(void
     assert_non_null(fixture_problem(fixture, "nothing is known of how long the experiments take"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_of_the_same_repository_model_and_mode_are_avoided),

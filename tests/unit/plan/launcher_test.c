@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "base/strv.h"
 #include "plan/launcher.h"
@@ -75,7 +77,7 @@ static void a_launcher_without_a_script_is_a_mistake(void **state)
     assert_found("A=1", "there are variables only: which script? As in A=1 python3 train.py");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_script_is_found_after_its_launchers),

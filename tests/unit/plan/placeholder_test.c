@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -218,7 +220,7 @@ static void a_name_that_is_not_known_is_named_with_the_nearest(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(words_are_replaced_for_each_experiment),

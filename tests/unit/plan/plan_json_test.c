@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "plan/job.h"
 
 #include "base/mem.h"
@@ -443,7 +445,7 @@ static void a_plan_from_before_the_guard_has_its_defaults(void **state)
     json_decref(json);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_experiment_survives_the_way_through_json),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "base/text.h"
 #include "plan/starter.h"
@@ -328,7 +330,7 @@ static void a_switch_is_an_axis_of_its_two_spellings(void **state)
     assert_parsed(ARGS("--amp=true"), true, "amp=true text; --amp={amp}");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(argparse_with_wrapped_usage_and_help),

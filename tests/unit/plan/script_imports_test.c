@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static char *imports(const char *text)
 {
     AUTO_STRV struct strv names = {0};
@@ -308,7 +310,7 @@ static void a_mention_of_help_in_a_comment_does_not_count(void **state)
     assert_false(script_parser_is_mentioned("#!/bin/sh\necho help\n"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_of_an_import_is_read),

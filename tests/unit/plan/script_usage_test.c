@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static const char text[] = "usage: train.py [--lr LR] --optimizer {sgd,adam}\n"
                            "                [--sizes SIZES [SIZES ...]] [--amp | --no-amp]\n"
                            "                [--fast | --slow | --level N] [-e EPOCHS]\n"
@@ -52,7 +54,7 @@ static void other_output_has_no_usage(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_of_the_usage_is_read),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -350,7 +352,7 @@ static void experiments_of_one_entry_share_all_but_their_own_values(void **state
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_grid_is_the_cross_product_in_the_files_order_the_last_axis_fastest),

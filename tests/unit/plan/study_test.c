@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -189,7 +191,7 @@ static void mutations_never_repeat_and_never_are_the_default(void **state)
     let_go(&planned);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     if (access(FOLDER "/models_config.json", R_OK) != 0) {
         /* All of the file at once: cmocka calls a single skipped test "not ok", which counts as

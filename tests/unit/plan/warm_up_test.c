@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -113,7 +115,7 @@ static void an_entry_without_an_experiment_leaves_the_plan_as_it_was(void **stat
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_warms_up_comes_first_in_blocks_of_its_own),

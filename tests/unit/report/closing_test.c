@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "report/closing.h"
 
@@ -508,7 +510,7 @@ static void energies_keep_their_half_width_and_lose_the_cpu_to_a_narrow_terminal
     results_fini(&results);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     /* as the program does: the table's library escapes "±" in others */
     setlocale(LC_CTYPE, "C.UTF-8");

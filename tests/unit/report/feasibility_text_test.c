@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "report/feasibility_text.h"
 
@@ -196,7 +198,7 @@ static void a_model_that_failed_without_a_proposal_has_no_line_of_one(void **sta
     feasibility_fini(&study);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     /* As the program does: names are cut with a character that the C locale does not have. */
     if (!setlocale(LC_CTYPE, "C.UTF-8"))

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/utf8.h"
 #include "report/metrics.h"
 
@@ -238,7 +240,7 @@ static void a_slot_number_that_is_there_twice_is_told_once(void **state)
     fixture_free(run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_is_told_by_outcome_verdict_and_energy),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -211,7 +213,7 @@ static void the_end_of_a_log_begins_with_a_whole_line_and_is_utf8(void **state)
     json_decref(whole);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(thinning_keeps_the_extremes_and_makes_no_row_up,

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "report/plan_text.h"
 
@@ -124,7 +126,7 @@ static void the_json_of_a_dry_run_holds_each_experiments_argv(void **state)
     plan_fini(&plan);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_pauses_may_say_how_much_adaptive_ones_would_save),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "report/registry_text.h"
 
 #include <string.h>
@@ -77,7 +79,7 @@ static void the_json_keeps_types_and_ranges_as_numbers(void **state)
     registry_fini(&registry);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(

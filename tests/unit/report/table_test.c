@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "report/table.h"
 
@@ -57,7 +59,7 @@ static void a_table_without_titles_has_no_title_line_in_a_page(void **state)
                                         "</table></div>\n");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_terminal_gets_lines_without_controls_and_left_out_columns),

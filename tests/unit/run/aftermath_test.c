@@ -24,6 +24,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* The linker puts this in the place of job_prove_step: a process that sleeps uninterruptibly cannot
  * be made at will. */
 bool __real_job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
@@ -368,7 +370,7 @@ static void the_setuid_refusal_is_found_at_the_end_of_a_log(void **state)
     rmdir(root);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define RUN_TEST(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)

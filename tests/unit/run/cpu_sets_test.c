@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "run/cpu_sets.h"
 
@@ -267,7 +269,7 @@ static void the_node_tells_where_the_device_does_not_and_one_lane_needs_nothing(
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(on_two_sockets_each_lane_gets_eight_whole_cores_beside_its_gpu),

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static const struct limits no_limits;
 
 /* Judged as a run judges it, of a job whose exit code counts. */
@@ -423,7 +425,7 @@ static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
     assert_non_null(strstr(failure.why, "pipefail"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attempt_that_succeeded_has_no_failure),

@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static bool ask(const char *script, double timeout_s, struct text *out)
 {
     AUTO_STRV struct strv argv = {0};
@@ -281,7 +283,7 @@ static void a_difference_names_interpreter_and_packages(void **state)
     expect_difference("{\"nvidia_driver\": null}", "{\"nvidia_driver\": \"a 560.1\"}", NULL);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
 #define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)
     const struct CMUnitTest tests[] = {

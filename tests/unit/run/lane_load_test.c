@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static const struct load_times times = {
     .wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 120 * NS_PER_S};
 
@@ -131,7 +133,7 @@ static void the_second_failure_beside_the_foreground_is_told_and_the_fifth_is_th
     assert_int_equal(tally.failed_beside, 6);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_that_holds_is_waited_for_no_longer_than_the_least_time),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "run/needs.h"
 
 #include "base/cleanup.h"
@@ -356,7 +358,7 @@ static void a_disk_that_is_too_small_is_no_machine_where_all_is_there(void **sta
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_repository_that_is_not_there_is_mended_by_a_clone_at_its_commit),

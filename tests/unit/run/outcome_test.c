@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static char *argv_items[] = {(char[]){"/opt/python"}, NULL};
 
 static struct plan_job job_that(bool exit_code_required)
@@ -202,7 +204,7 @@ static void limits_are_named_when_a_signal_fits_them(void **state)
                   "ended by signal 9 (SIGKILL): probably by the memory limit");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sent_the_kill_is_said_as_far_as_it_is_known),

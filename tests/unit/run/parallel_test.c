@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 enum { DEADLINE_S = 60 };
 
 /* A script's wait for what another script, or the journal, says; a test that waits in vain ends by
@@ -357,7 +359,7 @@ static void a_runner_that_is_killed_while_the_background_is_alone_leaves_nothing
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_background_is_looped_until_the_foreground_has_ended),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/shell_words.h"
 #include "run/ranks.h"
 
@@ -53,7 +55,7 @@ static void lines_that_differ_in_values_alone_may_be_of_different_processes(void
     assert_false(disagree("loss: 0.41", ""));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_launchers_options_say_how_many_processes_there_are),

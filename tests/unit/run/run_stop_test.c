@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* What the listener does when the job prints "now N": the job is then known to be in the middle of
  * its work. */
 struct trigger {
@@ -262,7 +264,7 @@ static void a_log_that_cannot_be_written_breaks_the_run_with_a_way_to_go_on(void
     assert_string_equal(log, "small\n");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define RUN_TEST(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)

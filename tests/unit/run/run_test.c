@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void assert_file(char *text, const char *expected)
 {
     assert_string_equal(text, expected);
@@ -243,7 +245,7 @@ static void cpu_time_is_limited(void **state)
         strstr(world_text(world, "experiment_ended", 1, "error"), "limit of 1 s of CPU time"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define RUN_TEST(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void each_address_is_its_route(void **state)
 {
     (void)state;
@@ -104,7 +106,7 @@ static void a_token_is_itself_alone(void **state)
     assert_false(request_token_equal(NULL, "0123"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_address_is_its_route),

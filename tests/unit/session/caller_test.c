@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "session/caller.h"
 
 #include <stdlib.h>
@@ -96,7 +98,7 @@ static void numbers_that_are_none_are_refused_by_root(void **state)
     unsetenv("SUDO_GID");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(environ_bytes_become_entries),

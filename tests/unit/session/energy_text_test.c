@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "session/command.h"
@@ -14,9 +16,6 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The program's own, of which the library's help speaks. */
-const struct cli_command *const cli_commands[] = {NULL};
 
 enum { DEVICES_MAX = 4 };
 
@@ -397,7 +396,7 @@ static void what_the_processes_used_is_told_and_what_may_not_be_seen_is_named(vo
     assert_null(strstr(text_get(&text), "CPU time"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_device_has_its_energy_power_and_state),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <string.h>
 
 static const char registry_text[] =
@@ -269,7 +271,7 @@ static void what_was_measured_before_does_not_run_again_when_it_is_the_same(void
     done(&f);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_counts_once_for_its_hyperparameters_whatever_its_epochs),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -179,7 +181,7 @@ static void a_raised_curve_never_passes_its_peak(void **state)
                 curve.points[3] == 500);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_up_and_a_level_are_told_apart),

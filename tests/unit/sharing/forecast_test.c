@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "plan/expected.h"
 #include "plan/space.h"
 #include "sharing/feasibility.h"
@@ -162,7 +164,7 @@ static void it_is_read_again_as_it_was_written(void **state)
     assert_true(again.alone.count == 0 && !again.seconds.valid);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_any_duration_the_time_is_not_known),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,7 +171,7 @@ static void criteria_are_not_known_of_pairs_that_never_ran(void **state)
     assert_false(limits_rate(&account.by_size[TIER_COUNT]).valid);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_twelve_pairs_fall_into_the_documents_tiers_and_classes),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -597,7 +599,7 @@ static void energy_that_cannot_be_attributed_is_not(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 
 #include <jansson.h>
@@ -251,7 +253,7 @@ static void aligned_starts_bring_short_trainings_together(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks_of_both_at_their_peaks_are_added_up),

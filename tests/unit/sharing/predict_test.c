@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 
 #include <math.h>
@@ -200,7 +202,7 @@ static void the_margin_is_the_spread_and_never_nothing(void **state)
     assert_true(pairs_margin(4800 * MIB, 5000 * MIB, 300 * MIB) == 300 * MIB);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_peak_that_is_over_before_the_foreground_starts_does_not_count),

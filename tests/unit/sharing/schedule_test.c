@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -264,7 +266,7 @@ static void a_limit_under_which_it_was_measured_holds_in_the_schedule(void **sta
     feasibility_fini(&study);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_slow_down_runs_in_pairs),

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 struct place {
     char path[40];
     int dir;
@@ -135,7 +137,7 @@ static void a_folder_goes_with_all_that_is_in_it_and_a_link_alone(void **state)
     assert_true(is_there(place->dir, "kept/b"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_file_is_there_twice_with_the_same_bytes_on_the_disk,

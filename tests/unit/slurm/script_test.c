@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void assert_ranges(const size_t *items, size_t count, const char *expected)
 {
     AUTO_TEXT struct text text = {0};
@@ -187,7 +189,7 @@ static void the_shell_reads_a_folder_of_any_name_as_one_word(void **state)
     assert_string_equal(got, odd);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_become_ranges),

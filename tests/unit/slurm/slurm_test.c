@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void the_configuration_is_read_by_its_keys(void **state)
 {
     (void)state;
@@ -87,7 +89,7 @@ static void the_accounting_is_arrays_with_an_index(void **state)
     slurm_tasks_fini(&accounts);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_configuration_is_read_by_its_keys),

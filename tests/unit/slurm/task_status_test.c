@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void assert_task_status(const char *log, const char *expected)
 {
     AUTO_TEXT struct text text = {0};
@@ -55,7 +57,7 @@ static void without_one_the_last_words_are_quoted_fit_for_a_terminal(void **stat
     assert_task_status("bell \a and \033[31mred", "the last that it said: bell ? and ?[31mred");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slurm_says_why_a_task_was_ended),

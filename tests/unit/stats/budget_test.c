@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "stats/budget.h"
 #include "stats/interval.h"
 
@@ -153,7 +155,7 @@ static void very_large_and_very_small_figures_are_combined(void **state)
     near(sum.expanded, 0, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gum_h1_difference_of_the_energy_meters),

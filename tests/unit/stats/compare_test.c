@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "stats/compare.h"
 
@@ -252,7 +254,7 @@ static void an_order_that_could_explain_a_difference_is_told(void **state)
     assert_true(stats_order_confounded(pair, 3));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spearman_of_the_published_example),

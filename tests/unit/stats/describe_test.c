@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "stats/describe.h"
 
@@ -181,7 +183,7 @@ static void skewness_is_told_from_chance_from_eight_values_on(void **state)
     assert_false(stats_skew_p(same, 8).valid);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nist_numacc4_keeps_its_digits),

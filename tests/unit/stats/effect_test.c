@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "stats/describe.h"
 #include "stats/effect.h"
 
@@ -182,7 +184,7 @@ static void sample_sizes_are_those_of_the_table(void **state)
     assert_int_equal(stats_effect_sample_size(1, 1e-9, 0.05, 0.8), 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_the_paired_t_test),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "stats/fit.h"
 
@@ -94,7 +96,7 @@ static void its_standard_deviation_is_what_it_says(void **state)
     near(stretch / all, sqrt(1 + 1.0 / 7), 0.01); /* its own noise, and that of the mean of 7 */
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_up_and_a_time_for_each_epoch_are_told_apart),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "stats/describe.h"
 #include "stats/interval.h"
@@ -190,7 +192,7 @@ static void repeats_are_as_many_as_the_tables_of_t_say(void **state)
     assert_int_equal(stats_repeats(0.1, 0), 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_of_medians_hold_the_truth_at_least_as_often),

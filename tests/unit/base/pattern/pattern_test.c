@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -214,7 +216,7 @@ static void credit_is_not_saved_up(void **state)
     pattern_free(pattern);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_match_is_the_first_group_that_took_part),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void each_setting_is_read(void **state)
 {
     (void)state;
@@ -89,7 +91,7 @@ static void mistakes_are_named_with_what_would_be_right(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_setting_is_read),

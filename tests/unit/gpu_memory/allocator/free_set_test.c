@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define MANY 3000
 
 struct plain {
@@ -101,7 +103,7 @@ static void an_empty_set_has_nothing(void **state)
     free_set_fini(&set);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_holds_what_a_sorted_list_holds),

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
 
@@ -350,7 +352,7 @@ static void absurd_requests_are_refused(void **state)
     close_bench(&bench);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_rounded_to_512_or_by_divisions),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define READ(literal, err) pickle_read(literal, sizeof literal - 1, err)
 
 static void assert_refused(const char *bytes, size_t count, const char *says)
@@ -205,7 +207,7 @@ static void memory_is_bounded_by_the_size_of_the_file(void **state)
     free(lists);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_every_width_are_read),

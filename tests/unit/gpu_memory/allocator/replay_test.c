@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define MIB (UINT64_C(1) << 20)
 
 struct record {
@@ -255,7 +257,7 @@ static void what_is_alive_is_grouped_by_stack_and_size(void **state)
     close_record(&record);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_repeated_exactly),

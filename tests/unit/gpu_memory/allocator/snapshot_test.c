@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define MIB (UINT64_C(1) << 20)
 #define A   UINT64_C(0x7F0000000000)
 #define B   UINT64_C(0x7EFFFE000000)
@@ -219,7 +221,7 @@ static void files_that_cannot_be_read_say_why(void **state)
     assert_non_null(strstr(err.text, "no regular file"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_writers_give_the_same),

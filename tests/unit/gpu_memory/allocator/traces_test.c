@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static const char *const archives[] = {"allocator-traces.tar.xz", "allocator-traces-2.tar.xz"};
 
 struct data {
@@ -335,7 +337,7 @@ static void other_settings_and_caps_come_to_what_they_really_did(void **state)
     assert_int_equal(tally.wrong, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_record_is_repeated_event_by_event_with_its_layout_and_figures),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
 
@@ -626,7 +628,7 @@ static void an_old_traceback_explains_no_later_failure(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_in_pieces_is_fragmentation),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/fs.h"
 #include "base/mem.h"
 
@@ -606,7 +608,7 @@ static void messages_are_listed_in_the_order_of_the_log(void **state)
     oom_list_fini(&list);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_that_was_caught_says_how_the_training_went_on),

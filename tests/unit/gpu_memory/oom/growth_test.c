@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "gpu_memory/oom/growth.h"
 
@@ -136,7 +138,7 @@ static void memory_that_is_passed_already_runs_out_next(void **state)
     assert_int_equal(growth_epochs_left(&growth, 0), 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slope_is_the_median_of_all_pairs),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "gpu_memory/oom/growth.h"
 
 #include <math.h>
@@ -103,7 +105,7 @@ static void windows_without_readings_end_too(void **state)
     assert_true(windows.peaks[4] == 3);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leak_is_told_after_twelve_windows_with_the_time_that_is_left),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +118,7 @@ static void any_bytes_are_read_to_their_end_only(void **state)
     free(exact);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_framework_is_known_by_its_own_words),

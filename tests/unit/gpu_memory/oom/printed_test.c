@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/printed.h"
@@ -205,7 +207,7 @@ static void a_second_training_begins_anew(void **state)
     assert_int_equal(summary.trend, PRINTED_LEVEL);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_common_form_of_print_is_read),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -209,7 +211,7 @@ static void processors_are_limited_only_when_the_cgroup_really_holds_them(void *
     assert_int_equal(rmdir(dir), 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_own_cgroup_lies_under_the_mount),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -324,7 +326,7 @@ static enum containment_mode pidns = CONTAINMENT_PIDNS, cgroup = CONTAINMENT_CGR
 #test " (sweep)", test, NULL, NULL, &sweep                                                \
     }
 
-int main(void)
+UNIT_TESTS(void)
 {
     struct CMUnitTest tests[] = {
         EACH_MODE(a_tree_dies_with_its_runner),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -145,7 +147,7 @@ static void a_program_with_the_setuid_bit_of_root_is_one(void **state)
     assert_false(setuid_root_program("/"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_writer_of_a_pipe_is_found_and_its_reader_is_not),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/procfs.h"
@@ -485,7 +487,7 @@ static void the_boot_id_is_a_uuid(void **state)
     assert_int_equal(strspn(id, "0123456789abcdef-"), 36);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(the_start_time_is_that_of_the_stat_file, &sweep),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/contain/mountinfo.h"
 
 #include <stdlib.h>
@@ -89,7 +91,7 @@ static void an_option_is_a_whole_word_of_the_list(void **state)
     assert_false(mount_option_has("", "freezer"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_gives_root_point_type_and_options),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 
 #include <stdio.h>
@@ -108,7 +110,7 @@ static void only_a_pid_namespace_is_left_by_nobody(void **state)
     assert_string_equal(three, "user and pid namespace, cgroup, sweep");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_are_read_by_the_names_they_are_written_by),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -394,7 +396,7 @@ static void what_root_hands_over_serves_the_user_it_becomes(void **state)
     assert_int_equal(sscanf(runner, TARE_NAME "-runner-%d", &pid), 1);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_request_is_what_systemd_documents),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <string.h>
 
 static bool foreign(const char *path, const char *own)
@@ -47,7 +49,7 @@ static void the_way_up_ends_where_we_are_too(void **state)
     assert_int_equal(thaw_folder_above("", 0), 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_freezer_that_holds_ourselves_is_not_touched),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/governor/governor_keeper.h"
 
 #include "tests/unit/machine/sysroot.h"
@@ -306,7 +308,7 @@ static void the_rights_that_a_killed_runner_had_given_up_still_give_it_back(void
     close(ends[1]);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/governor/governor.h"
 
 #include "tests/unit/machine/sysroot.h"
@@ -252,7 +254,7 @@ static void without_permission_the_command_is_named_and_what_was_held_open_still
     governor_change_fini(&held);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)

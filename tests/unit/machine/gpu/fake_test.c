@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "scenario.h"
 
 #include "tests/unit/near.h"
@@ -147,7 +149,7 @@ static void a_scaled_scenario_happens_sooner_and_draws_the_same(void **state)
     assert_true(fake_counter_mj(gpu, 35 * S / 10) < 1000000);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(energy_of_steps_is_the_sum_of_their_rectangles),

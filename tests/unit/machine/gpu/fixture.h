@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 struct fixture {
     char top[64]; /* a temporary folder */
 };

@@ -211,7 +211,7 @@ static void malformed_names_end_the_list(void **state)
         assert_int_equal(gpu_holder_parse_names(rows[i].text, out, 3), rows[i].count);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_line_is_json_in_this_order),

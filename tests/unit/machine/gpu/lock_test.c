@@ -433,7 +433,7 @@ static void without_a_shared_folder_the_users_own_is_taken_and_why_is_said(void 
 
 #define WITH_FOLDER(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-int main(void)
+UNIT_TESTS(void)
 {
     struct gpu_holder self;
     gpu_holder_self(&self);

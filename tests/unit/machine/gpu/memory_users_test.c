@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "machine/gpu/memory_users.h"
 #include "played.h"
@@ -179,7 +181,7 @@ static void a_driver_that_hangs_is_given_up(void **state)
     play_end(&played);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_process_is_told_with_its_gpu_and_its_bytes),

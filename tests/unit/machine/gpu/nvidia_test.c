@@ -165,7 +165,7 @@ static void the_driver_version_is_found_in_both_kinds_of_line(void **state)
     assert_version(fixture, "", NULL);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_of_a_real_file_is_read),

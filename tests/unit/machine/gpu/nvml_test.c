@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "played.h"
 
 #include "base/clock.h"
@@ -570,7 +572,7 @@ static void memory_that_no_process_holds_is_a_leak(void **state)
     play_end(&played);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_reading_is_the_scenarios),

@@ -164,7 +164,7 @@ static void what_a_person_did_not_mean_is_told(void **state)
     assert_said(NULL, NULL, NULL, NULL);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_value_shows_what_cuda_shows),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/cpu_split.h"
 
 static void each_gets_by_its_cpu_time_and_the_rest_is_nobodys(void **state)
@@ -54,7 +56,7 @@ static void what_is_drawn_while_nobody_works_is_nobodys(void **state)
     assert_int_equal(parts[0] + parts[1], 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_gets_by_its_cpu_time_and_the_rest_is_nobodys),

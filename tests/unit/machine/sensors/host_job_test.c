@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/host_job.h"
 #include "machine/sensors/host_threads.h"
 
@@ -313,7 +315,7 @@ static void ticks_cost_less_than_a_millisecond_on_the_average(void **state)
     close(ready);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_cgroup_with_controllers_tells_it_all, sysroot_setup,

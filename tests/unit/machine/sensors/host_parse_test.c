@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/host_parse.h"
 #include "machine/sensors/sysfs.h"
 
@@ -120,7 +122,7 @@ static void events_of_a_pmu_are_read(void **state)
     assert_false(sysfs_event_parse("event=0x11112222333344445", 25, &config));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(busy_ticks_are_those_of_processes_and_interrupts),

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "tests/unit/machine/sysroot.h"
 
 #include "base/mem.h"
@@ -516,7 +518,7 @@ static void the_time_of_a_stranger_is_seen_to_the_millisecond(void **state)
     host_others_free(others);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),

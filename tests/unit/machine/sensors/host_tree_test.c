@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "machine/sensors/host_job.h"
@@ -294,7 +296,7 @@ static void what_may_not_be_seen_is_absent_and_counted(void **state)
     family_end(&family);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_used_before_does_not_count_and_what_children_use_does),

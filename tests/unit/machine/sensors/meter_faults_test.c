@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "gpu_fixture.h"
 
 #include "base/clock.h"
@@ -316,7 +318,7 @@ static void scaled_time_is_for_a_driver_that_is_played(void **state)
     bench_end(&bench);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_driver_that_cannot_be_used_makes_the_meter_unavailable),

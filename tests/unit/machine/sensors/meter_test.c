@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "gpu_fixture.h"
 
 #include "base/clock.h"
@@ -417,7 +419,7 @@ static void without_a_program_named_it_is_this_one(void **state)
 {
     (void)state;
     bench_begin(&bench, 100, "");
-    bench.options.program = NULL; /* main starts a meter when it is asked for one */
+    bench.options.program = NULL; /* UNIT_TESTS becomes the meter then */
     struct meter *meter = bench_meter(&bench, "0");
     await_hello(meter);
     assert_int_equal(ask(meter, METER_TICK, 1).status, METER_OK);
@@ -477,10 +479,10 @@ static int be_meter(char **args)
         .backend = &nvml_backend, .device = args[2], .fd = atoi(args[4]), .library = args[6]});
 }
 
-int main(int argc, char **argv)
+UNIT_TESTS(void)
 {
-    if (argc == 8 && strcmp(argv[1], "meter") == 0)
-        return be_meter(argv + 1);
+    if (unit_argc == 8) /* "meter" is both this file's NAME and the program's command */
+        return be_meter(unit_argv + 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_meter_describes_its_gpu),
         cmocka_unit_test(ticks_fill_the_series),

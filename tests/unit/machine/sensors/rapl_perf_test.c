@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/rapl.h"
 
 #include "rapl_tree.h"
@@ -303,7 +305,7 @@ static void a_counter_of_the_real_kernel_is_read(void **state)
     rapl_fini(&rapl);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)

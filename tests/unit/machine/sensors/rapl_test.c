@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/rapl.h"
 
 #include "rapl_tree.h"
@@ -323,7 +325,7 @@ static void the_update_period_is_not_that_of_our_own_readings(void **state)
     rapl_fini(&rapl);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, sysroot_setup, sysroot_teardown)

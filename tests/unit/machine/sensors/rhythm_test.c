@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "machine/sensors/series.h"
 
@@ -99,7 +101,7 @@ static void samples_a_second_are_counted_between_the_first_and_the_last(void **s
     series_fini(&series);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_changes_seen_narrowly_give_the_mean_of_two_periods),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void a_sample_that_was_there_already_is_left_out(void **state)
 {
     (void)state;
@@ -36,7 +38,7 @@ static void every_reading_of_the_counter_is_kept(void **state)
     series_fini(&series);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_that_was_there_already_is_left_out),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/shrink.h"
 
 #include <stdbool.h>
@@ -107,7 +109,7 @@ static void memory_and_what_can_be_written_stay(void **state)
     close(fd);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_of_a_file_go_and_come_back),

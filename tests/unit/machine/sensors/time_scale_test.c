@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "machine/sensors/time_scale.h"
 
 static void numbers_within_the_bounds_are_taken(void **state)
@@ -50,7 +52,7 @@ static void only_a_played_driver_or_none_permits_it(void **state)
         "whose GPUs take their time; unset it");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_within_the_bounds_are_taken),

@@ -175,7 +175,7 @@ static void a_process_is_held_only_as_long_as_it_is_the_same(void **out)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_line_is_shown_on_one_line_and_cannot_steer_a_terminal),

@@ -395,7 +395,7 @@ static void a_tagged_process_is_killed_only_with_its_tag(void **out)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_tag_without_a_live_init_above_it_is_left),

@@ -142,7 +142,7 @@ static void lines_are_written_as_documented(void **state)
                         "{\"job\":\"gone\",\"tag\":\"f00\"}\n");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_and_job_are_read_back_from_their_lines),

@@ -327,7 +327,7 @@ static void a_file_without_a_line_is_removed(void **out)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_a_killed_run_left_is_ended_and_its_file_removed),

@@ -317,7 +317,7 @@ static void a_job_that_is_not_gone_keeps_the_file_beyond_the_end(void **out)
     state_close(state);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_folder_is_found_by_the_environment_in_this_order),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/text.h"
 #include "measure/energy/sensor_behaviour.h"
@@ -459,7 +461,7 @@ static void what_is_written_is_read_again(void **state)
     assert_true(read.sensors[CALIBRATION_COUNTER].update_period_s.known);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_model_has_the_row_of_its_chip_and_no_other),

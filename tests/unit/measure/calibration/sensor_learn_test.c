@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "measure/calibration/sensor_learn.h"
@@ -443,7 +445,7 @@ static void schedule_has_long_steps_and_waves_in_all_phases(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxcars_of_20_ms_to_1_s_are_learnt),

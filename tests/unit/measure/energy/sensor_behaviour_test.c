@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "measure/energy/sensor_behaviour.h"
 #include "measure/energy/window.h"
@@ -174,7 +176,7 @@ static void a_coarse_counter_has_its_step_in_the_budget(void **state)
     series_fini(&series);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gain_is_a_component_beside_those_of_the_half_width),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "measure/energy/window.h"
 #include "simulate.h"
@@ -386,7 +388,7 @@ static void steps_that_the_sensor_sees_evenly_hide_nothing(void **state)
     assert_true(hidden_beside_steps_j(25000, 0) > 0.1 * 700 * 60);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_load_in_step_hides_where_the_sensor_does_not_look),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "truth.h"
 
 static struct truth other(const char *name, bool dense)
@@ -118,7 +120,7 @@ static void reading_in_step_with_the_counter_costs_coverage(void **state)
     truth_hold(&truth);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_that_are_means_of_an_unknown_span_widen_the_bounds),

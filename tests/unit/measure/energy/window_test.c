@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "measure/energy/window.h"
 
@@ -497,7 +499,7 @@ static void the_half_width_of_a_dense_window_is_that_of_its_two_instants(void **
     series_fini(&series);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_power_without_a_counter_is_power_times_time),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "truth.h"
 
 static void windows_whose_edges_were_read_densely_hold_the_truth_within_narrow_bounds(void **state)
@@ -27,7 +29,7 @@ static void windows_within_an_attempt_hold_the_truth(void **state)
     truth_hold(&truth);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_whose_edges_were_read_densely_hold_the_truth_within_narrow_bounds),

@@ -101,7 +101,7 @@ static void a_window_that_still_falls_is_not_even(void **state)
     assert_false(idle_is_even(&falling));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_has_settled_when_power_and_temperature_are_what_they_were),

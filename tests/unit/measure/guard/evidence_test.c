@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* Of an attempt that was measured: clean without evidence. */
 static enum verdict verdict_of(const char *const *found, size_t count)
 {
@@ -316,7 +318,7 @@ static void an_energy_is_wide_above_the_limit_only(void **state)
             rows[i].wide);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_weights_are_those_of_the_documentation),

@@ -110,7 +110,7 @@ static void where_the_holder_cannot_be_named_the_text_says_what_is_known(void **
                 " clean' names it, in a container only where /proc is the host's (--pid=host)");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_holder_gets_a_wait_of_its_own),

@@ -276,7 +276,7 @@ static void the_empty_gpu_is_learnt_once_and_not_from_what_somebody_holds(void *
     assert_true(known.empty_bytes.value == 615 * MIB);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_empty_cool_gpu_is_clear),

@@ -86,7 +86,7 @@ static void without_readings_nothing_is_said(void **state)
     assert_int_equal(found.count, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_is_back_is_back_at_once),

@@ -316,7 +316,7 @@ static void none_is_missed_and_no_clean_one_accused(void **state)
     assert_true(of_verdict[VERDICT_CONTAMINATED] > SCENARIOS / 6);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(none_is_missed_and_no_clean_one_accused)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define MIB (1024.0 * 1024)
 #define S   INT64_C(1000000000)
 

@@ -311,7 +311,7 @@ static void hours_of_on_and_off_do_not_fill_the_journal(void **state)
     watch_fini(&watch);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_said_of_a_job_at_full_load),

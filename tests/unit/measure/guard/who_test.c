@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* A child that waits, with this command line and environment. */
 static pid_t start(char *const argv[], char *const envp[])
 {
@@ -200,7 +202,7 @@ static void the_text_has_all_of_it(void **state)
     unlink(passwd);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_told_by_user_command_age_and_tag),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/text.h"
 
 #include <stdio.h>
@@ -124,7 +126,7 @@ static void no_marks_no_parts(void **state)
     assert_parts("", true, "");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_lasts_until_the_next_one_and_the_last_until_the_end),

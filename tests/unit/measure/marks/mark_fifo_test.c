@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -311,7 +313,7 @@ static void under_root_it_belongs_to_the_jobs_user(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(lines_become_marks_whoever_writes_them),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "measure/marks/marks.h"
 
 #include <stdio.h>
@@ -126,7 +128,7 @@ static void names_have_64_bytes_and_labels_100(void **state)
     assert_false(mark_label_is_valid(as, 101));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_a_name_and_perhaps_a_label),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "measure/marks/marks.h"
 
@@ -197,7 +199,7 @@ static void what_a_program_says_itself_is_not_doubted(void **state)
     assert_false(looks_like_ends(marks, 4000));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_several_ranks_the_first_counts, set_up, tear_down),

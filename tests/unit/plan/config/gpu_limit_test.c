@@ -87,7 +87,7 @@ static void the_nearest_limit_counts(void **state)
     problems_fini(&problems);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_limit_is_an_amount_or_a_share),

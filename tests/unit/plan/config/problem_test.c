@@ -115,7 +115,7 @@ static void many_warnings_do_not_hide_an_error(void **state)
                         "more than 500 errors: the others are not shown");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_name_is_offered_up_to_a_third_of_its_length),

@@ -169,7 +169,7 @@ static void a_malformed_version_specifier_is_refused_with_its_place(void **state
             "$.models.r.requires[0].python)"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_machine_must_have_is_read),

@@ -113,7 +113,7 @@ static void steps_are_copied_whole(void **state)
     registry_oom_steps_fini(copy, 1);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_read_in_their_order),

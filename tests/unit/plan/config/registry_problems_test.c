@@ -468,7 +468,7 @@ static void a_file_that_is_not_there_is_reported(void **state)
     assert_non_null(strstr(problems.items[0].text, "No such file or directory"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_root_is_an_object_with_models),

@@ -304,7 +304,7 @@ static void what_success_is_can_be_said_by_model(void **state)
     assert_int_equal(none.fail_on, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_its_default),

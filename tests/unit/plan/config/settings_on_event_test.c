@@ -69,7 +69,7 @@ static void another_key_of_the_configuration_is_an_error(void **state)
     assert_non_null(strstr(err.text, "config.json:1:2: error: unknown key 'notify'"));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_argument_with_a_secret_is_refused),

@@ -508,7 +508,7 @@ static void what_is_right_is_read_beside_what_is_wrong(void **state)
     assert_int_equal(settings.entries[1].max_retries, 9);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_json_is_reported_with_its_place),

@@ -387,7 +387,7 @@ static void modes_have_the_names_of_the_files(void **state)
     assert_string_equal(mode_name(MODE_PARALLEL), "parallel");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_its_default),

@@ -27,7 +27,7 @@ static void the_shipped_registry_is_without_a_problem(void **state)
     assert_string_equal(pytorch->python, "python3");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shipped_registry_is_without_a_problem),

@@ -124,7 +124,7 @@ static void amounts_are_shown_in_the_unit_people_take(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_read_in_both_kinds_of_units),

@@ -187,7 +187,7 @@ static void the_registry_is_read_and_lacks_only_its_repositories(void **state)
     assert_string_equal(rate->flag, "--learning_rate");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_in_the_folder_is_read),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/value.h"
 #include "fixture.h"
 
@@ -302,7 +304,7 @@ static void draws_are_those_of_the_independent_program(void **state)
     assert_integers(&param, log_integers, 8);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integer_log_uniform_has_no_bias_at_its_ends),

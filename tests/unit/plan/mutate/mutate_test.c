@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "fixture.h"
 
@@ -354,7 +356,7 @@ static void a_set_keeps_ten_thousand_keys(void **state)
     seen_free(seen);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_counts_the_values_that_differ_from_the_default),

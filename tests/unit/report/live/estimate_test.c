@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "plan_fixture.h"
 #include "report/live/estimate.h"
 
@@ -216,7 +218,7 @@ static void where_nothing_has_ended_an_expected_time_tells(void **state)
     estimate_fini(&estimate);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_pauses_of_a_plan_are_those_between_its_experiments),

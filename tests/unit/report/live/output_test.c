@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +78,7 @@ static void the_end_waits_no_longer_than_it_is_told(void **state)
     close(ends[1]);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_slow_reader_cannot_take_is_kept_and_comes_later_in_order),

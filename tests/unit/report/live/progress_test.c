@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "plan_fixture.h"
 #include "report/live/progress.h"
@@ -567,7 +569,7 @@ static void rows_that_a_narrower_terminal_broke_are_taken_away(void **state)
     fclose(screen.file);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_lane_has_a_line_of_its_own_below_that_of_all),

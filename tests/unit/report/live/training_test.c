@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 
 #include <math.h>
@@ -321,7 +323,7 @@ static void no_row_is_wider_than_its_terminal(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_is_told_as_json_too),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "report/watch/plot.h"
 
 #include <math.h>
@@ -163,7 +165,7 @@ static void controls_and_foreign_bytes_are_not_kept(void **state)
     grid_fini(&grid);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_goes_from_the_lower_left_dot_to_the_upper_right_one),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -340,7 +342,7 @@ static void m_goes_through_the_metrics_and_begins_again(void **state)
     made_free(made);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
     const struct CMUnitTest tests[] = {

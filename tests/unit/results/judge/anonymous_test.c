@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/mem.h"
 #include "results/judge/anonymous.h"
 
@@ -111,7 +113,7 @@ static void tables_keep_their_header_and_their_ids(void **state)
     text_fini(&csv);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(processes_and_their_numbers_are_replaced_and_figures_stay,

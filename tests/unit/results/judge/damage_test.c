@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -552,7 +554,7 @@ static void a_row_with_impossible_figures_is_safe_but_unverified(void **state)
     fixture_end(&fixture);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_may_end_as_on_windows),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -393,7 +395,7 @@ static void a_gpu_that_draws_the_power_of_its_siblings_was_used(void **state)
     fixture_end(&fixture);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_that_draws_the_power_of_its_siblings_was_used),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -183,7 +185,7 @@ static void the_interval_of_a_ratio_holds_sampling_and_measurement(void **state)
     assert_int_equal(measurement_interval(&measurement, &effect).method, STATS_NONE);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_one_gpu_the_gain_cancels_whatever_it_is),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 
 #include <stdio.h>
@@ -130,7 +132,7 @@ static void perf_without_counters_gives_nothing(void **state)
     assert_true(perf.package_j.value == 733.17 && perf.dram_j.value == 57.13);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_read_as_they_are_written),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 
 #include <math.h>
@@ -218,7 +220,7 @@ static void samples_within_rises_show_which_sensor_it_is(void **state)
     assert_int_equal(power_sensor_find(&(struct power_rises){.sharp = 7}), POWER_UNKNOWN);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_level_load_is_power_times_time),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "fixture.h"
 
 #include "base/mem.h"
@@ -601,7 +603,7 @@ static void a_background_is_known_by_what_it_adds_to_trainings_of_the_model_alon
     assert_int_equal(is_background_known(200, 97), 1);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_clean_folder_has_no_accusation),

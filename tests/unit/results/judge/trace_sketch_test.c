@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "results/judge/trace_sketch.h"
 
@@ -126,7 +128,7 @@ static void intervals_are_those_after_samples_of_a_level(void **state)
     assert_int_equal((int)rest_s, 2);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_samples_are_recognised_at_another_time_and_in_part),

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/text.h"
 
 #include <math.h>
@@ -237,7 +239,7 @@ static void without_a_change_there_is_no_step(void **state)
     assert_false(bins_find_step(&bins, 10).found); /* neither side is 10 s long */
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_read_with_either_line_end),

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void **state)
 {
     (void)state;
@@ -112,7 +114,7 @@ static void the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known(v
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known),

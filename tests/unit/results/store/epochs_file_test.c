@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void begin(struct store *store, int64_t attempt, const char *started)
 {
     add(store, EVENT_ATTEMPT_PREPARED, 1, attempt, NULL);
@@ -215,7 +217,7 @@ static void a_mark_of_another_attempt_is_refused(void **state)
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_cut_the_last_attempt_into_epochs),

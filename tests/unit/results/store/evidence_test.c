@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static struct run run;
 
 static int make(void **state)
@@ -392,7 +394,7 @@ static void only_what_has_a_result_is_planned_again_and_only_once(void **state)
     fixture_close(store);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
     const struct CMUnitTest tests[] = {

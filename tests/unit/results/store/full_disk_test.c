@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit = {bytes, bytes};
@@ -197,7 +199,7 @@ static void a_run_that_cannot_be_made_says_why(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_loses_nothing_acknowledged_at_any_size),

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static const char fields[] =
     "\"realtime_ns\":5,\"monotonic_ns\":6,\"attempt\":0,\"data\":{\"outcome\":\"finished\"}";
 
@@ -255,7 +257,7 @@ static void what_is_no_file_of_events_is_said(void **state)
     run_remove(&target);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_placed_behind_the_sessions_and_at_the_number_here),

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/text.h"
 
 static void a_retried_experiment_stands_in_every_table(void **state)
@@ -213,7 +215,7 @@ static void an_experiment_done_again_forgets_its_interrupted_end_but_not_its_att
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_retried_experiment_stands_in_every_table),

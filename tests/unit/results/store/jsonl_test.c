@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* Four events, closed; gives the file's bytes. */
 static char *make_journal(struct run *run)
 {
@@ -157,7 +159,7 @@ static void a_line_that_does_not_fit_on_the_disk_leaves_no_half_behind(void **st
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_committed_event_is_a_line_with_its_number),

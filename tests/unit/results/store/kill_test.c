@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define ROUNDS     20
 #define PER_ROUND  200 /* events; an event's id is round * PER_ROUND + its place */
 #define IN_FLIGHT  5
@@ -226,7 +228,7 @@ static void what_was_acknowledged_is_there_exactly_once_after_sigkill(void **sta
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_acknowledged_is_there_exactly_once_after_sigkill),

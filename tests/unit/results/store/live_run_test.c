@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void put(const struct run *run, const char *name, const char *bytes)
 {
     char path[512];
@@ -320,7 +322,7 @@ static void what_is_no_request_is_removed_and_links_are_not_followed(void **stat
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_happens_after_a_watcher_came_is_seen_as_it_happens),

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #define NO_MARKS "{'taken': null, 'repeated': null, 'limited': null, 'refused': null}"
 
 #define HEADER                                                                                     \
@@ -328,7 +330,7 @@ static void the_first_columns_have_the_shape_of_the_studys_own_files(void **stat
     globfree(&files);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(summary_has_the_studys_columns_and_one_row_per_ended_experiment),

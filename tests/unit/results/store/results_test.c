@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void play_two(struct store *store)
 {
     add(store, EVENT_SESSION_STARTED, 0, 0, NULL);
@@ -219,7 +221,7 @@ static void what_is_no_run_is_refused_by_name(void **state)
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_finished_run_reads_the_same_before_and_after_closing),

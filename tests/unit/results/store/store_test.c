@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void a_new_run_holds_plan_settings_and_registry(void **state)
 {
     (void)state;
@@ -503,7 +505,7 @@ static void the_last_moment_of_a_dead_runner_s_child_is_waited_for(void **state)
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_run_holds_plan_settings_and_registry),

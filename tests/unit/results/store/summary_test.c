@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static struct store *create_many(const struct run *run, size_t count)
 {
     struct err err = {0};
@@ -278,7 +280,7 @@ static void evidence_after_the_end_takes_the_row_out_of_the_safe_ones(void **sta
     run_remove(&run);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_experiment_costs_the_same_however_many_were_before_it),

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static struct store *store;
 
 /* At so many seconds behind START_NS; the monotonic clock of session n began n thousand seconds
@@ -240,7 +242,7 @@ static void of_one_lane_nothing_is_told(void **state)
     json_decref(usage);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_second_of_a_lane_is_counted_once),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,7 +182,7 @@ static void the_bars_of_a_log_are_known_before_their_lines_end(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_tqdm_are_read),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -307,7 +309,7 @@ static void reading_stops_after_about_a_mebibyte(void **state)
     joblog_free(log);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_is_kept),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "run/log/joblog.h"
@@ -128,7 +130,7 @@ static void marks_are_the_same_however_the_log_is_cut(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_matching_line_is_a_mark_with_its_time_of_arrival),

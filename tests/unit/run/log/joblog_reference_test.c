@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/rng.h"
 #include "base/text.h"
 #include "run/log/joblog.h"
@@ -328,7 +330,7 @@ static void line_offsets_are_those_of_the_reference(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_logs_in_small_chunks_give_what_the_reference_gives),

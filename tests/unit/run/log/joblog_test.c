@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -361,7 +363,7 @@ static void a_bad_pattern_is_named(void **state)
     assert_string_equal(err.text, "pattern accuracy: missing closing parenthesis at character 3");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_end_with_newline_carriage_return_or_both),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "plan/starter.h"
@@ -639,7 +641,7 @@ static void a_number_that_ranks_do_not_agree_on_is_absent(void **state)
     assert_int_equal(missing, 0);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_number_is_wrong_and_few_are_missing),

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 /* The value of a match, made anew whenever it is asked for. */
 static double value_of(uint64_t step)
 {
@@ -209,7 +211,7 @@ static void each_match_knows_its_epoch_and_its_time(void **state)
     }
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_matches_are_kept_until_it_is_full),

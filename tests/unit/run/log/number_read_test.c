@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "base/utf8.h"
 #include "run/log/match.h"
 
@@ -171,7 +173,7 @@ static void text_to_show_is_cut_between_characters(void **state)
     assert_legible("abc", 3, 1, "");
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decimal_numbers_are_read_to_the_nearest_double),

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 #include "run/log/rank.h"
 
 #include <string.h>
@@ -39,7 +41,7 @@ static void lines_of_other_processes_than_the_first_are_known_by_their_label(voi
     assert_false(rank_is_other("[rank1]", 6));
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_other_processes_than_the_first_are_known_by_their_label),

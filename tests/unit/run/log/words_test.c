@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/unit.h"
+
 static void assert_says(const char *log, enum joblog_words_kind kind, const char *text)
 {
     struct joblog_words words;
@@ -176,7 +178,7 @@ static void the_tail_is_the_end_of_the_stream(void **state)
     free(stream);
 }
 
-int main(void)
+UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_exception_of_a_traceback_is_told_not_its_head),
