@@ -3,7 +3,7 @@
 # dashboard, the alerts and the table of the documents.
 load energy
 
-PRINT=${BUILD_DIR:-$ROOT/build}/tests/unit/report/print_metrics
+PRINT=${BUILD_DIR:-$ROOT/build}/tests/unit/print_metrics
 
 eval "energy_$(declare -f setup)"
 setup() {

@@ -39,7 +39,7 @@ static void expect_line(struct pattern *pattern, const char *line, size_t length
         pattern_find(pattern, line, length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
     expected->limited += match.limited;
     expected->marks += match.matched;
-    /* a metric is that of the first rank (test_rank has the labels) */
+    /* a metric is that of the first rank (tests/unit/run/log/rank_test.c has the labels) */
     if (!match.matched || rank_is_other(line, length))
         return;
     expected->matches++;

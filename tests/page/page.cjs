@@ -82,7 +82,7 @@ const checks = {
     });
     const hidden = await page.$$eval('#detail dl [title="aliasing_bound_j"]', (list) => list.map((one) => one.closest("dt").nextSibling.textContent));
     assert.equal(hidden.length, energy.gpu.aliasing_bound_j > energy.gpu.half_width_j ? 1 : 0);
-    // The examples of tests/unit/base/test_amount.c.
+    // The examples of tests/unit/base/amount_test.c.
     const figures = [[5902.63, 2.83, "5.9026 ± 0.0028 kJ"], [5902.63, 3.4, "5.903 ± 0.003 kJ"], [844.4, 0.794, "844.4 ± 0.8 J"], [212.347, 0.1, "212.35 ± 0.10 J"],
       [900, 146, "900 ± 150 J"], [900, 345, "900 ± 300 J"], [50, 0.0296, "50.00 ± 0.03 J"], [50, 0.962, "50.0 ± 1.0 J"], [50, 9.7, "50 ± 10 J"], [5903.6, 7853, "6 ± 8 kJ"], [5908, 10200, "6 ± 10 kJ"],
       [-592, 7603, "-1 ± 8 kJ"], [-400, 7603, "0 ± 8 kJ"], [0.0123, 0.0004, "12.3 ± 0.4 mJ"], [0.0123, 15, "0 ± 15 J"], [999.94, 0.5, "999.9 ± 0.5 J"], [999.96, 0.5, "1.0000 ± 0.0005 kJ"],

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-#include "../folder.h"
+#include "tests/unit/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>

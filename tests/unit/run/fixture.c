@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include "../folder.h"
+#include "tests/unit/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
