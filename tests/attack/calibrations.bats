@@ -60,6 +60,7 @@ is_unused() { [[ "$(profile)" != calibrated* ]]; }
 
 # names_once FILE TEXT: one line of it has the file, the reason and the fix.
 names_once() {
+    cat "$1"
     [ "$(grep -c "$PLANTED" "$1")" -eq 1 ]
     grep -F "$PLANTED" "$1" | grep -E "$2" | grep -q "calibrate again"
 }

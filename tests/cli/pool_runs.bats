@@ -86,8 +86,9 @@ others = [n for n in verdicts if lane_of[n] != 3 and n not in {e["experiment"] f
 assert len(others) > count // 2, (len(others), count)
 for n in others:
     heavy = [d for d in against[n] if d["weight"] != "recorded"]
-    # A GPU that is lost answers no more: what had to be checked on it was not.
-    assert {d["kind"] for d in heavy} <= by_machine | ({"check_not_made"} if lane_of[n] == 6 else set()), (n, lane_of[n], heavy)
+    # A GPU that is lost answers no more: what had to be checked on it was not; nor was it where the run itself got no processor.
+    unchecked = {"check_not_made"} if lane_of[n] == 6 or any(d["kind"] == "runner_stopped" for d in heavy) else set()
+    assert {d["kind"] for d in heavy} <= by_machine | unchecked, (n, lane_of[n], heavy)
     assert all(d.get("device") in (None, "GPU %d" % (lane_of[n] - 1)) for d in against[n]), (n, against[n])
     worst = max([weights.index(d["weight"]) for d in heavy], default=0)
     assert verdicts[n] == ["clean", *weights[1:]][worst], (n, verdicts[n], heavy)

@@ -210,7 +210,8 @@ static enum host_use describe_sharing(const struct host_window *window, double o
     enum host_delay delay = host_window_delay(window);
     if (delay == HOST_PUNCTUAL)
         return HOST_ALONE;
-    text_addf(out, "other processes used %.1f %%", 100 * others);
+    /* Ticks of a short window may add up to more than its time. */
+    text_addf(out, "other processes used %.1f %%", 100 * fmin(others, 1 - fmin(stolen, 1)));
     if (stolen > 0)
         text_addf(out, " and other guests of the hypervisor %.1f %%", 100 * stolen);
     text_add(out, " of the machine's CPU time");

@@ -196,9 +196,15 @@ static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void
     host_window_between(&from, &to, &window);
     set_delayed(&window);
     assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
-    assert_string_equal(
-        text_get(&text),
-        "other processes used 7.5 % of the machine's CPU time; the job waited 10 % of its time for CPUs, memory or disks");
+    assert_string_equal(text_get(&text),
+                        "other processes used 7.5 % of the machine's CPU time; the job waited 10 % "
+                        "of its time for CPUs, memory or disks");
+    to.others_s.value = 0.5; /* more than the processors had */
+    host_window_between(&from, &to, &window);
+    set_delayed(&window);
+    text_clear(&text);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+    assert_non_null(strstr(text_get(&text), "other processes used 100.0 % of"));
     /* One tick in the wrong place is no evidence; thirty are. */
     to.others_s.value = 0;
     to.cpu.busy_ticks += 3;
