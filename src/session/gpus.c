@@ -83,7 +83,7 @@ static void warn_of(const struct gpu_vendor *vendor, const char *value,
         cli_warning("%s=%s: '%s' is no GPU of this machine; %s ends the list there", name, value,
                     visible->ended_by, vendor->runtime);
     if (visible->unsupported)
-        cli_warning("%s=%s: slices of a GPU (%.*s) are not locked", name, value,
+        cli_warning("%s=%s: slices of a GPU (%.*s) are neither locked nor measured", name, value,
                     (int)strcspn(vendor->part_prefix, "-"), vendor->part_prefix);
     if (visible->guessed_number)
         cli_warning("%s=%s counts unlike GPUs, the fastest first: the lock may be that of another "

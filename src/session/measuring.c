@@ -230,7 +230,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     gpu_devices_read(gpus_root(), &devices, NULL);
     gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
-    gpus_select(&devices, environment, plan, false, used);
+    gpus_select(&devices, environment, plan, !plan, used); /* a run warned when it locked them */
     add_metered_gpus(&devices, used, out);
     set_host_meter(host, out);
 }

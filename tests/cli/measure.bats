@@ -277,6 +277,20 @@ step 0 300'
     [[ "$output" == *"'x' is no GPU of this machine, which has 3"* ]]
 }
 
+@test "a CUDA_VISIBLE_DEVICES that hides all GPUs is named" {
+    scenario 2 'step 0 100'
+    local hides
+    for hides in 5 GPU-0000; do
+        export CUDA_VISIBLE_DEVICES=$hides
+        run "$TARE" exec --energy true
+        [[ "$output" == *"warning: CUDA_VISIBLE_DEVICES=$hides: '$hides' is no GPU of this machine; CUDA ends the list there"* ]]
+        run "$TARE" measure --for 0.2s
+        [[ "$output" == *"CUDA_VISIBLE_DEVICES=$hides: '$hides' is no GPU of this machine"* ]]
+    done
+    CUDA_VISIBLE_DEVICES=MIG-1 run "$TARE" measure --for 0.2s
+    [[ "$output" == *"CUDA_VISIBLE_DEVICES=MIG-1: slices of a GPU (MIG) are neither locked nor measured"* ]]
+}
+
 @test "what a UUID begins with is enough where it is that of one alone" {
     scenario 1 'step 0 100'
     # The kernel's module tells of a second one, which the driver's library does not have: it can be meant all the same.

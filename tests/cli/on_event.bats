@@ -207,8 +207,8 @@ assert "is predicted to run out of GPU memory" in found["title"] and "if it goes
     TARE_TIME_SCALE=0.05 run --separate-stderr tare_run
     took_ms=$((($(date +%s%N) - before) / 1000000))
     [ "$status" -eq 1 ]
-    [ "$took_ms" -lt 15000 ] || { echo "$took_ms ms"; false; }
-    [[ "$stderr" == *"failed for the event first_failure: still running after 3"*" s, so it was ended"* ]]
+    [ "$took_ms" -lt 50000 ] || { echo "$took_ms ms"; false; }
+    [[ "$stderr" == *"failed for the event first_failure: still running after "*" s, so it was ended"* ]]
     [[ "$stderr" == *"failed for the event end: "* ]]
     [ -e one ]
     python3 - "$(run_dir)/events.jsonl" <<'END'

@@ -191,14 +191,14 @@ for n in range(20):
     link.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % with_token("/run/%s/events" % RUN)).encode())
     slow.append(link)
 pid = int(os.environ["SERVER"])
-begin = time.monotonic()
-assert status("/api/runs") == 200 and time.monotonic() - begin < 10
+# A server that waits for a slow viewer waits for ever.
+assert ask("/api/runs", timeout=60).status == 200
 assert Stream("/run/%s/events" % RUN).next()[2]["full"]
 resident = int(next(line for line in open("/proc/%d/status" % pid) if line.startswith("VmRSS")).split()[1]) / 1024
 assert resident < (1200 if os.environ.get("TARE_SANITIZED") else 200), resident
 for link in slow:
     link.close()
-assert status("/api/runs") == 200
+assert ask("/api/runs", timeout=60).status == 200
 '
 }
 

@@ -56,7 +56,7 @@ seen() { cat "$WORK/repo/seen.$1"; }
     # A slice of a GPU is shown as it was given.
     CUDA_VISIBLE_DEVICES=MIG-5c8b7a32-0000-4000-8000-00000000000a "$TARE" run --task 4 "$(run_dir)" -q >/dev/null 2>err
     is "$(seen repo_net_004)" MIG-5c8b7a32-0000-4000-8000-00000000000a
-    grep -q 'slices of a GPU (MIG) are not locked' err
+    grep -q 'slices of a GPU (MIG) are neither locked nor measured' err
 }
 
 @test "an allocation that is too small for an experiment is said, and nothing is run" {
