@@ -5,7 +5,7 @@
 #include "cli/list.h"
 #include "cli/option_rows.h"
 #include "report/registry_text.h"
-#include "run/needs.h"
+#include "run/environment/needs.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"

@@ -1,7 +1,7 @@
 #include "run/again.h"
 
 #include "base/mem.h"
-#include "run/other_code.h"
+#include "run/environment/other_code.h"
 
 #include <string.h>
 

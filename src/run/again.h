@@ -4,7 +4,7 @@
 
 #include "results/store/store.h"
 
-struct other_code; /* run/other_code.h */
+struct other_code; /* run/environment/other_code.h */
 
 /* An experiment has one: the first of these that holds. */
 enum again_reason {

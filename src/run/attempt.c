@@ -5,7 +5,7 @@
 #include "machine/contain/start.h"
 #include "machine/contain/usage.h"
 #include "measure/marks/mark_fifo.h"
-#include "run/gpu_memory.h"
+#include "run/observers/gpu_memory.h"
 
 #include "base/mem.h"
 #include "machine/contain/guardian.h"

@@ -1,21 +1,21 @@
 #include "run/experiment.h"
 #include "run/attempt_json.h"
-#include "run/budget.h"
 #include "run/ladder.h"
 #include "run/lane_background.h"
 #include "run/lane_calibration.h"
-#include "run/lane_energy.h"
 #include "run/lane_governor.h"
-#include "run/lane_guard.h"
 #include "run/lane_idle.h"
 #include "run/lane_job.h"
 #include "run/lane_preflight.h"
-#include "run/lane_watch.h"
 #include "run/meters.h"
+#include "run/observers/budget.h"
+#include "run/observers/energy.h"
+#include "run/observers/gpu_watch.h"
+#include "run/observers/guard.h"
 #include "run/runner.h"
 
 #include "base/mem.h"
-#include "run/ranks.h"
+#include "run/observers/ranks.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "gpu_memory/oom/finder.h"
 #include "plan/change.h"
 #include "run/aftermath.h"
-#include "run/memory.h"
+#include "run/observers/memory.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
-#include "run/gpu_memory.h"
 #include "run/lane_job.h"
-#include "run/lane_load.h"
-#include "run/lanes.h"
+#include "run/observers/energy_split.h"
+#include "run/observers/gpu_memory.h"
+#include "run/observers/load.h"
 #include "run/runner.h"
 #include "tare_build.h"
 

@@ -6,7 +6,7 @@
 #define TARE_RUN_LANE_IDLE_H
 
 #include "run/lane.h"
-#include "run/lane_guard.h"
+#include "run/observers/guard.h"
 
 void lane_guard_pause(struct lane *lane, double seconds); /* seconds: of the settings */
 

@@ -3,15 +3,15 @@
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
 #include "run/lane_background.h"
-#include "run/lane_marks.h"
-#include "run/lane_stalls.h"
-#include "run/lanes.h"
+#include "run/observers/energy_split.h"
+#include "run/observers/marks.h"
+#include "run/observers/stopped.h"
 #include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
 #include "run/aftermath.h"
-#include "run/lane_guard.h"
+#include "run/observers/guard.h"
 #include "tare_build.h"
 
 #include <signal.h>

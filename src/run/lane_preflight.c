@@ -1,6 +1,6 @@
 #include "run/lane_preflight.h"
-#include "run/lane_checks.h"
 #include "run/lane_idle.h"
+#include "run/observers/checks.h"
 #include "run/runner.h"
 
 #include "base/mem.h"

@@ -18,7 +18,7 @@ struct run_listener {
 };
 
 struct again;                 /* run/again.h */
-struct other_code;            /* run/other_code.h */
+struct other_code;            /* run/environment/other_code.h */
 struct expected;              /* plan/expected.h */
 struct cpus;                  /* base/cpus.h */
 struct energy_meters_options; /* measure/energy_meters.h */

@@ -5,12 +5,12 @@
 #include "plan/plan_json.h"
 #include "results/store/results.h"
 #include "run/attempt_json.h"
-#include "run/budget.h"
 #include "run/experiment.h"
 #include "run/ladder.h"
-#include "run/lane_stalls.h"
-#include "run/lanes.h"
 #include "run/meters.h"
+#include "run/observers/budget.h"
+#include "run/observers/energy_split.h"
+#include "run/observers/stopped.h"
 #include "run/runner.h"
 
 #include "base/mem.h"
@@ -19,8 +19,8 @@
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
 #include "run/again.h"
-#include "run/fingerprint.h"
-#include "run/other_code.h"
+#include "run/environment/fingerprint.h"
+#include "run/environment/other_code.h"
 #include "tare_build.h"
 
 #include <errno.h>

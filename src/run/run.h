@@ -30,23 +30,4 @@ struct run_summary {
  * the run is broken (RUN_BROKEN), err says why. Call from the main thread. */
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
 
-/* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from
- * 1): machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment,
- * per repository: path, git commit, dirty flag; per interpreter: path, version, packages; per
- * script: the digests of its files; the lanes' processors). Starts no shell. */
-struct cpu_sets; /* run/cpu_sets.h */
-struct machine_facts {
-    const struct cpu_sets *sets;                       /* NULL: none */
-    const struct energy_meters_options *energy_meters; /* whose calibrations are used; NULL: none */
-    const json_t *software;                            /* machine_software */
-    int64_t session;                                   /* 0: none */
-};
-bool machine_write(int dir, const struct plan *plan, const struct containment *containment,
-                   const struct machine_facts *facts, struct err *err);
-
-/* The part of machine.json that is compared between sessions (run/fingerprint.h): drivers,
- * interpreters, code. A new reference. */
-json_t *machine_software(const struct plan *plan, const struct containment *containment,
-                         const struct strv *environment);
-
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "machine/state/census.h"
+#include "run/environment/machine.h"
 #include "run/run.h"
 #include "session/calibrating.h"
 #include "session/caller.h"

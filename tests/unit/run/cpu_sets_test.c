@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/mem.h"
-#include "run/cpu_sets.h"
+#include "run/environment/cpu_sets.h"
 
 #include <ftw.h>
 #include <stdio.h>

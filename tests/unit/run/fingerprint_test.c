@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
-#include "run/fingerprint.h"
-#include "run/git.h"
+#include "run/environment/fingerprint.h"
+#include "run/environment/git.h"
+#include "run/environment/machine.h"
 #include "run/run.h"
 #include "tare_build.h"
 

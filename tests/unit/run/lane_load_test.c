@@ -1,6 +1,6 @@
 /* When a background counts as loading the GPU, and when it is given up. */
 #include "run/lane_background.h"
-#include "run/lane_load.h"
+#include "run/observers/load.h"
 
 #include "base/clock.h"
 

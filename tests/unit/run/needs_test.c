@@ -9,7 +9,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "run/needs.h"
+#include "run/environment/needs.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

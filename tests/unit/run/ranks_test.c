@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/shell_words.h"
-#include "run/ranks.h"
+#include "run/observers/ranks.h"
 
 #include <string.h>
 

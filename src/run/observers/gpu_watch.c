@@ -1,0 +1,257 @@
+#include "run/observers/gpu_watch.h"
+#include "machine/contain/job.h"
+#include "measure/memory_curve.h"
+#include "run/lane_idle.h"
+#include "run/runner.h"
+
+#include "base/mem.h"
+
+/* Between two looks for the memory to come back; the first comes at once. */
+enum { POLL_US = 50000 };
+
+static json_t *pids_json(const int32_t *pids, size_t count)
+{
+    json_t *list = json_array();
+    EACH (pid, pids, count)
+        json_array_append_new(list, json_integer(*pid));
+    return list;
+}
+
+/* device: NULL: the text says it. */
+static void record_findings(struct lane *lane, const struct guard_findings *findings,
+                            const char *device, int64_t from_ns)
+{
+    EACH (finding, findings->items, findings->count)
+        lane_evidence_at(lane, (struct lane_evidence_entry){
+                                   .kind = finding->kind,
+                                   .device = device,
+                                   .text = mem_strdup(finding->text),
+                                   .pids = pids_json(finding->pids, finding->pid_count),
+                                   .from_s = lane_since_start(lane, from_ns),
+                               });
+}
+
+static void begin_watching(struct lane *lane, int64_t start_ns)
+{
+    struct lane_guard *guard = guard_of(lane);
+    double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
+    EACH (device, guard->devices, guard->count) {
+        watch_begin(&device->watch, device->label, start_ns, tolerance,
+                    device->sample.t_ns > 0 ? &device->sample.readings : NULL);
+        device->listed = device->seen_off = false;
+        device->looks = 0;
+        device->reasons_told =
+            device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
+        device->former_bytes = device->before_bytes = (struct reading){0};
+    }
+    guard->ran_one = true;
+    guard->edge_ns = 0;
+    guard->job_born = lane_background_was_born(lane) ? lane->background.first_start_time
+                                                     : job_identity(lane->attempt.job)->start_time;
+}
+
+static void alone(struct lane *lane)
+{
+    if (!guard_of(lane))
+        return;
+    guard_of(lane)->alone = true;
+    begin_watching(lane, clock_monotonic_ns());
+}
+
+static void start_guard_watch(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    if (!guard)
+        return;
+    /* What was seen beside a background that was alone stays evidence. */
+    if (!guard->alone)
+        begin_watching(lane, lane->attempt.start_ns);
+    guard->alone = false;
+    guard->running = true;
+    /* what was found before it began */
+    record_findings(lane, &guard->pending, NULL, guard->pending_ns);
+    guard_findings_fini(&guard->pending);
+}
+
+/* Between the end of the command and its being noticed a sample may be taken, when its memory is
+ * free already: then the one before tells. */
+static void keep_before(struct guard_device *device)
+{
+    struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES],
+                   former = device->former_bytes;
+    device->before_bytes =
+        former.valid && (!last.valid || former.value > last.value) ? former : last;
+}
+
+static void mark_guard_edge(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    if (!guard || !guard->running)
+        return;
+    guard->edge_ns = clock_monotonic_ns();
+    EACH (device, guard->devices, guard->count)
+        keep_before(device);
+    energy_meters_users(lane->energy_meters);
+}
+
+static json_t *end_guard_watch(struct lane *lane)
+{
+    const json_t *energy = json_object_get(lane->ended, "energy");
+    if (guard_of(lane)) {
+        guard_former_take(lane, energy);
+        guard_idle_tell_unused(lane, energy, json_object_get(lane->ended, "memory"));
+    }
+    return NULL;
+}
+
+static void record_watch_spans(struct lane *lane, struct guard_device *device)
+{
+    struct watch *watch = &device->watch;
+    watch_end(watch, lane->attempt.end_ns);
+    /* Where nothing was measured nothing speaks against it. */
+    if (lane->attempt.start_ns == 0)
+        watch_fini(watch);
+    EACH (span, watch->spans, watch->count) {
+        char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times)
+                                     : mem_strdup(span->text);
+        lane_evidence_at(lane, (struct lane_evidence_entry){
+                                   .kind = span->kind,
+                                   .device = device->label,
+                                   .text = text,
+                                   .pids = pids_json(&span->pid, span->pid ? 1 : 0),
+                                   .from_s = lane_since_start(lane, span->from_ns),
+                                   .to_s = lane_since_start(lane, span->to_ns),
+                               });
+    }
+    watch_fini(watch);
+}
+
+static json_t *back_json(const struct guard_device *device)
+{
+    static const char *const names[] = {[POSTFLIGHT_BACK] = "back",
+                                        [POSTFLIGHT_WAIT] = "unknown",
+                                        [POSTFLIGHT_HELD] = "held",
+                                        [POSTFLIGHT_LEAKED] = "leaked",
+                                        [POSTFLIGHT_UNKNOWN] = "unknown"};
+    struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+    struct reading before = device->before_bytes;
+    json_t *json = guard_device_json(device);
+    json_object_set_new(json, "state", json_string(names[device->back]));
+    json_object_set_new(json, "seconds", json_finite(device->back_s));
+    json_object_set_new(json, "before_bytes", bytes_json(before.valid, before.value));
+    json_object_set_new(json, "after_bytes", bytes_json(after.valid, after.value));
+    json_object_set_new(json, "freed_bytes",
+                        bytes_json(before.valid && after.valid, before.value - after.value));
+    return json;
+}
+
+/* As the study prints its cleanup. */
+static void add_cleanup(struct text *text, const struct guard_device *device)
+{
+    struct reading before = device->before_bytes,
+                   after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+    if (!before.valid || !after.valid)
+        return;
+    double freed = before.value - after.value;
+    text_addf(text, "%s%s memory: %.0f MiB before, %.0f MiB after, %.0f MiB freed",
+              text->length ? "; " : "", device->label, before.value / 1048576,
+              after.value / 1048576, freed > 0 ? freed / 1048576 : 0);
+}
+
+static void record_postflight(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    json_t *devices = json_array();
+    struct text text = {0};
+    EACH (device, guard->devices, guard->count) {
+        json_array_append_new(devices, back_json(device));
+        add_cleanup(&text, device);
+    }
+    json_t *data = json_pack("{s:s, s:o, s:o*}", "phase", "postflight", "devices", devices, "text",
+                             text.length ? json_string(text_get(&text)) : json_null());
+    text_fini(&text);
+    lane_record(lane, EVENT_GUARD, data, NULL);
+}
+
+static void judge_postflight(struct lane *lane, struct guard_device *device,
+                             struct guard_findings *findings)
+{
+    const struct lane_guard *guard = guard_of(lane);
+    const struct plan *plan = lane->runner->plan;
+    struct postflight_times times = {.born = guard->job_born, .ended = guard_ended_ticks(lane)};
+    struct guard_look look;
+    device->back_s = guard_since_s(guard->begun_ns);
+    guard_look_of(device, guard->asked_ns, &look);
+    device->back = postflight_judge(&plan->guard.preflight, &device->known, &look, &times,
+                                    device->back_s, lane->runner->time_scale, findings);
+    /* Nobody waits for one that does not answer. */
+    if (device->back == POSTFLIGHT_WAIT &&
+        (device->deaf || device->unavailable || lane->runner->kill_now))
+        device->back = POSTFLIGHT_UNKNOWN;
+    device->quarantined =
+        device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
+}
+
+static void check_postflight(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    bool waits = false;
+    struct guard_findings *found = mem_array(guard->count, sizeof *found);
+    for (size_t i = 0; i < guard->count; i++) {
+        judge_postflight(lane, &guard->devices[i], &found[i]);
+        waits = waits || guard->devices[i].back == POSTFLIGHT_WAIT;
+    }
+    for (size_t i = 0; !waits && i < guard->count; i++) {
+        record_watch_spans(lane, &guard->devices[i]);
+        record_findings(lane, &found[i], guard->devices[i].label, lane->attempt.end_ns);
+    }
+    EACH (item, found, guard->count)
+        guard_findings_fini(item);
+    free(found);
+    if (waits) {
+        guard_ask_later(lane, POLL_US, check_postflight);
+        return;
+    }
+    record_postflight(lane);
+    lane_next(lane);
+}
+
+void phase_postflight(struct lane *lane)
+{
+    struct lane_guard *guard = guard_of(lane);
+    if (!guard || (!guard->running && !guard->alone)) {
+        lane_next(lane);
+        return;
+    }
+    for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)
+        keep_before(&guard->devices[i]);
+    guard->running = guard->alone = false;
+    guard->begun_ns = clock_monotonic_ns();
+    guard_ask(lane, check_postflight);
+}
+
+bool lane_guard_refuses(struct lane *lane)
+{
+    const struct lane_guard *guard = guard_of(lane);
+    struct err err;
+    for (size_t i = 0; guard && i < guard->count; i++) {
+        if (!guard->devices[i].quarantined)
+            continue;
+        err_set(&err,
+                "%s did not give its memory back, and no process holds it: nothing more is run on "
+                "it; reset it "
+                "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
+                guard->devices[i].label, lane->runner->typed_dir);
+        /* Other lanes have other GPUs. */
+        if (lane->runner->lane_count == 1)
+            runner_break(lane->runner, &err);
+        else
+            runner_say(lane->runner, "%s", err.text);
+        lane->runner->refused = err;
+        return true;
+    }
+    return false;
+}
+
+const struct observer watch_observer = {
+    .alone = alone, .started = start_guard_watch, .edge = mark_guard_edge, .end = end_guard_watch};
