@@ -30,11 +30,4 @@ bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct te
  * bit. */
 bool aftermath_setuid_refused(int folder, const char *log_name);
 
-/* Checkpoints below a repository, that are older than now, from now on (checkpoints.c): of at most
- * 20,000 entries, 256 files and a tenth of a second. NULL: the kernel watches no more files for
- * this user. */
-struct checkpoints;
-struct checkpoints *checkpoints_watch(const char *repository);
-void checkpoints_free(struct checkpoints *checkpoints); /* NULL: nothing */
-
 #endif

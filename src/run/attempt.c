@@ -58,7 +58,6 @@ void attempt_fini(struct attempt *attempt)
 {
     job_free(attempt->job);
     ledger_free(attempt->ledger);
-    checkpoints_free(attempt->checkpoints);
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
@@ -298,9 +297,6 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     const struct placeholder_place place = attempt_place(attempt);
     placeholder_fill_argv(job, &place, &argv);
     make_job_environment(attempt, request, run_dir, &env);
-    /* it takes time, of which none is the training's */
-    if (attempt->loop == 0 && !job->rules.reads_checkpoints)
-        attempt->checkpoints = checkpoints_watch(job->cwd);
     struct job_request start = {
         .containment = request->containment,
         .argv = &argv,

@@ -45,8 +45,7 @@ struct attempt {
     char *log_held;       /* who had the log's pipe after the proof, in words; NULL: nobody */
     struct err log_err;   /* the first failure to keep the log */
     bool log_failed;
-    struct checkpoints *checkpoints; /* older than it; NULL: none are watched */
-    bool kills_told;                 /* by the machine, when the gate was opened: */
+    bool kills_told; /* by the machine, when the gate was opened: */
     uint64_t kills_before;
 };
 

@@ -15,7 +15,6 @@
 #include "run/runner.h"
 
 #include "base/mem.h"
-#include "run/observers/ranks.h"
 
 #include <string.h>
 
@@ -239,8 +238,6 @@ static void judge_attempt(struct lane *lane)
     }
     if (lane->outcome == OUTCOME_FAILED)
         note_setuid_hint(lane);
-    else if (lane->outcome == OUTCOME_SUCCEEDED)
-        ranks_note(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
     observers_end(lane, data);

@@ -1,10 +1,10 @@
-
 #include "run/ladder.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/finder.h"
 #include "plan/change.h"
 #include "run/aftermath.h"
+#include "run/lane.h"
 #include "run/observers/memory.h"
 
 #include <string.h>

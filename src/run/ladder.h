@@ -2,7 +2,20 @@
 #ifndef TARE_RUN_LADDER_H
 #define TARE_RUN_LADDER_H
 
-#include "run/lane.h"
+#include "plan/plan.h"
+
+struct lane;
+
+enum { LADDER_STEPS_MAX = 400 };
+
+struct ladder {
+    struct plan_experiment *experiment;     /* with all changes so far; NULL: as planned */
+    json_t *changed;                        /* plan/change.c; NULL: nothing */
+    bool expandable;                        /* expandable segments were turned on */
+    unsigned short steps[LADDER_STEPS_MAX]; /* of oom_steps, in the order taken */
+    size_t step_count;
+    bool given_up; /* no retry would help */
+};
 
 /* An experiment begins: as planned, or as its last attempt of an earlier session left it. */
 void ladder_begin(struct lane *lane, const json_t *before);

@@ -5,9 +5,42 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <sys/epoll.h>
 
-enum { TIMER_ACCURACY_US = 1000 };
+void lane_enter(struct lane *lane, enum phase phase)
+{
+    lane->phase = phase;
+    if (lane->phases[phase].enter)
+        lane->phases[phase].enter(lane);
+}
+
+void lane_next(struct lane *lane)
+{
+    lane_enter(lane, lane->phases[lane->phase].next);
+}
+
+void lane_event(struct lane *lane, enum lane_event event)
+{
+    if (lane->phases[lane->phase].on_event)
+        lane->phases[lane->phase].on_event(lane, event);
+}
+
+bool lane_has_job(const struct lane *lane)
+{
+    return lane->phases[lane->phase].has_job;
+}
+
+void lane_wake(struct lane *lane)
+{
+    if (lane->phase == PHASE_WAITING ||
+        (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
+        lane_enter(lane, PHASE_TAKING);
+}
+
+void lane_stop(struct lane *lane, enum stop_reason reason)
+{
+    lane->attempt.reason = reason;
+    lane_enter(lane, PHASE_STOPPING);
+}
 
 void *lane_state(const struct lane *lane, const struct observer *observer)
 {
@@ -117,50 +150,11 @@ void lane_add_number(const struct lane *lane, json_t *json)
     json_object_set_new(json, "gpus", gpus);
 }
 
-static int on_time(sd_event_source *event, uint64_t us, void *context)
-{
-    (void)event;
-    (void)us;
-    struct step_source *source = context;
-    step_cancel(source);
-    source->step(source->lane);
-    return 0;
-}
-
-static int on_input(sd_event_source *event, int fd, uint32_t events, void *context)
-{
-    (void)event;
-    (void)fd;
-    (void)events;
-    struct step_source *source = context;
-    source->step(source->lane);
-    return 0;
-}
-
-int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step)
-{
-    step_cancel(source);
-    *source = (struct step_source){.step = step, .lane = lane};
-    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us,
-                                      TIMER_ACCURACY_US, on_time, source);
-}
-
-int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step)
-{
-    *source = (struct step_source){.step = step, .lane = lane};
-    return sd_event_add_io(lane->runner->loop, &source->source, fd, EPOLLIN, on_input, source);
-}
-
-void step_cancel(struct step_source *source)
-{
-    source->source = sd_event_source_disable_unref(source->source);
-}
-
 void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
 {
     struct err err;
     bool own = timer == &lane->timer;
-    int code = lane_on_time(lane, timer, us, step);
+    int code = step_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
     /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is

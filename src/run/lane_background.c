@@ -1,14 +1,14 @@
 
-#include "run/lane_background.h"
 #include "base/mem.h"
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
+#include "run/lane.h"
 #include "run/lane_job.h"
-#include "run/observers/energy_split.h"
 #include "run/observers/gpu_memory.h"
 #include "run/observers/load.h"
 #include "run/runner.h"
+#include "run/runner_guardian.h"
 #include "tare_build.h"
 
 enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
@@ -94,6 +94,11 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
         gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
+}
+
+bool lane_background_was_born(const struct lane *lane)
+{
+    return lane->background.first_start_time != 0;
 }
 
 json_t *lane_background_json(const struct lane *lane)
@@ -311,10 +316,10 @@ static bool open_gate(struct lane *lane, struct err *err)
     struct attempt *loop = &background->loop;
     if (!attempt_open_gate(loop, &lane->runner->plan->limits, NULL, NULL, lane, err))
         return false;
-    int code = lane_on_input(lane, &background->log_source, loop->pipe, read_background_log);
+    int code = step_on_input(lane, &background->log_source, loop->pipe, read_background_log);
     if (code >= 0)
         code =
-            lane_on_input(lane, &background->job_source, job_fd(loop->job), handle_background_exit);
+            step_on_input(lane, &background->job_source, job_fd(loop->job), handle_background_exit);
     return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
 }
 

@@ -1,4 +1,4 @@
-#include "run/lane_calibration.h"
+#include "run/lane.h"
 #include "run/runner.h"
 
 #include "base/json.h"
@@ -250,7 +250,7 @@ static bool start_calibrator(struct lane *lane, struct err *err)
     close(ends[1]);
     fcntl(own->fd, F_SETFL, O_NONBLOCK);
     errno = error;
-    return !error ? lane_on_input(lane, &own->answer, own->fd, read_calibrator_answer) >= 0 ||
+    return !error ? step_on_input(lane, &own->answer, own->fd, read_calibrator_answer) >= 0 ||
                         err_set(err, "cannot wait for it")
                   : err_sys(err, "start the process that calibrates it");
 }

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "machine/governor/governor_keeper.h"
-#include "machine/gpu/lock.h"
 
 #include <string.h>
 
@@ -59,7 +58,7 @@ static void request_governor(struct lane *lane)
         return;
     }
     int code =
-        lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), read_keeper_answer);
+        step_on_input(lane, &governor->answer, governor_keeper_fd(keeper), read_keeper_answer);
     if (code < 0) {
         err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
         continue_with_governor(lane);
@@ -107,47 +106,3 @@ void phase_governor(struct lane *lane)
     else
         check_governor_unheld(lane);
 }
-
-static void record_governor_not_set(struct lane *lane)
-{
-    const struct runner_governor *governor = &lane->runner->governor;
-    if (governor->wanted && governor->why.text[0])
-        lane_evidence(lane, "governor_not_set",
-                      "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
-                      governor->why.text);
-}
-
-static json_t *check_governor(struct lane *lane)
-{
-    const struct runner_governor *governor = &lane->runner->governor;
-    char now[GOVERNOR_NAME_MAX];
-    if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
-        !governor_read(lane->runner->request->governor->sysroot, now, NULL) ||
-        strcmp(now, governor->wanted) == 0)
-        return NULL;
-    lane_evidence(lane, "governor_changed",
-                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
-                  governor->wanted, now);
-    return NULL;
-}
-
-static void record_lock_evidence(struct lane *lane)
-{
-    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
-    if (gpu->kind)
-        lane_evidence(lane, gpu->kind, "%s", gpu->text);
-}
-
-/* Once more at the end: whoever can take a lock away does it while it is held. */
-static json_t *check_locks(struct lane *lane)
-{
-    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
-    struct err err = {0};
-    if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
-        lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
-    return NULL;
-}
-
-const struct observer governor_observer = {.started = record_governor_not_set,
-                                           .end = check_governor};
-const struct observer locks_observer = {.started = record_lock_evidence, .end = check_locks};

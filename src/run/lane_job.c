@@ -3,10 +3,10 @@
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
 #include "run/lane_background.h"
-#include "run/observers/energy_split.h"
 #include "run/observers/marks.h"
 #include "run/observers/stopped.h"
 #include "run/runner.h"
+#include "run/runner_guardian.h"
 
 #include "base/mem.h"
 #include "machine/contain/cgroup.h"
@@ -31,31 +31,6 @@ static void on_metric(void *context, const char *name, double number)
 {
     lane_tell(context, EVENT_METRIC,
               json_pack("{s:s, s:o}", "name", name, "value", json_from_reading(number)));
-}
-
-static void report_bars(struct lane *lane)
-{
-    uint64_t *told = lane_state(lane, &output_observer);
-    const struct bars *bars = lane->attempt.log ? joblog_bars(lane->attempt.log) : NULL;
-    if (lane->phase != PHASE_RUNNING || !bars || bars->changes == *told)
-        return;
-    *told = bars->changes;
-    json_t *list = json_array();
-    for (size_t i = 0; i < bars->count; i++) {
-        struct reading total = bars->items[i].total;
-        json_t *bar = json_pack(
-            "{s:o*, s:o*, s:o, s:o, s:I, s:b}", "name", json_string(bars->items[i].name), "first",
-            json_string(bars->first[i]), "done", json_finite(bars->items[i].done), "total",
-            total.valid ? json_finite(total.value) : json_null(), "restarts",
-            (json_int_t)bars->restarts[i], "latest", i == bars->latest);
-        json_array_append_new(list, bar);
-    }
-    lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
-}
-
-static void begin_output(struct lane *lane)
-{
-    *(uint64_t *)lane_state(lane, &output_observer) = 0;
 }
 
 void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause)
@@ -129,13 +104,6 @@ static void time_out(struct lane *lane)
         lane_stop(lane, STOP_TIMEOUT);
 }
 
-static void check_limits(struct lane *lane)
-{
-    double limit_s = lane->runner->plan->limits.job.cpu_time_s;
-    if (lane->phase == PHASE_RUNNING && attempt_is_over_cpu_limit(&lane->attempt, limit_s))
-        lane_stop(lane, STOP_LIMIT);
-}
-
 /* Nothing of the command was executed yet: what was not to be had is the machine's, but for what
  * the settings make private where it cannot be. */
 static void could_not_start(struct lane *lane, const struct err *err)
@@ -151,13 +119,13 @@ static void could_not_start(struct lane *lane, const struct err *err)
 static bool watch_job(struct lane *lane, struct err *err)
 {
     double timeout_s = lane->experiment->timeout_s;
-    int code = lane_on_input(lane, &lane->log_source, lane->attempt.pipe, read_job_log);
+    int code = step_on_input(lane, &lane->log_source, lane->attempt.pipe, read_job_log);
     if (code >= 0)
-        code = lane_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), handle_job_exit);
+        code = step_on_input(lane, &lane->job_source, job_fd(lane->attempt.job), handle_job_exit);
     if (code >= 0)
         code = lane_marks_watch(lane);
     if (code >= 0 && timeout_s > 0)
-        code = lane_on_time(lane, &lane->timeout, (uint64_t)(timeout_s * 1e6), time_out);
+        code = step_on_time(lane, &lane->timeout, (uint64_t)(timeout_s * 1e6), time_out);
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
@@ -277,10 +245,6 @@ void phase_birth(struct lane *lane)
     }
     lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), lane_next);
 }
-
-const struct observer limits_observer = {.tick = check_limits};
-const struct observer output_observer = {
-    .size = sizeof(uint64_t), .begin = begin_output, .tick = report_bars};
 
 /* ---- Its end. */
 

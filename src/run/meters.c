@@ -87,7 +87,7 @@ static void start_meters(struct lane *lane, const struct energy_meters_options *
     int code = 0;
     lane->energy_meters = energy_meters_new(options, &listener, &err);
     if (lane->energy_meters)
-        code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
+        code = step_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
                              dispatch_meters);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);

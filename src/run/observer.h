@@ -4,7 +4,6 @@
 #ifndef TARE_RUN_OBSERVER_H
 #define TARE_RUN_OBSERVER_H
 
-#include "gpu_memory/oom/growth.h"
 #include "measure/energy_meters.h"
 #include "measure/guard/evidence.h"
 
@@ -62,10 +61,10 @@ struct observer {
 
 /* The rows (observers.c), NULL-terminated. */
 extern const struct observer *const observers[];
-extern const struct observer stopped_observer, marks_observer, background_observer, limits_observer,
-    output_observer, governor_observer, locks_observer, checkpoints_observer, load_observer,
-    shares_observer, energy_observer, pressure_observer, sleep_observer, split_observer,
-    memory_observer, guard_observer, watch_observer, hang_observer, budget_observer,
+extern const struct observer ranks_observer, stopped_observer, marks_observer, background_observer,
+    limits_observer, output_observer, governor_observer, locks_observer, checkpoints_observer,
+    load_observer, shares_observer, energy_observer, pressure_observer, sleep_observer,
+    split_observer, memory_observer, guard_observer, watch_observer, hang_observer, budget_observer,
     gpu_memory_observer, snapshot_observer, checks_observer, study_files_observer;
 
 /* Calls a slot of all observers of a lane, with what it takes: OBSERVE(lane, mark, mark) */
@@ -82,16 +81,5 @@ extern const struct observer stopped_observer, marks_observer, background_observ
         return lane_state(lane, &(observer));      \
     }                                              \
     struct lane
-
-/* lane_marks.c: what the attempt has marked of its steps. */
-struct step_marks;
-
-/* gpu_memory.c: the most that the driver told of a job's own processes on one GPU, and what that
- * GPU has; 0: nothing, or not known. Evidence, where a limit was not held or what was counted is
- * not all. */
-struct attempt;
-struct gpu_memory_told {
-    double bytes, total_bytes;
-};
 
 #endif

@@ -10,8 +10,8 @@
 #include "run/meters.h"
 #include "run/observers/budget.h"
 #include "run/observers/energy_split.h"
-#include "run/observers/stopped.h"
 #include "run/runner.h"
+#include "run/runner_guardian.h"
 
 #include "base/mem.h"
 #include "base/shell_words.h"
@@ -144,12 +144,31 @@ enum { TICK_ACCURACY_US = 100000 };
  * processor. */
 static const int64_t STALL_NS = NS_PER_S;
 
+static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != PHASE_RUNNING)
+        return;
+    attempt_take_exit(attempt);
+    if (attempt->end_ns)
+        attempt->log_until_ns = attempt->end_ns;
+    int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
+    if (from_ns < attempt->start_ns)
+        from_ns = attempt->start_ns;
+    if (end_ns <= from_ns)
+        return;
+    lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns),
+                       lane_since_start(lane, end_ns),
+                       "this program was stopped, or got no processor, for up to %.1f s",
+                       ns_to_s(to_ns - from_ns));
+}
+
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
 static void check_for_stall(struct runner *runner, int64_t due_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
     for (size_t i = 0; now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
-        lane_stalled(&runner->lanes[i], runner->ticked_ns, now_ns);
+        record_stall(&runner->lanes[i], runner->ticked_ns, now_ns);
     runner->ticked_ns = now_ns;
 }
 

@@ -12,44 +12,6 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- How a lane goes on: by the tables of its phases. */
-
-void lane_enter(struct lane *lane, enum phase phase)
-{
-    lane->phase = phase;
-    if (lane->phases[phase].enter)
-        lane->phases[phase].enter(lane);
-}
-
-void lane_next(struct lane *lane)
-{
-    lane_enter(lane, lane->phases[lane->phase].next);
-}
-
-void lane_event(struct lane *lane, enum lane_event event)
-{
-    if (lane->phases[lane->phase].on_event)
-        lane->phases[lane->phase].on_event(lane, event);
-}
-
-bool lane_has_job(const struct lane *lane)
-{
-    return lane->phases[lane->phase].has_job;
-}
-
-void lane_wake(struct lane *lane)
-{
-    if (lane->phase == PHASE_WAITING ||
-        (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
-        lane_enter(lane, PHASE_TAKING);
-}
-
-void lane_stop(struct lane *lane, enum stop_reason reason)
-{
-    lane->attempt.reason = reason;
-    lane_enter(lane, PHASE_STOPPING);
-}
-
 /* ---- Events on their way into the journal. */
 
 struct record {

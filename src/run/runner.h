@@ -8,23 +8,10 @@
 #include "run/outcome.h"
 #include "run/phases.h"
 #include "run/request.h"
-
-#include <systemd/sd-event.h>
+#include "run/step.h"
 
 struct lane;
 struct runner;
-
-/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only
- * where the lane is in the same phase still. */
-typedef void lane_step(struct lane *lane);
-
-/* A step that comes with an event of the loop: after a while, or whenever a descriptor has
- * something to be read. (lane.c) */
-struct step_source {
-    sd_event_source *source;
-    lane_step *step;
-    struct lane *lane;
-};
 
 /* The CPU frequency governor (lane_governor.c). */
 struct runner_governor {
@@ -156,14 +143,5 @@ int control_watch(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
 void runner_stop(struct runner *runner, int signal_number);
-
-/* From phase to phase. */
-void lane_enter(struct lane *lane, enum phase phase);
-void lane_next(struct lane *lane);
-void lane_event(struct lane *lane, enum lane_event event);
-bool lane_has_job(const struct lane *lane);
-/* there may be something to do for one that waits, or has finished */
-void lane_wake(struct lane *lane);
-void lane_stop(struct lane *lane, enum stop_reason reason); /* the attempt, wherever it is */
 
 #endif

@@ -2,13 +2,10 @@
  * train, but evaluates what another one left, has that one's metrics. Only files that were there
  * before are watched, which costs nothing during the training. The metric is suspect where another
  * experiment of the run wrote the file, as its time of change says. */
-#include "run/aftermath.h"
-
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -38,6 +35,12 @@ struct checkpoints {
     bool cut_short;               /* a limit was reached: not every file is known */
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
+
+struct old_checkpoints {
+    struct checkpoints *checkpoints; /* of the attempt; NULL: none are watched */
+};
+
+LANE_STATE(old_checkpoints_of, struct old_checkpoints, checkpoints_observer);
 
 static bool has_ending(const char *name, const char *const *endings)
 {
@@ -131,28 +134,32 @@ static void find_checkpoints_in(struct checkpoints *checkpoints, const char *roo
     }
 }
 
-struct checkpoints *checkpoints_watch(const char *repository)
+static void free_checkpoints(struct lane *lane)
 {
-    int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (notify < 0)
-        return NULL;
-    struct checkpoints *checkpoints = mem_alloc(sizeof *checkpoints);
-    *checkpoints = (struct checkpoints){.notify = notify,
-                                        .start_ns = clock_realtime_ns(),
-                                        .give_up_ns = clock_monotonic_ns() + LOOK_NS};
-    find_checkpoints_in(checkpoints, repository, "",
-                        open(repository, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
-    return checkpoints;
-}
-
-void checkpoints_free(struct checkpoints *checkpoints)
-{
+    struct checkpoints *checkpoints = old_checkpoints_of(lane)->checkpoints;
     if (!checkpoints)
         return;
     EACH (file, checkpoints->files, checkpoints->count)
         free(file->path);
     close(checkpoints->notify);
-    free(checkpoints);
+    free(steal_ptr(old_checkpoints_of(lane)->checkpoints));
+}
+
+/* Before the job is born: this takes time, and none of it is the training's. */
+static void watch_checkpoints(struct lane *lane)
+{
+    struct old_checkpoints *old = old_checkpoints_of(lane);
+    const struct plan_job *job = lane->attempt.plan;
+    int notify = job->rules.reads_checkpoints ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    free_checkpoints(lane);
+    if (notify < 0)
+        return;
+    old->checkpoints = mem_alloc(sizeof *old->checkpoints);
+    *old->checkpoints = (struct checkpoints){.notify = notify,
+                                             .start_ns = clock_realtime_ns(),
+                                             .give_up_ns = clock_monotonic_ns() + LOOK_NS};
+    find_checkpoints_in(old->checkpoints, job->cwd, "",
+                        open(job->cwd, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
 }
 
 static void handle_file_event(struct checkpoints *checkpoints, const struct inotify_event *event)
@@ -215,7 +222,7 @@ static const struct plan_experiment *find_writer(const struct lane *lane, int64_
         const struct plan_experiment *experiment = &runner->plan->experiments[i];
         const struct store_attempt *last = &store_experiment(runner->request->store, i + 1)->last;
         bool before = last->started && last->ended_realtime_ns > 0 &&
-                      last->ended_realtime_ns <= lane->attempt.checkpoints->start_ns;
+                      last->ended_realtime_ns <= old_checkpoints_of(lane)->checkpoints->start_ns;
         if (before && i + 1 != lane->experiment->number && written_ns <= last->ended_realtime_ns &&
             written_ns >= last->started_realtime_ns - FILE_CLOCK_NS &&
             has_job_in(experiment, lane->attempt.plan->cwd))
@@ -226,7 +233,7 @@ static const struct plan_experiment *find_writer(const struct lane *lane, int64_
 
 static void record_shared(struct lane *lane)
 {
-    const struct checkpoints *checkpoints = lane->attempt.checkpoints;
+    const struct checkpoints *checkpoints = old_checkpoints_of(lane)->checkpoints;
     EACH (file, checkpoints->files, checkpoints->count) {
         const struct plan_experiment *writer = file->was_read && is_surely_checkpoint(file->path)
                                                    ? find_writer(lane, file->written_ns)
@@ -242,13 +249,13 @@ static void record_shared(struct lane *lane)
 static json_t *report_old_checkpoints(struct lane *lane)
 {
     bool *said = &lane->runner->checkpoints_said;
-    if (lane->attempt.checkpoints && lane->attempt.checkpoints->cut_short && !*said) {
+    struct checkpoints *checkpoints = old_checkpoints_of(lane)->checkpoints;
+    if (checkpoints && checkpoints->cut_short && !*said) {
         *said = true;
         lane_evidence(lane, "checkpoints_not_checked",
                       "more than %d files below the working folder, or a slow disk", ENTRIES_MAX);
     }
-    AUTO_FREE char *old =
-        lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
+    AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(checkpoints) : NULL;
     if (old)
         lane_evidence(lane, "old_checkpoint", "%s", old);
     if (old)
@@ -256,4 +263,10 @@ static json_t *report_old_checkpoints(struct lane *lane)
     return NULL;
 }
 
-const struct observer checkpoints_observer = {.end = report_old_checkpoints};
+const struct observer checkpoints_observer = {
+    .size = sizeof(struct old_checkpoints),
+    .fini = free_checkpoints,
+    .prepare = watch_checkpoints,
+    .end = report_old_checkpoints,
+    .over = free_checkpoints,
+};

@@ -175,7 +175,7 @@ static void begin_energy(struct lane *lane)
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
-    int code = lane_on_time(lane, &energy->timer, TICK_US, record_sensor_values);
+    int code = step_on_time(lane, &energy->timer, TICK_US, record_sensor_values);
     if (code < 0)
         lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }

@@ -3,9 +3,7 @@
 
 #include "base/mem.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked
  * for. */
@@ -105,17 +103,4 @@ static json_t *judge_gpu_memory(struct lane *lane)
     return gpu_memory_json(&lane->attempt);
 }
 
-/* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
-static json_t *snapshot_end(struct lane *lane)
-{
-    const struct attempt *attempt = &lane->attempt;
-    struct stat status;
-    if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
-        fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(status.st_mode))
-        return json_null();
-    return json_pack("{s:s, s:I}", "file", SNAPSHOT_NAME, "bytes", (json_int_t)status.st_size);
-}
-
 const struct observer gpu_memory_observer = {.key = "gpu_memory", .end = judge_gpu_memory};
-const struct observer snapshot_observer = {.key = "snapshot", .end = snapshot_end};

@@ -6,6 +6,12 @@
 #include "run/attempt.h"
 #include "run/observer.h"
 
+/* The most that the driver reported for a job's own processes on one GPU, and the memory of that
+ * GPU; 0: nothing, or not known. */
+struct gpu_memory_told {
+    double bytes, total_bytes;
+};
+
 /* Before the job's environment is made (gpu_memory.c): the table in which its GPU memory is counted
  * and limited inside it (machine/gpu/ledger.h), if the plan asks for it. False: what is asked for
  * cannot be held. */

@@ -4,7 +4,7 @@
 #include "machine/contain/prove.h"
 #include "run/lane.h"
 #include "run/lane_idle.h"
-#include "run/observers/stopped.h"
+#include "run/observers/sleep.h"
 #include "run/runner.h"
 
 #include "base/mem.h"

@@ -243,9 +243,9 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
     if (hang->pid <= 0)
         return false;
-    int code = lane_on_input(lane, &hang->source, hang->pidfd, dumped);
+    int code = step_on_input(lane, &hang->source, hang->pidfd, dumped);
     if (code >= 0)
-        code = lane_on_time(lane, &hang->deadline, DUMP_US, took_too_long);
+        code = step_on_time(lane, &hang->deadline, DUMP_US, took_too_long);
     if (code >= 0)
         return true;
     end_dump(hang);

@@ -80,7 +80,7 @@ static void read_fifo(struct lane *lane)
 int lane_marks_watch(struct lane *lane)
 {
     struct mark_fifo *fifo = lane->attempt.fifo;
-    return fifo ? lane_on_input(lane, &marks_of(lane)->fifo, mark_fifo_fd(fifo), read_fifo) : 0;
+    return fifo ? step_on_input(lane, &marks_of(lane)->fifo, mark_fifo_fd(fifo), read_fifo) : 0;
 }
 
 static void free_marks(struct lane *lane)

@@ -3,7 +3,8 @@
 #define TARE_RUN_OBSERVERS_MARKS_H
 
 #include "run/lane.h"
-#include "run/observer.h"
+
+struct step_marks; /* measure/marks/marks.h */
 
 /* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs;
  * what was marked is recorded about once a second, and the rest when the job is gone. */

@@ -3,6 +3,7 @@
 #ifndef TARE_RUN_OBSERVERS_MEMORY_H
 #define TARE_RUN_OBSERVERS_MEMORY_H
 
+#include "gpu_memory/oom/growth.h"
 #include "run/observer.h"
 
 /* What one of them knows, and others ask for. */

@@ -113,14 +113,14 @@ bool ranks_disagree(const char *log, size_t length, const char *number)
     return false;
 }
 
-void ranks_note(struct lane *lane)
+static json_t *note_ranks(struct lane *lane)
 {
     AUTO_TEXT struct text tail = {0};
     const struct attempt *attempt = &lane->attempt;
     size_t ranks = ranks_of_command(&attempt->plan->argv);
-    if (ranks < 2 || !attempt->log ||
+    if (lane->outcome != OUTCOME_SUCCEEDED || ranks < 2 || !attempt->log ||
         !aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
-        return;
+        return NULL;
     for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
         if (result->role == JOBLOG_METRIC && result->has_number &&
@@ -133,4 +133,7 @@ void ranks_note(struct lane *lane)
                      "or label lines (torchrun --tee 3)",
                      result->name, ranks, result->text);
     }
+    return NULL;
 }
+
+const struct observer ranks_observer = {.end = note_ranks};

@@ -15,9 +15,4 @@ size_t ranks_of_command(const struct strv *argv);
  * it in numbers with a point alone: "epoch 3 loss: 0.43" and "epoch 3 loss: 0.41". Pure. */
 bool ranks_disagree(const char *log, size_t length, const char *number);
 
-/* Says for which metrics of the attempt that is over several processes may have printed different
- * values. */
-struct lane;
-void ranks_note(struct lane *lane);
-
 #endif
