@@ -20,7 +20,7 @@ enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 static const int64_t TICK_NS = 10 * NS_PER_MS;
 
 /* A pipe whose last writer has gone is at its end. */
-static bool at_end(int pipe)
+static bool is_at_end(int pipe)
 {
     struct pollfd wait = {.fd = pipe, .events = POLLIN};
     return poll(&wait, 1, 0) == 1 && (wait.revents & POLLHUP) != 0;
@@ -31,11 +31,11 @@ char *aftermath_log_holders(int pipe)
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     struct stat status;
     size_t hidden = 0;
-    if (at_end(pipe) || fstat(pipe, &status) != 0)
+    if (is_at_end(pipe) || fstat(pipe, &status) != 0)
         return NULL;
     size_t count =
         holders_of_pipe("/proc", (uint64_t)status.st_ino, members, ATTEMPT_MEMBERS_MAX, &hidden);
-    if (count == 0 && at_end(pipe))
+    if (count == 0 && is_at_end(pipe))
         return NULL;
     struct text text = {0};
     text_add(&text, "nothing of the job is left, but its log's pipe is still open for writing in ");
@@ -100,7 +100,7 @@ struct left {
     size_t count;
 };
 
-static void left_add(struct left *left, const char *what, const char *name, uint64_t bytes)
+static void add_remnant(struct left *left, const char *what, const char *name, uint64_t bytes)
 {
     if (left->count++ >= LEFT_NAMED)
         return;
@@ -146,7 +146,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
             is_mapped(path))
             continue;
         utf8_make_printable(path, "");
-        left_add(left, "", path, status.stx_blocks * 512);
+        add_remnant(left, "", path, status.stx_blocks * 512);
     }
 }
 
@@ -191,13 +191,13 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
             char id[24];
             snprintf(id, sizeof id, "%llu",
                      (unsigned long long)find_cell_number(heads, row, kind->id));
-            left_add(left, kind->what, id,
-                     kind->bytes ? find_cell_number(heads, row, kind->bytes) : 0);
+            add_remnant(left, kind->what, id,
+                        kind->bytes ? find_cell_number(heads, row, kind->bytes) : 0);
         }
     }
 }
 
-char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns)
+char *aftermath_memory_left(uid_t uid, int64_t from_ns, int64_t to_ns)
 {
     struct left left = {0};
     add_shared_files(&left, uid, from_ns, to_ns);
@@ -222,7 +222,7 @@ bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct te
     return length > 0;
 }
 
-bool aftermath_setuid_refused(int folder, const char *log_name)
+bool aftermath_has_setuid_refusal(int folder, const char *log_name)
 {
     AUTO_TEXT struct text tail = {0};
     if (!aftermath_log_tail(folder, log_name, LOG_TAIL, &tail))

@@ -21,13 +21,13 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
 /* What is of this user, came to be between the two times (CLOCK_REALTIME), outlives every process
  * and holds memory: files in /dev/shm that no process has mapped, System V shared memory that none
  * has attached, semaphores, message queues. Possibly the job's. NULL: nothing; the caller frees. */
-char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns);
+char *aftermath_memory_left(uid_t uid, int64_t from_ns, int64_t to_ns);
 
 /* Adds the last bytes of this log, at most so many. False: there are none, or it is no file. */
 bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct text *out);
 
 /* Whether the end of this training.log tells of a program that did not become root by its setuid
  * bit. */
-bool aftermath_setuid_refused(int folder, const char *log_name);
+bool aftermath_has_setuid_refusal(int folder, const char *log_name);
 
 #endif

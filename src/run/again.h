@@ -28,16 +28,16 @@ struct again {
 };
 
 /* Results that are not clean, and what an earlier session planned again and did not finish. */
-void again_of_results(const struct results *results, struct again *out);
+void again_choose_unclean(const struct results *results, struct again *out);
 
 /* which: "failed", "unverified", "suspect", "contaminated" and ids of experiments, with commas
- * between: these and no others; an id that did not end counts, too. NULL: as again_of_results.
+ * between: these and no others; an id that did not end counts, too. NULL: as again_choose_unclean.
  * other: makes results unverified; NULL: none. */
 bool again_choose(const struct results *results, const char *which, const struct other_code *other,
                   struct again *out, struct err *err);
 void again_fini(struct again *again);
 
 /* "1 unverified, 1 suspect, 2 contaminated, 1 failed, 1 named, 1 planned before"; fresh. */
-char *again_why(const struct again *again);
+char *again_reasons_text(const struct again *again);
 
 #endif

@@ -72,7 +72,7 @@ void attempt_fini(struct attempt *attempt)
     attempt_init(attempt, NULL, 0);
 }
 
-void attempt_job_gone(const struct run_request *request, const struct job *job)
+void attempt_forget_job(const struct run_request *request, const struct job *job)
 {
     if (request->guardian)
         guardian_release(request->guardian, job_identity(job));
@@ -339,7 +339,7 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
             *at++ = (struct joblog_pattern){JOBLOG_MARK_START, mark->name, mark->start};
     }
     for (size_t i = 0; i < FAILURE_SIGNS; i++)
-        failure_sign(i, at++);
+        failure_get_sign(i, at++);
     *count = (size_t)(at - patterns);
     return patterns;
 }
@@ -387,19 +387,19 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
         .has_ranks = has_launcher(&attempt->plan->argv),
         .metric = metric,
         .mark = mark,
-        .holds = failure_sign_holds,
+        .holds = failure_sign_matches,
         .context = context,
     };
     attempt->log = joblog_new(&options, err);
     if (!attempt->log)
         return false;
     attempt->log_fd = attempt->times_fd = -1;
-    attempt->kills_told = machine_oom_kills("/proc/vmstat", &attempt->kills_before);
+    attempt->kills_known = machine_oom_kills("/proc/vmstat", &attempt->kills_before);
     attempt->gate_open = job_open_gate(attempt->job, err);
     return attempt->gate_open;
 }
 
-void attempt_take_exit(struct attempt *attempt)
+void attempt_read_exit(struct attempt *attempt)
 {
     if (attempt->exit.ended || !attempt->job)
         return;
@@ -416,7 +416,7 @@ int64_t attempt_log_now_ns(const struct attempt *attempt)
     return attempt->log_until_ns ? attempt->log_until_ns : clock_monotonic_ns();
 }
 
-void attempt_take_usage(struct attempt *attempt)
+void attempt_update_usage(struct attempt *attempt)
 {
     if (!attempt->job)
         return;
@@ -449,7 +449,7 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
 {
     if (limit_s <= 0)
         return false;
-    attempt_take_usage(attempt);
+    attempt_update_usage(attempt);
     if (!attempt->usage.has_cpu || attempt->usage.cpu_s <= limit_s)
         return false;
     free(attempt->detail);
@@ -460,15 +460,15 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
 bool attempt_is_quiet(struct attempt *attempt)
 {
     struct job_member members[1];
-    attempt_take_exit(attempt);
+    attempt_read_exit(attempt);
     return !attempt->job || !attempt->gate_open ||
            (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
 }
 
 void attempt_kill(struct attempt *attempt)
 {
-    attempt_take_exit(attempt);
-    attempt_take_usage(attempt);
+    attempt_read_exit(attempt);
+    attempt_update_usage(attempt);
     if (attempt->job)
         job_kill(attempt->job);
 }
@@ -513,7 +513,7 @@ bool attempt_close_log(struct attempt *attempt)
 const char *attempt_setuid_hint(const struct attempt *attempt)
 {
     if (!attempt->job || attempt->folder < 0 ||
-        !aftermath_setuid_refused(attempt->folder, log_name))
+        !aftermath_has_setuid_refusal(attempt->folder, log_name))
         return NULL;
     return setuid_hint(job_layers(attempt->job));
 }
@@ -528,7 +528,7 @@ double attempt_duration_s(const struct attempt *attempt, bool *valid)
 static uint64_t machine_kills(const struct attempt *attempt)
 {
     uint64_t now = 0;
-    bool more = attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) &&
+    bool more = attempt->kills_known && machine_oom_kills("/proc/vmstat", &now) &&
                 now > attempt->kills_before;
     return more ? now - attempt->kills_before : 0;
 }

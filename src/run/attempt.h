@@ -26,7 +26,7 @@ struct attempt {
     struct mark_fifo *fifo; /* $TARE_MARKS; NULL: there is none */
     struct marks marks;
     uint64_t marks_refused; /* lines of the FIFO that were none */
-    bool marks_limit_said;
+    bool marks_limit_reported;
     struct job *job;
     struct ledger *ledger; /* of its GPU memory; NULL: not followed */
     bool gate_open;
@@ -45,7 +45,7 @@ struct attempt {
     char *log_held;       /* who had the log's pipe after the proof, in words; NULL: nobody */
     struct err log_err;   /* the first failure to keep the log */
     bool log_failed;
-    bool kills_told; /* by the machine, when the gate was opened: */
+    bool kills_known; /* by the machine, when the gate was opened: */
     uint64_t kills_before;
 };
 
@@ -65,7 +65,7 @@ char *attempt_log_changes(const struct attempt *attempt);
 void attempt_close_fd(int *fd); /* -1 from then on */
 
 /* Its job is proven gone: guardian and state folder forget it. */
-void attempt_job_gone(const struct run_request *request, const struct job *job);
+void attempt_forget_job(const struct run_request *request, const struct job *job);
 
 /* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be
  * done again after a crash: done before EVENT_ATTEMPT_PREPARED of this attempt is journaled, so the
@@ -105,7 +105,7 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
                        struct err *err);
 
 /* Once the command ended: how, and when. */
-void attempt_take_exit(struct attempt *attempt);
+void attempt_read_exit(struct attempt *attempt);
 
 /* Once nothing of it lives: an end that says nothing of the training, as tare's own process was
  * killed, or the machine was short of what it takes to execute a program. Then that is its reason,
@@ -117,7 +117,7 @@ int64_t attempt_log_now_ns(const struct attempt *attempt);
 
 /* Keeps the larger of what was known and what the job says now (a leaf that is gone says
  * nothing). */
-void attempt_take_usage(struct attempt *attempt);
+void attempt_update_usage(struct attempt *attempt);
 
 /* It has used more CPU time than that (0: no limit), as its detail then says. */
 bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);

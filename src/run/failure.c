@@ -47,7 +47,7 @@ const char *failure_cause_name(enum failure_cause cause)
 
 /* Few words, of which every line that counts holds one: so most of a log is passed over quickly
  * (base/pattern/pattern.h). */
-void failure_sign(size_t index, struct joblog_pattern *out)
+void failure_get_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
@@ -196,7 +196,7 @@ static bool is_usage(const char *line, size_t length)
     return skip_words(&span, argument_error);
 }
 
-bool failure_sign_holds(const char *sign, const char *line, size_t length)
+bool failure_sign_matches(const char *sign, const char *line, size_t length)
 {
     if (strcmp(sign, usage_sign) == 0)
         return is_usage(line, length);
@@ -211,7 +211,7 @@ static void keep_failure_line(struct failure *failure, uint64_t line, const char
     snprintf(failure->text, sizeof failure->text, "%s", text);
 }
 
-const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts)
+const struct joblog_result *failure_find_shortage(const struct outcome_facts *facts)
 {
     const struct joblog_result *found = NULL;
     EACH (item, facts->results, facts->result_count) {
@@ -226,7 +226,7 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     return found;
 }
 
-const struct joblog_result *failure_shell_message(const struct outcome_facts *facts)
+const struct joblog_result *failure_find_shell_message(const struct outcome_facts *facts)
 {
     EACH (item, facts->results, facts->result_count) {
         const struct joblog_result *result = *item;
@@ -269,7 +269,7 @@ static bool is_refused(const struct outcome_facts *facts)
 
 static bool explain_by_sign(const struct outcome_facts *facts, struct failure *out)
 {
-    const struct joblog_result *sign = failure_sign_shown(facts);
+    const struct joblog_result *sign = failure_find_shortage(facts);
     if (!sign)
         return false;
     out->cause = strcmp(sign->name, disk_sign) == 0 ? FAILURE_DISK_FULL : FAILURE_OUT_OF_MEMORY;
@@ -375,8 +375,8 @@ static void explain_by_rules(const struct plan_job *job, const struct outcome_fa
                              struct failure *out)
 {
     AUTO_TEXT struct text why = {0};
-    const struct joblog_result *message = failure_shell_message(facts);
-    enum outcome_broken broken = outcome_rules(job, facts, &why);
+    const struct joblog_result *message = failure_find_shell_message(facts);
+    enum outcome_broken broken = outcome_check_rules(job, facts, &why);
     out->cause = broken == BROKEN_METRICS ? FAILURE_NO_METRIC : FAILURE_KILLED_BY_SIGNAL;
     copy_failure_reason(text_get(&why), out);
     if (broken == BROKEN_SHELL_MESSAGE && message)

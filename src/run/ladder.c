@@ -50,7 +50,8 @@ static struct plan_job *job_to_change(struct lane *lane)
 }
 
 /* What the job would find; NULL: not set. */
-static const char *effective(const struct lane *lane, const struct plan_job *job, const char *name)
+static const char *find_variable(const struct lane *lane, const struct plan_job *job,
+                                 const char *name)
 {
     const char *own = strv_env_get(&job->env, name);
     return own ? own : strv_env_get(lane->runner->request->environment, name);
@@ -58,20 +59,20 @@ static const char *effective(const struct lane *lane, const struct plan_job *job
 
 /* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one
  * counts. */
-static const char *setting_now(const struct lane *lane)
+static const char *find_setting(const struct lane *lane)
 {
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
-    const char *newer = effective(lane, job, conf_names[0]);
-    return newer ? newer : effective(lane, job, conf_names[1]);
+    const char *newer = find_variable(lane, job, conf_names[0]);
+    return newer ? newer : find_variable(lane, job, conf_names[1]);
 }
 
-static enum oom_setting expandable_now(const struct lane *lane)
+static enum oom_setting read_expandable(const struct lane *lane)
 {
-    return oom_expandable(setting_now(lane));
+    return oom_expandable(find_setting(lane));
 }
 
 /* The setting without what it says of expandable segments, and with them on; the caller frees. */
-static char *with_expandable(const char *conf)
+static char *make_expandable_setting(const char *conf)
 {
     static const char name[] = "expandable_segments";
     struct text text = {0};
@@ -94,11 +95,11 @@ static bool set_expandable_segments(struct lane *lane)
     struct plan_job *job = job_to_change(lane);
     bool any = false;
     for (size_t i = 0; job && i < CONF_NAMES; i++) {
-        AUTO_FREE char *before = mem_strdup(effective(lane, job, conf_names[i]));
+        AUTO_FREE char *before = mem_strdup(find_variable(lane, job, conf_names[i]));
         bool last = i + 1 == CONF_NAMES;
         if (!before && (any || !last))
             continue;
-        AUTO_FREE char *then = with_expandable(before);
+        AUTO_FREE char *then = make_expandable_setting(before);
         change_set_env(job, conf_names[i], before, then, lane->ladder.changed);
         any = true;
     }
@@ -139,7 +140,7 @@ static bool apply_next_step(struct lane *lane)
     return false;
 }
 
-void ladder_begin(struct lane *lane, const json_t *before)
+void ladder_restore(struct lane *lane, const json_t *before)
 {
     ladder_fini(&lane->ladder);
     const json_t *steps = json_get(before, "steps");
@@ -166,7 +167,7 @@ static json_t *state_json(const struct ladder *ladder)
     return json_pack("{s:b, s:o}", "expandable_segments", ladder->expandable, "steps", steps);
 }
 
-void ladder_prepared(const struct lane *lane, json_t *data)
+void ladder_add_changes(const struct lane *lane, json_t *data)
 {
     const struct ladder *ladder = &lane->ladder;
     if (json_array_size(ladder->changed) == 0)
@@ -198,7 +199,8 @@ static bool find_message(const struct attempt *attempt, struct oom *out)
 }
 
 /* Changes what the next attempt does; why: in words. */
-static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosis, const char **why)
+static enum action choose_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
+                                 const char **why)
 {
     bool hidden =
         diagnosis->cause == OOM_CAUSE_UNKNOWN && lane_memory_others_share(lane) >= OTHERS_SHARE;
@@ -229,8 +231,8 @@ static void report_ladder_action(struct lane *lane, const struct oom_diagnosis *
     AUTO_FREE char *changed = NULL;
     if (json_array_size(ladder->changed) > changes_before)
         changed = change_text(ladder->changed);
-    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why,
-             changed ? ": " : "", changed ? changed : "");
+    lane_note(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why,
+              changed ? ": " : "", changed ? changed : "");
 }
 
 static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
@@ -238,7 +240,7 @@ static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *
 {
     size_t before = json_array_size(lane->ladder.changed);
     const char *why = "";
-    enum action action = climb(lane, diagnosis, &why);
+    enum action action = choose_action(lane, diagnosis, &why);
     lane->ladder.given_up = action == RETRY_NONE;
     report_ladder_action(lane, diagnosis, why, before);
     json_t *state = state_json(&lane->ladder);
@@ -268,10 +270,10 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
         !find_message(&lane->attempt, &message))
         return may_retry;
     struct growth growth = lane_memory_growth(lane);
-    struct oom_circumstances known = {.expandable = expandable_now(lane), .growth = &growth};
+    struct oom_circumstances known = {.expandable = read_expandable(lane), .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
     json_t *oom = oom_message_json(&message, &diagnosis);
-    json_set_text(oom, "allocator_setting", setting_now(lane));
+    json_set_text(oom, "allocator_setting", find_setting(lane));
     json_object_set_new(data, "oom", oom);
     add_cause(data, &diagnosis);
     if (may_retry)

@@ -18,7 +18,7 @@ struct ladder {
 };
 
 /* An experiment begins: as planned, or as its last attempt of an earlier session left it. */
-void ladder_begin(struct lane *lane, const json_t *before);
+void ladder_restore(struct lane *lane, const json_t *before);
 void ladder_fini(struct ladder *ladder);
 
 /* Whether what was written of it ("ladder" of an event; may be NULL) says that no retry would
@@ -30,7 +30,7 @@ const struct plan_experiment *ladder_experiment(const struct lane *lane);
 
 /* Adds to the data of EVENT_ATTEMPT_PREPARED what is changed: "changed", and "ladder" for a resume;
  * nothing when nothing is. */
-void ladder_prepared(const struct lane *lane, json_t *data);
+void ladder_add_changes(const struct lane *lane, json_t *data);
 
 /* The attempt has ended: looks for out-of-memory messages at the end of its log and, if it failed
  * by one and may be tried again, decides how. Adds "oom" (the diagnosis) and "ladder" to the data

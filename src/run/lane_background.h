@@ -8,7 +8,7 @@
 #include "run/step.h"
 
 /* So many failures in a row, and it is not started again: before the foreground, and beside it. */
-enum { BACKGROUND_TRIES_ALONE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAILURES_TOLD = 2 };
+enum { BACKGROUND_TRIES_BEFORE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAILURES_REPORTED = 2 };
 
 struct background_tally {
     size_t started, succeeded, failed;
@@ -19,7 +19,7 @@ struct background_tally {
 
 enum background_next {
     BACKGROUND_AGAIN,   /* after the restart delay */
-    BACKGROUND_TELL,    /* the same, and it is time to say that it fails repeatedly */
+    BACKGROUND_REPORT,  /* the same, and it is time to say that it fails repeatedly */
     BACKGROUND_GIVE_UP, /* it failed too often in a row */
 };
 
@@ -40,7 +40,7 @@ struct lane_background {
     struct background_tally tally;
     uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: none was born */
     double first_death_s;      /* beside the foreground, from its start */
-    bool leftovers_told, log_held_told, unproven_told;
+    bool leftovers_reported, log_held_reported, unproven_reported;
     json_t *loops;     /* what is told of the first ones */
     size_t loops_more; /* of which nothing is told one by one */
     struct step_source timer, log_source, job_source;
@@ -49,12 +49,12 @@ struct lane_background {
 };
 
 /* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
-enum background_next lane_background_ended(struct background_tally *tally, enum outcome outcome,
-                                           bool beside);
+enum background_next lane_background_count_loop(struct background_tally *tally,
+                                                enum outcome outcome, bool beside);
 
 /* Loops. None of these does anything where there is no background. */
 /* or not: written down, with what is left */
-void lane_background_proven(struct lane *lane, double seconds);
+void lane_background_close(struct lane *lane, double seconds);
 json_t *lane_background_json(const struct lane *lane);
 
 /* The background's first loop was born, in this attempt. */
@@ -62,8 +62,5 @@ bool lane_background_was_born(const struct lane *lane);
 
 /* lane_background.c */
 void phase_loading(struct lane *lane);
-
-/* The run breaks off: the attempt's survivors cannot be ended. */
-void lane_break_unkillable(struct lane *lane, const struct attempt *attempt);
 
 #endif

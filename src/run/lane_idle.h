@@ -8,19 +8,19 @@
 #include "run/lane.h"
 #include "run/observers/guard.h"
 
-void lane_guard_pause(struct lane *lane, double seconds); /* seconds: of the settings */
+void lane_idle_pause(struct lane *lane, double seconds); /* seconds: of the settings */
 
 void phase_closing(struct lane *lane);
 
 /* The idle window, then a round, then done; false: no window is wanted. */
-bool guard_idle_begin(struct lane *lane, lane_step *done);
-void guard_idle_look(struct lane *lane); /* the energy_meters has answered something */
+bool lane_idle_begin(struct lane *lane, lane_step *done);
+void lane_idle_check_answers(struct lane *lane); /* the energy_meters has answered something */
 /* the attempt before has the baseline after it now, or never will */
-void guard_idle_settle_former(struct lane *lane);
-void guard_former_take(struct lane *lane, const json_t *energy);
+void lane_idle_record_net(struct lane *lane);
+void lane_idle_keep_attempt(struct lane *lane, const json_t *energy);
 /* Evidence where the attempt, which succeeded and was to use a GPU, used none of its lane's.
  * energy, memory: as they are recorded. */
-void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory);
-json_t *guard_idle_json(const struct idle_window *window);
+void lane_idle_record_unused(struct lane *lane, const json_t *energy, const json_t *memory);
+json_t *lane_idle_json(const struct idle_window *window);
 
 #endif

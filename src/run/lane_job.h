@@ -17,8 +17,11 @@ void phase_proving(struct lane *lane);
 
 /* The output of its job, and of its background's (lane_job.c): read until its end; what cannot be
  * kept ends the attempt, and the run. */
-void lane_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source);
-void lane_log_lost(struct lane *lane, const struct attempt *attempt, const struct err *cause);
+void lane_job_read_log(struct lane *lane, struct attempt *attempt, struct step_source *source);
+void lane_job_lose_log(struct lane *lane, const struct attempt *attempt, const struct err *cause);
 void lane_job_sources_fini(struct lane *lane);
+
+/* Breaks the run: the survivors of the attempt cannot be killed. */
+void lane_job_break_unkillable(struct lane *lane, const struct attempt *attempt);
 
 #endif

@@ -7,6 +7,6 @@
 
 /* The guard of the lane's GPUs: lane_preflight.c, lane_watch.c, lane_idle.c. Without GPUs each does
  * what follows at once. */
-void lane_guard_preflight(struct lane *lane);
+void lane_preflight_begin(struct lane *lane);
 
 #endif

@@ -20,33 +20,33 @@ struct lane_evidence_entry {
 
 struct observer {
     const char *key; /* of what end gives, in the data of EVENT_ATTEMPT_ENDED */
-    size_t size;     /* of its state: one for each lane, zero at first, found by lane_state */
+    size_t size; /* of its state: one for each lane, zero at first, found by lane_observer_state */
 
     /* The lane's life. */
     void (*init)(struct lane *lane);
     /* they were started; never without the energy_meters */
-    void (*meters)(struct lane *lane, const struct energy_meters_options *options);
+    void (*meters_started)(struct lane *lane, const struct energy_meters_options *options);
     void (*fini)(struct lane *lane);
 
     /* An attempt, from its preflight to its record. */
     void (*reset)(struct lane *lane);   /* it is about to be looked for whether it may begin */
     void (*prepare)(struct lane *lane); /* its job is about to be born */
-    void (*alone)(struct lane *lane);   /* its background runs, and no foreground yet */
-    void (*ready)(struct lane *lane);   /* its gate is about to be opened */
-    void (*begin)(struct lane *lane);   /* its gate is open */
-    void (*started)(struct lane *lane); /* that was recorded */
-    void (*tick)(struct lane *lane);    /* about once a second, whatever the lane does */
-    void (*look)(struct lane *lane);    /* about once a second while it is measured */
+    void (*background_started)(struct lane *lane); /* its background runs, and no foreground yet */
+    void (*ready)(struct lane *lane);              /* its gate is about to be opened */
+    void (*begin)(struct lane *lane);              /* its gate is open */
+    void (*started)(struct lane *lane);            /* that was recorded */
+    void (*tick)(struct lane *lane);               /* about once a second, whatever the lane does */
+    void (*measure)(struct lane *lane);            /* about once a second while it is measured */
     void (*mark)(struct lane *lane, const struct mark *mark);
-    void (*stop)(struct lane *lane); /* it is being stopped */
-    void (*edge)(struct lane *lane); /* its command has ended, and it is measured */
+    void (*stop)(struct lane *lane);          /* it is being stopped */
+    void (*command_ended)(struct lane *lane); /* its command has ended, and it is measured */
     /* is about to be recorded */
     void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry);
     /* the whole of it */
     void (*measured)(struct lane *lane, const struct energy_meters_result *result);
     /* adds to what is recorded (lane->ended, so far); NULL: nothing */
     json_t *(*end)(struct lane *lane);
-    void (*over)(struct lane *lane); /* it was recorded */
+    void (*recorded)(struct lane *lane); /* it was recorded */
 
     /* What the lane's meters tell, an attempt or none. */
     void (*gap)(struct lane *lane, const char *label, const struct meter_gap *gap);
@@ -75,11 +75,11 @@ extern const struct observer ranks_observer, stopped_observer, marks_observer, b
                 (*one_)->slot((lane)__VA_OPT__(, ) __VA_ARGS__);                    \
     } while (0)
 
-#define LANE_STATE(function, type, observer)       \
-    static type *function(const struct lane *lane) \
-    {                                              \
-        return lane_state(lane, &(observer));      \
-    }                                              \
+#define LANE_STATE(function, type, observer)           \
+    static type *function(const struct lane *lane)     \
+    {                                                  \
+        return lane_observer_state(lane, &(observer)); \
+    }                                                  \
     struct lane
 
 #endif

@@ -149,7 +149,7 @@ static bool add_pattern_reasons(const struct outcome_facts *facts, struct text *
  * failed with exit code 0". */
 static bool add_shortage(const struct outcome_facts *facts, struct text *why)
 {
-    const struct joblog_result *sign = failure_sign_shown(facts);
+    const struct joblog_result *sign = failure_find_shortage(facts);
     if (!sign || why->length == 0)
         return false;
     if (!strstr(text_get(why), sign->text))
@@ -183,11 +183,11 @@ static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *fac
     return missing > 0 && (rule == METRICS_REQUIRED || (rule == METRICS_ANY && found == 0));
 }
 
-enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts,
-                                  struct text *why)
+enum outcome_broken outcome_check_rules(const struct plan_job *job,
+                                        const struct outcome_facts *facts, struct text *why)
 {
     const struct success_rules *rules = &job->rules;
-    const struct joblog_result *message = failure_shell_message(facts);
+    const struct joblog_result *message = failure_find_shell_message(facts);
     const struct job_exit *exit = &facts->exit;
     uint64_t kills = facts->usage.oom_kills;
     AUTO_TEXT struct text names = {0};
@@ -248,7 +248,7 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
     if (add_pattern_reasons(facts, why))
         add_shortage(facts, why);
     else if (why->length > 0 || !facts->exit.ended ||
-             outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
+             outcome_check_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
         add_last_words(facts, why);
 }
 

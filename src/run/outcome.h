@@ -47,7 +47,7 @@ struct outcome_facts {
 
 /* Failed when: stopped by a timeout or a limit; not started; the exit code is required and not 0;
  * an error pattern matched; a success pattern did not; a rule of the registry is broken
- * (outcome_rules). With the exit code ignored, an end by a signal still fails unless success
+ * (outcome_check_rules). With the exit code ignored, an end by a signal still fails unless success
  * patterns say otherwise. Interrupted when the stop was not the attempt's own doing. error: what to
  * tell (the caller frees), NULL when it succeeded. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts,
@@ -63,8 +63,8 @@ enum outcome_broken {
 };
 
 /* The first, and what to tell of it with what to do. */
-enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts,
-                                  struct text *why);
+enum outcome_broken outcome_check_rules(const struct plan_job *job,
+                                        const struct outcome_facts *facts, struct text *why);
 
 /* Whether the way in which a command ended is a failure by itself. */
 bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *facts);
@@ -112,17 +112,17 @@ void failure_find(const struct plan_job *job, const struct outcome_facts *facts,
 
 /* The line in which a shell says that a signal ended a program of the job: bash, dash, busybox,
  * ksh93, mksh and zsh, in English; anywhere in the log. NULL: none. */
-const struct joblog_result *failure_shell_message(const struct outcome_facts *facts);
+const struct joblog_result *failure_find_shell_message(const struct outcome_facts *facts);
 
 /* The last line near the end of the log that tells of memory or space that ran out; NULL: none. */
-const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts);
+const struct joblog_result *failure_find_shortage(const struct outcome_facts *facts);
 
 /* {cause, line, text, why}, or null for none. A new reference. */
 json_t *failure_json(const struct failure *failure);
 
 /* What joblog is to look for besides the registry's patterns: FAILURE_SIGNS patterns. */
 enum { FAILURE_SIGNS = 4 };
-void failure_sign(size_t index, struct joblog_pattern *out);
-bool failure_sign_holds(const char *sign, const char *line, size_t length);
+void failure_get_sign(size_t index, struct joblog_pattern *out);
+bool failure_sign_matches(const char *sign, const char *line, size_t length);
 
 #endif

@@ -10,7 +10,7 @@ struct lane;
 enum phase {
     PHASE_NONE,        /* nothing yet */
     PHASE_METERS,      /* the lane's meters start */
-    PHASE_TAKING,      /* takes the next experiment of the plan */
+    PHASE_CHOOSING,    /* takes the next experiment of the plan */
     PHASE_WAITING,     /* which may not run beside those of the other lanes */
     PHASE_PAUSING,     /* between experiments */
     PHASE_CALIBRATING, /* the sensors of its GPUs, where that is due */

@@ -87,7 +87,8 @@ struct run_request {
     bool stop_at_failure; /* nothing more begins when an experiment has failed */
     /* what is done again, and nothing else; NULL: what is not done yet */
     const struct again *again;
-    /* machine_software when the session began; its code is compared at the end. NULL: it is not */
+    /* machine_software_json when the session began; its code is compared at the end. NULL: it is
+     * not */
     const json_t *software;
     const struct other_code *other_code; /* becomes evidence of these results; NULL: none */
 };

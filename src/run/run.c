@@ -57,10 +57,10 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
         return err_wrap(err, "%s: its job of an earlier session",
                         runner->plan->experiments[number - 1].id);
     if (job_is_unproven(&identity, &unproven))
-        runner_say(runner,
-                   "pid %d (%s), which the journal names, was left alone: nothing proves that it "
-                   "is of the job",
-                   (int)unproven.pid, unproven.command);
+        runner_note(runner,
+                    "pid %d (%s), which the journal names, was left alone: nothing proves that it "
+                    "is of the job",
+                    (int)unproven.pid, unproven.command);
     /* Where the way is at its end already, the processes were all that was left to settle_old. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN,
                     &after))
@@ -90,7 +90,7 @@ static void close_experiment(struct runner *runner, size_t number, enum outcome 
     runner_write_results(runner, number, NULL, NULL);
 }
 
-static bool settle_old(struct runner *runner, size_t number, struct err *err)
+static bool settle_experiment(struct runner *runner, size_t number, struct err *err)
 {
     const struct store_experiment *experiment = store_experiment(runner->request->store, number);
     const struct store_attempt *last = &experiment->last;
@@ -126,7 +126,7 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
-        if (!settle_old(runner, number, err))
+        if (!settle_experiment(runner, number, err))
             return false;
     if (store_flush(runner->request->store, err))
         return true;
@@ -149,7 +149,7 @@ static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
     struct attempt *attempt = &lane->attempt;
     if (lane->phase != PHASE_RUNNING)
         return;
-    attempt_take_exit(attempt);
+    attempt_read_exit(attempt);
     if (attempt->end_ns)
         attempt->log_until_ns = attempt->end_ns;
     int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
@@ -157,10 +157,10 @@ static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
         from_ns = attempt->start_ns;
     if (end_ns <= from_ns)
         return;
-    lane_evidence_span(lane, "runner_stopped", lane_since_start(lane, from_ns),
-                       lane_since_start(lane, end_ns),
-                       "this program was stopped, or got no processor, for up to %.1f s",
-                       ns_to_s(to_ns - from_ns));
+    lane_add_evidence_span(lane, "runner_stopped", lane_seconds_since_start(lane, from_ns),
+                           lane_seconds_since_start(lane, end_ns),
+                           "this program was stopped, or got no processor, for up to %.1f s",
+                           ns_to_s(to_ns - from_ns));
 }
 
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
@@ -178,7 +178,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     const struct run_listener *listener = &runner->request->listener;
     bool soon = false;
     check_for_stall(runner, (int64_t)us * 1000);
-    runner_check_guardian(runner);
+    runner_guardian_check(runner);
     EACH (lane, runner->lanes, runner->lane_count) {
         OBSERVE(lane, tick);
         soon = soon || lane_has_job(lane);
@@ -217,7 +217,7 @@ static void watched_set(sigset_t *out)
         sigaddset(out, *item);
 }
 
-static void ignore(int signal_number)
+static void drop_signal(int signal_number)
 {
     (void)signal_number;
 }
@@ -227,7 +227,7 @@ static void ignore(int signal_number)
 static void signals_block(struct signals *signals)
 {
     sigset_t set;
-    struct sigaction quiet = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    struct sigaction quiet = {.sa_handler = drop_signal, .sa_flags = SA_RESTART};
     *signals = (struct signals){0};
     watched_set(&set);
     pthread_sigmask(SIG_BLOCK, &set, &signals->before);
@@ -239,9 +239,9 @@ static int on_watched(sd_event_source *source, const struct signalfd_siginfo *in
 {
     (void)source;
     if (info->ssi_signo == SIGHUP)
-        runner_say(context, "detached");
+        runner_note(context, "detached");
     else if (info->ssi_signo == SIGTSTP)
-        runner_say(
+        runner_note(
             context,
             "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
             "--resume goes on later; to leave it alone, start it in tmux or with nohup");
@@ -300,9 +300,9 @@ static bool start_event_sources(struct runner *runner, struct err *err)
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
-        runner_watch_guardian(runner);
+        runner_guardian_watch(runner);
     if (code >= 0)
-        code = control_watch(runner);
+        code = runner_watch_control(runner);
     if (code >= 0)
         code = signals_watch(runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
@@ -399,7 +399,7 @@ static bool record_planned_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
     for (size_t number = 1; again && number <= runner->plan->count; number++) {
-        if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
+        if (!again->items[number - 1] || !runner_is_experiment_ended(runner, number))
             continue;
         json_t *data = json_pack("{s:s}", "verdict", verdict_name(again->verdicts[number - 1]));
         runner_record(runner, EVENT_EXPERIMENT_AGAIN, (int64_t)number, 0, data);
@@ -409,7 +409,7 @@ static bool record_planned_again(struct runner *runner, struct err *err)
 
 /* The session from its first event to its last; runner->broken and signal_number say how it
  * went. */
-static void live(struct runner *runner, struct err *err)
+static void execute_session(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
@@ -424,22 +424,22 @@ static void live(struct runner *runner, struct err *err)
         return;
     }
     struct lane *lanes = mem_array(count, sizeof *lanes);
-    runner->taken = mem_array(runner->plan->count + 1, sizeof *runner->taken);
+    runner->assigned = mem_array(runner->plan->count + 1, sizeof *runner->assigned);
     runner->lanes = lanes;
     runner->lane_count = count;
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
     meters_start(runner);
-    lanes_begin(runner);
+    energy_split_begin(runner);
     EACH (item, lanes, count)
         lane_enter(item, PHASE_METERS);
-    int code = runner_all_finished(runner) ? 0 : sd_event_loop(runner->loop);
+    int code = runner_is_finished(runner) ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
         err_set(&loop_err, "the event loop failed: %s", strerror(-code));
         runner_break(runner, &loop_err);
     }
-    json_t *pool = lanes_json(runner);
+    json_t *pool = energy_split_json(runner);
     cpu_split_fini(&runner->split);
     meters_stop(runner);
     step_cancel(&runner->governor.answer);
@@ -502,7 +502,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     *out = (struct run_summary){.outcome = RUN_FINISHED};
     signals_block(&signals);
     if (prepare_run(&runner, &runner.err))
-        live(&runner, &runner.err);
+        execute_session(&runner, &runner.err);
     else
         runner.broken = true;
     signals_unblock(&signals);
@@ -518,7 +518,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     if (runner.broken && err)
         *err = runner.err;
     free(runner.budget.reached);
-    free(runner.taken);
+    free(runner.assigned);
     free(runner.run_dir);
     free(runner.typed_dir);
     sd_event_source_disable_unref(runner.tick_source);

@@ -15,10 +15,10 @@ struct runner;
 
 /* The CPU frequency governor (lane_governor.c). */
 struct runner_governor {
-    const char *wanted; /* by the last experiment, of the plan; NULL: what was before the run */
-    struct err why;     /* it is not set; "": it is */
-    char said[1000];    /* the last why that was told */
-    struct lane *lane;  /* waits for the answer */
+    const char *wanted;  /* by the last experiment, of the plan; NULL: what was before the run */
+    struct err why;      /* it is not set; "": it is */
+    char reported[1000]; /* the last why that was told */
+    struct lane *lane;   /* waits for the answer */
     struct step_source answer;
 };
 
@@ -29,8 +29,8 @@ struct runner_budget {
     int64_t begun_ns;
     double before_s;            /* of the sessions before this one */
     double unmeasured_before_s; /* attempts without energy, of those sessions */
-    int64_t told_ns;
-    double told_share;
+    int64_t recorded_ns;
+    double recorded_share;
     char *reached; /* which budget, and why nothing more begins; NULL: none */
     bool stops;    /* it is used up: what is under way is ended */
 };
@@ -46,7 +46,7 @@ struct runner {
     struct lane *lanes;
     size_t lane_count;
     size_t next;        /* place in the plan before which nothing is left to take */
-    bool *taken;        /* for each experiment of the plan: a lane has it, or had it */
+    bool *assigned;     /* for each experiment of the plan: a lane has it, or had it */
     bool paused;        /* on request: nothing more begins until it is to go on */
     bool stopped;       /* one has failed, and nothing is to begin after that */
     bool has_ended_one; /* an experiment of this session ended */
@@ -62,15 +62,15 @@ struct runner {
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
     sd_event_source *tick_source, *guardian_source, *control_source;
-    int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
-    int64_t ticked_ns;      /* when the loop last had time for it */
-    bool memory_limit_said; /* that it is not enforced */
+    int64_t unguarded_ns;       /* since when there may have been no guardian; 0: there is one */
+    int64_t ticked_ns;          /* when the loop last had time for it */
+    bool memory_limit_reported; /* that it is not enforced */
     /* that jobs can write to the run's folder, against what their layers promise */
-    bool records_said;
-    bool cpus_said;        /* that a job runs on other processors than its lane's */
-    bool setuid_said;      /* why programs that become root do not work */
-    bool checkpoints_said; /* that not all old checkpoints are watched */
-    bool fifo_said;        /* that there is no FIFO for marks */
+    bool records_reported;
+    bool cpus_reported;        /* that a job runs on other processors than its lane's */
+    bool setuid_reported;      /* why programs that become root do not work */
+    bool checkpoints_reported; /* that not all old checkpoints are watched */
+    bool fifo_reported;        /* that there is no FIFO for marks */
     bool mute; /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };
@@ -86,13 +86,13 @@ void runner_record_then(struct runner *runner, enum event_type type, int64_t exp
 void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next);
 
 /* To the listener only. */
-void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
-                 json_t *data);
+void runner_report(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                   json_t *data);
 /* EVENT_NOTE about the run. */
-void runner_say(struct runner *runner, const char *format, ...)
+void runner_note(struct runner *runner, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-bool runner_same_governor(const char *a, const char *b); /* NULL: none is wanted */
+bool runner_is_same_governor(const char *a, const char *b); /* NULL: none is wanted */
 
 /* Every lane is told that the run is halted, or is to be killed now. */
 void runner_halt_lanes(struct runner *runner);
@@ -104,7 +104,7 @@ enum { RUNNER_TICK_US = 1000000, RUNNER_CALM_TICK_US = 30 * RUNNER_TICK_US };
 void runner_tick_soon(struct runner *runner);
 
 /* Nothing new is to be started: a signal came, the run is broken, or a budget is used up. */
-bool runner_halted(const struct runner *runner);
+bool runner_is_halted(const struct runner *runner);
 
 /* The run ends, as failed: the first reason counts. Every lane is told. */
 void runner_break(struct runner *runner, const struct err *err);
@@ -114,32 +114,30 @@ void runner_break_disk(struct runner *runner, const struct err *cause);
 
 /* The next experiment that is to be run, or NULL. From then on it is the caller's. waits: there is
  * one, and it may not begin beside those that the other lanes have. */
-const struct plan_experiment *runner_take(struct runner *runner, bool *waits);
+const struct plan_experiment *runner_next_experiment(struct runner *runner, bool *waits);
 
 /* Whether any is left that no lane has. */
 bool runner_has_more(struct runner *runner);
 
 /* A lane has brought one to its end: those that wait look again. */
-void runner_wake(struct runner *runner);
+void runner_wake_lanes(struct runner *runner);
 
 /* One that a lane cannot bring to its end: another lane does it. */
-void runner_return(struct runner *runner, const struct plan_experiment *experiment);
+void runner_return_experiment(struct runner *runner, const struct plan_experiment *experiment);
 
 /* A lane has nothing more to do. */
-void runner_lane_finished(struct runner *runner);
-bool runner_all_finished(const struct runner *runner);
+void runner_finish_lane(struct runner *runner);
+bool runner_is_finished(const struct runner *runner);
 
 /* Whether this session is still to do it, or has begun it. */
 bool runner_is_left(const struct runner *runner, size_t number);
 
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
-bool runner_experiment_ended(const struct runner *runner, size_t number);
-
-bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
+bool runner_is_experiment_ended(const struct runner *runner, size_t number);
 
 /* What the run's owner asks for while it is under way (results/store/live.h): begin nothing more,
  * go on, skip an experiment, stop. As sd-event says it. */
-int control_watch(struct runner *runner);
+int runner_watch_control(struct runner *runner);
 
 /* As a first SIGINT: what runs is ended, recorded, and the run returns. A second one: at once. */
 void runner_stop(struct runner *runner, int signal_number);

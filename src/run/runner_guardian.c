@@ -9,7 +9,7 @@
 
 #include <sys/epoll.h>
 
-void lane_unguarded(struct lane *lane, int64_t since_ns)
+void runner_guardian_record_absence(struct lane *lane, int64_t since_ns)
 {
     int64_t now_ns = clock_monotonic_ns(), start_ns = lane->attempt.start_ns;
     bool begun = start_ns != 0;
@@ -17,8 +17,9 @@ void lane_unguarded(struct lane *lane, int64_t since_ns)
         since_ns = start_ns;
     AUTO_FREE char *layers =
         lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_span(
-        lane, "guardian_absent", lane_since_start(lane, since_ns), lane_since_start(lane, now_ns),
+    lane_add_evidence_span(
+        lane, "guardian_absent", lane_seconds_since_start(lane, since_ns),
+        lane_seconds_since_start(lane, now_ns),
         "no guardian for up to %.1f s: had this program been killed then, only other layers "
         "(%s) would have ended the job",
         ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
@@ -29,11 +30,11 @@ static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *c
     (void)source;
     (void)fd;
     (void)events;
-    runner_check_guardian(context);
+    runner_guardian_check(context);
     return 0;
 }
 
-void runner_watch_guardian(struct runner *runner)
+void runner_guardian_watch(struct runner *runner)
 {
     struct guardian *guardian = runner->request->guardian;
     runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
@@ -42,7 +43,7 @@ void runner_watch_guardian(struct runner *runner)
                         on_guardian, runner);
 }
 
-void runner_check_guardian(struct runner *runner)
+void runner_guardian_check(struct runner *runner)
 {
     struct err err = {0};
     int64_t since_ns;
@@ -51,30 +52,30 @@ void runner_check_guardian(struct runner *runner)
                                     : GUARDIAN_THERE;
     if (state == GUARDIAN_THERE)
         return;
-    runner_watch_guardian(runner);
+    runner_guardian_watch(runner);
     if (state == GUARDIAN_ABSENT) {
         if (!runner->unguarded_ns)
-            runner_say(runner, "the guardian is gone, and there is no other yet: %s", err.text);
+            runner_note(runner, "the guardian is gone, and there is no other yet: %s", err.text);
         runner->unguarded_ns = since_ns;
         return;
     }
     runner->unguarded_ns = 0;
     EACH (lane, runner->lanes, runner->lane_count)
         if (lane_has_job(lane))
-            lane_unguarded(lane, since_ns);
+            runner_guardian_record_absence(lane, since_ns);
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and
  * the run goes on. */
-void lane_job_watch(struct lane *lane, const struct job *job)
+void runner_guardian_watch_job(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct err err = {0};
     if (guardian && !guardian_watch(guardian, job_identity(job), &err))
-        runner_check_guardian(lane->runner);
+        runner_guardian_check(lane->runner);
     if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, "the guardian does not watch this job: %s", err.text);
+        lane_note(lane, "the guardian does not watch this job: %s", err.text);
     struct state *state = lane->runner->request->state;
     if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, "this job is not in the state folder: %s", err.text);
+        lane_note(lane, "this job is not in the state folder: %s", err.text);
 }

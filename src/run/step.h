@@ -8,7 +8,7 @@
 struct lane;
 
 /* Recorded with an event, it runs when that is durable (at once, when the journal is lost);
- * lane_next only if the lane is still in the same phase. */
+ * lane_enter_next only if the lane is still in the same phase. */
 typedef void lane_step(struct lane *lane);
 
 struct step_source {

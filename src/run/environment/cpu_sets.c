@@ -34,7 +34,7 @@ static bool read_cpu_list(const char *root, const char *path, struct cpus *out)
 }
 
 /* "-1" is how a machine without nodes says so. */
-static int node_of(const char *root, const char *bus)
+static int read_node(const char *root, const char *bus)
 {
     AUTO_FREE char *path = device_path(bus, "numa_node");
     uint64_t node;
@@ -46,7 +46,7 @@ bool cpu_sets_near(const char *root, const char *bus, struct cpus *out, int *nod
     AUTO_FREE char *path = device_path(bus, "local_cpulist");
     if (!path)
         return err_set(err, "'%s' is no PCI address", bus);
-    *node = node_of(root, bus);
+    *node = read_node(root, bus);
     bool told = read_cpu_list(root, path, out);
     if (!told && errno == ENOENT && *node >= 0) {
         free(path);
@@ -145,8 +145,8 @@ static bool deal_processors(const struct cpus *near, size_t count, const unsigne
 }
 
 /* What is near any of the lane's GPUs, of what is allowed. */
-static bool near_lane(const char *root, const struct strv *buses, const struct cpus *allowed,
-                      struct cpus *out, int *node, struct err *err)
+static bool find_near_lane(const char *root, const struct strv *buses, const struct cpus *allowed,
+                           struct cpus *out, int *node, struct err *err)
 {
     *out = (struct cpus){0};
     for (size_t i = 0; i < buses->count; i++) {
@@ -172,7 +172,7 @@ static bool make_cpu_sets(const char *root, const struct strv *buses, const stru
     for (size_t i = 0; i < out->count; i++) {
         if (buses[i].count == 0)
             return err_set(&out->why, "it is not known which GPUs the slots have");
-        if (!near_lane(root, &buses[i], allowed, &near[i], &out->nodes[i], &out->why))
+        if (!find_near_lane(root, &buses[i], allowed, &near[i], &out->nodes[i], &out->why))
             return false;
         cpus_add_all(&all, &near[i]);
     }

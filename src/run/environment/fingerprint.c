@@ -39,7 +39,7 @@ static bool is_python_command(const char *word)
     return strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.")] == '\0';
 }
 
-const char *fingerprint_interpreter(const struct strv *argv)
+const char *fingerprint_find_interpreter(const struct strv *argv)
 {
     EACH (item, argv->items, argv->count)
         if (is_python_command(*item))
@@ -168,7 +168,7 @@ json_t *fingerprint_code_json(const struct plan *plan, const struct strv *enviro
 
 /* ---- Interpreters and their packages. */
 
-bool fingerprint_package(const char *folder, char **out)
+bool fingerprint_parse_package(const char *folder, char **out)
 {
     static const char *const suffixes[] = {".dist-info", ".egg-info"};
     size_t length = strlen(folder), name = strcspn(folder, "-");
@@ -225,7 +225,7 @@ static void list_packages(const char *path, struct strv *found)
     const struct dirent *entry;
     while (list && found->count < PACKAGES_MAX && (entry = readdir(list))) {
         char *package;
-        if (!fingerprint_package(entry->d_name, &package))
+        if (!fingerprint_parse_package(entry->d_name, &package))
             continue;
         package = complete_version(dir, entry->d_name, package);
         if (has_package(found, before, package) || strv_has(found, package))
@@ -273,7 +273,7 @@ static json_t *interpreter_json(const struct gathering *gathering, const char *p
 static void add_interpreter(void *context, const struct plan_job *job)
 {
     struct gathering *gathering = context;
-    const char *path = fingerprint_interpreter(&job->argv);
+    const char *path = fingerprint_find_interpreter(&job->argv);
     if (!path || strv_has(&gathering->seen, path))
         return;
     strv_add(&gathering->seen, path);
@@ -399,7 +399,7 @@ static void add_drivers(const json_t *before, const json_t *now, struct strv *ou
 static void add_job_changes(const struct plan_job *job, const json_t *before, const json_t *now,
                             struct strv *out)
 {
-    const char *interpreter = fingerprint_interpreter(&job->argv);
+    const char *interpreter = fingerprint_find_interpreter(&job->argv);
     const json_t *code = find_code(job, now), *old_code = find_code(job, before);
     if (code && old_code)
         add_changed_files(json_object_get(old_code, "files"), json_object_get(code, "files"), out);

@@ -31,10 +31,10 @@ int64_t fingerprint_change_ns(const struct plan_experiment *experiment, const js
 
 /* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no
  * command. */
-const char *fingerprint_interpreter(const struct strv *argv);
+const char *fingerprint_find_interpreter(const struct strv *argv);
 
 /* "numpy==1.26.4" for "numpy-1.26.4.dist-info" and "numpy-1.26.4-py3.11.egg-info"; "numpy==" for
  * "numpy.egg-info", which does not name a version. False for other names. The caller frees it. */
-bool fingerprint_package(const char *folder, char **out);
+bool fingerprint_parse_package(const char *folder, char **out);
 
 #endif

@@ -63,7 +63,7 @@ void git_fini(struct git *git)
     *git = (struct git){0};
 }
 
-bool git_may_know(const char *path)
+bool git_has_repository(const char *path)
 {
     AUTO_FREE char *folder = realpath(path, NULL);
     for (char *end = folder ? folder + strlen(folder) : NULL; end; end = strrchr(folder, '/')) {
@@ -113,7 +113,7 @@ static void switch_off(struct strv *env, const char *name)
 }
 
 /* names: "scope\0name\0" again and again (git-config(1), -z --show-scope --name-only). */
-bool git_without_filters(struct git *git, const char *path)
+bool git_disable_filters(struct git *git, const char *path)
 {
     static const char *const ask[] = {"config",       "--list",      "-z",
                                       "--show-scope", "--name-only", NULL};

@@ -19,11 +19,11 @@ void git_fini(struct git *git);
 
 /* False: neither path nor a folder above it holds what git takes for a repository (".git", or HEAD
  * of a bare one: gitrepository-layout(5)), so that nobody need ask. */
-bool git_may_know(const char *path);
+bool git_has_repository(const char *path);
 
 /* From now on without the filters of the configuration of the repository at path; those of the user
  * and of the machine (git-lfs) stay. False: git did not name them. */
-bool git_without_filters(struct git *git, const char *path);
+bool git_disable_filters(struct git *git, const char *path);
 
 /* words: arguments of git, NULL at their end. True: git ended with 0 within a few seconds, and out
  * is its standard output. */

@@ -134,7 +134,7 @@ static json_t *dirty_json(struct git *git, const char *path)
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
                                              "--ignore-submodules=dirty", NULL};
     AUTO_TEXT struct text status = {0};
-    if (!git_without_filters(git, path) || !git_ask(git, path, ask_status, &status))
+    if (!git_disable_filters(git, path) || !git_ask(git, path, ask_status, &status))
         return json_null();
     return json_boolean(status.length > 0);
 }
@@ -145,7 +145,7 @@ static json_t *repository_json(const struct gathering *gathering, const struct p
     AUTO(git_fini) struct git git;
     AUTO_TEXT struct text commit = {0};
     git_init(gathering->containment, gathering->environment, &git);
-    bool known = git_may_know(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit);
+    bool known = git_has_repository(job->cwd) && git_ask(&git, job->cwd, ask_commit, &commit);
     size_t length = strcspn(text_get(&commit), "\n");
     return json_pack("{s:o*, s:o*, s:o*, s:o}", "name", json_string(job->repo), "path",
                      json_string(job->cwd), "commit",
@@ -179,8 +179,8 @@ static json_t *repositories_json(const struct plan *plan, const struct containme
 
 /* ---- The whole. */
 
-json_t *machine_software(const struct plan *plan, const struct containment *containment,
-                         const struct strv *environment)
+json_t *machine_software_json(const struct plan *plan, const struct containment *containment,
+                              const struct strv *environment)
 {
     json_t *json = json_object();
     for (size_t i = 0; gpu_vendors[i]; i++)

@@ -15,7 +15,7 @@ struct cpu_sets; /* run/environment/cpu_sets.h */
 struct machine_facts {
     const struct cpu_sets *sets;                       /* NULL: none */
     const struct energy_meters_options *energy_meters; /* whose calibrations are used; NULL: none */
-    const json_t *software;                            /* machine_software */
+    const json_t *software;                            /* machine_software_json */
     int64_t session;                                   /* 0: none */
 };
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment,
@@ -23,7 +23,7 @@ bool machine_write(int dir, const struct plan *plan, const struct containment *c
 
 /* The part of machine.json that is compared between sessions (run/environment/fingerprint.h):
  * drivers, interpreters, code. A new reference. */
-json_t *machine_software(const struct plan *plan, const struct containment *containment,
-                         const struct strv *environment);
+json_t *machine_software_json(const struct plan *plan, const struct containment *containment,
+                              const struct strv *environment);
 
 #endif

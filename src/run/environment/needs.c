@@ -121,7 +121,7 @@ static const char *skip_front(const char *text, const char *front)
 }
 
 /* What the problem says, without "'REPO': " and the name at the front. The caller frees it. */
-static char *detail_of(const struct repo *repo, const struct problem *problem, const char *name)
+static char *make_detail(const struct repo *repo, const struct problem *problem, const char *name)
 {
     AUTO_FREE char *front = mem_printf("'%s': ", repo->name);
     AUTO_FREE char *subject = mem_printf("%s ", name);
@@ -157,7 +157,7 @@ static void add_missing_needs(const struct repo *repo, const struct command *com
         char *mend = kind == NEED_FOLDER        ? clone_command(repo)
                      : kind == NEED_INTERPRETER ? environment_command(repo)
                                                 : NULL;
-        char *detail = kind != NEED_FOLDER ? detail_of(repo, item, name)
+        char *detail = kind != NEED_FOLDER ? make_detail(repo, item, name)
                        : is_relative(repo)
                            ? mem_strdup("neither beside the registry nor in the working folder")
                            : mem_strdup("not there");
@@ -169,7 +169,7 @@ static void add_missing_needs(const struct repo *repo, const struct command *com
 /* ---- What the disk tells: data, a clone's commit, and room for what is to be fetched. */
 
 /* The commit at the beginning of text, or NULL. */
-static char *commit_of(const char *text)
+static char *parse_commit(const char *text)
 {
     size_t length = strspn(text, "0123456789abcdef");
     return length == SHA1_DIGITS || length == SHA256_DIGITS ? mem_strndup(text, length) : NULL;
@@ -191,7 +191,7 @@ static char *find_packed(const char *text, const char *ref)
         size_t name = strlen(ref);
         if (*blank == ' ' && (size_t)(blank + 1 - line) + name == length &&
             strncmp(blank + 1, ref, name) == 0)
-            return commit_of(line);
+            return parse_commit(line);
     }
     return NULL;
 }
@@ -205,13 +205,13 @@ static char *find_commit(const char *folder)
     if (!read_git_file(folder, "HEAD", LONGEST_REF, &head))
         return NULL;
     if (strncmp(text_get(&head), pointer, sizeof pointer - 1) != 0)
-        return commit_of(text_get(&head));
+        return parse_commit(text_get(&head));
     const char *at = text_get(&head) + sizeof pointer - 1;
     AUTO_FREE char *ref = mem_strndup(at, strcspn(at, "\r\n"));
     if (strncmp(ref, "refs/", 5) != 0 || strstr(ref, ".."))
         return NULL;
     if (read_git_file(folder, ref, LONGEST_REF, &loose))
-        return commit_of(text_get(&loose));
+        return parse_commit(text_get(&loose));
     return read_git_file(folder, "packed-refs", LONGEST_PACKED, &packed)
                ? find_packed(text_get(&packed), ref)
                : NULL;
@@ -295,8 +295,8 @@ static void check_commit(const struct repo *repo, struct repo_needs *out)
     text_fini(&mend);
 }
 
-static void add_there(const struct repo *repo, const struct command *command,
-                      struct repo_needs *out)
+static void add_present(const struct repo *repo, const struct command *command,
+                        struct repo_needs *out)
 {
     if (repo->path_exists)
         needs_add(out, NEED_FOLDER, NEED_THERE, repo->path, NULL, NULL, NULL);
@@ -329,8 +329,9 @@ static void check_data(const struct repo *repo, const struct plan_options *optio
     }
 }
 
-void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
-                const struct plan_options *options, struct needs *needs)
+void needs_check_repo(const struct registry *registry, const struct repo *repo,
+                      const struct strv *models, const struct plan_options *options,
+                      struct needs *needs)
 {
     struct repo_needs *out = &MEM_ADD(needs->repos, needs->count);
     *out = (struct repo_needs){.repo = repo};
@@ -339,7 +340,7 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
     AUTO(command_fini) struct command command;
     command_init(&command, repo, &registry->doc, options, &problems);
     add_missing_needs(repo, &command, &problems, out);
-    add_there(repo, &command, out);
+    add_present(repo, &command, out);
     AUTO_FREE char *typed = typed_folder(repo);
     AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
     if (!repo->path_exists)

@@ -61,8 +61,9 @@ struct needs {
 };
 
 /* Looks at one repository for these models and adds it to needs. options: those of a plan. */
-void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
-                const struct plan_options *options, struct needs *needs);
+void needs_check_repo(const struct registry *registry, const struct repo *repo,
+                      const struct strv *models, const struct plan_options *options,
+                      struct needs *needs);
 
 /* When all repositories were looked at: imports their modules. Until then these are unknown. */
 void needs_ask(struct needs *needs);

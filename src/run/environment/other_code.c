@@ -92,7 +92,7 @@ void other_code_find_later(const struct results *results, int64_t session, const
     }
 }
 
-char *other_code_say(const struct other_code *code)
+char *other_code_text(const struct other_code *code)
 {
     AUTO_STRV struct strv texts = {0};
     EACH (item, code->items, code->size)

@@ -20,8 +20,8 @@ struct other_code {
 };
 
 /* dir: the run's folder, open, with machine.json of the newest session and machine.<n>.json of
- * those before. now: machine_software. Results of sessions that did not record their code are left
- * out. */
+ * those before. now: machine_software_json. Results of sessions that did not record their code are
+ * left out. */
 void other_code_find(int dir, const struct results *results, const json_t *now,
                      struct other_code *out);
 
@@ -32,6 +32,6 @@ void other_code_find_later(const struct results *results, int64_t session, const
 void other_code_fini(struct other_code *code);
 
 /* "3 results are unverified: other code (train.py changed)"; fresh. */
-char *other_code_say(const struct other_code *code);
+char *other_code_text(const struct other_code *code);
 
 #endif

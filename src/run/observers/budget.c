@@ -10,8 +10,8 @@
 
 /* What an attempt under way has used is journaled about once a minute, and at each hundredth of a
  * budget. */
-static const int64_t TELL_NS = 60 * NS_PER_S;
-static const double TELL_SHARE = 0.01;
+static const int64_t RECORD_NS = 60 * NS_PER_S;
+static const double RECORD_SHARE = 0.01;
 
 /* A reading that is missing at the end of a short attempt is no reason to end a run. */
 static const double UNMEASURED_S = 60;
@@ -43,16 +43,16 @@ static bool counts_energy(const struct runner *runner)
     return budget && budget->energy_j > 0;
 }
 
-static const struct rapl *packages_of(const struct runner *runner)
+static const struct rapl *find_packages(const struct runner *runner)
 {
     const struct energy_meters_options *energy_meters = runner->request->energy_meters;
     return energy_meters && energy_meters->host ? host_meter_rapl(energy_meters->host) : NULL;
 }
 
-static double cpu_j(const struct lane *lane)
+static double read_cpu_energy(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
-    int64_t mj = lane->runner->split.begun ? lanes_part_mj(lane) - own->split_mj : 0;
+    int64_t mj = lane->runner->split.begun ? energy_split_part_mj(lane) - own->split_mj : 0;
     for (size_t i = 0; !lane->runner->split.begun && i < own->counters; i++)
         if (own->first_mj[i] >= 0 && own->last_mj[i] > own->first_mj[i])
             mj += own->last_mj[i] - own->first_mj[i];
@@ -60,16 +60,16 @@ static double cpu_j(const struct lane *lane)
 }
 
 /* Of the attempt under way, from about one reading a second. */
-static struct reading live_j(const struct lane *lane)
+static struct reading read_used_energy(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
     const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
-    double cpu = own->read_ns ? cpu_j(lane) : 0;
+    double cpu = own->read_ns ? read_cpu_energy(lane) : 0;
     bool known = own->read_ns && (energy_meters->gpu_count == 0 ? cpu > 0 : own->power_w.valid);
     return (struct reading){own->gpu_j + cpu, known};
 }
 
-static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
+static void read_uses(const struct runner *runner, struct use uses[BUDGETS])
 {
     const struct run_budget *budget = runner->request->budget;
     const struct store_use *use = store_use(runner->request->store);
@@ -78,9 +78,9 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
                                                 : 0;
     double reserved_j = 0;
     EACH (lane, runner->lanes, runner->lane_count) {
-        struct reading live = live_j(lane);
+        struct reading live = read_used_energy(lane);
         used_j += live.valid ? live.value : 0;
-        if (lane->experiment && lane->phase > PHASE_TAKING && lane->phase < PHASE_JUDGING)
+        if (lane->experiment && lane->phase > PHASE_CHOOSING && lane->phase < PHASE_JUDGING)
             reserved_j += fmax(0, mean_j - (live.valid ? live.value : 0));
     }
     uses[BUDGET_ENERGY] =
@@ -93,7 +93,7 @@ static void uses_of(const struct runner *runner, struct use uses[BUDGETS])
     };
 }
 
-static char *amount_of(double value, enum budget_kind kind)
+static char *make_amount_text(double value, enum budget_kind kind)
 {
     char text[32];
     if (kind == BUDGET_ENERGY)
@@ -109,28 +109,28 @@ static void set_reached(struct runner *runner, char *text)
 }
 
 /* Which one is used up; NULL: none. Fresh. */
-static char *used_up(const struct use uses[BUDGETS])
+static char *describe_used_up(const struct use uses[BUDGETS])
 {
     for (enum budget_kind i = 0; i < BUDGETS; i++) {
         if (uses[i].budget <= 0 || uses[i].used < uses[i].budget)
             continue;
-        AUTO_FREE char *budget = amount_of(uses[i].budget, i);
-        AUTO_FREE char *used = amount_of(uses[i].used, i);
+        AUTO_FREE char *budget = make_amount_text(uses[i].budget, i);
+        AUTO_FREE char *used = make_amount_text(uses[i].used, i);
         return mem_printf("the %s of %s is used up: %s", uses[i].name, budget, used);
     }
     return NULL;
 }
 
 /* Which one would not do for another experiment; NULL: none. Fresh. */
-static char *too_little(const struct use uses[BUDGETS])
+static char *describe_too_little(const struct use uses[BUDGETS])
 {
     for (enum budget_kind i = 0; i < BUDGETS; i++) {
         double left = uses[i].budget - uses[i].used - uses[i].reserved;
         if (uses[i].budget <= 0 || left >= uses[i].mean)
             continue;
-        AUTO_FREE char *budget = amount_of(uses[i].budget, i);
-        AUTO_FREE char *used = amount_of(uses[i].used, i);
-        AUTO_FREE char *mean = amount_of(uses[i].mean, i);
+        AUTO_FREE char *budget = make_amount_text(uses[i].budget, i);
+        AUTO_FREE char *used = make_amount_text(uses[i].used, i);
+        AUTO_FREE char *mean = make_amount_text(uses[i].mean, i);
         return mem_printf("the %s of %s does not suffice for another experiment: %s used%s, and "
                           "one needs %s on average",
                           uses[i].name, budget, used,
@@ -171,30 +171,38 @@ static bool is_blind(struct runner *runner)
     return blind;
 }
 
-static bool refuses(struct runner *runner)
+static bool refuse_experiment(struct runner *runner)
 {
     struct use uses[BUDGETS];
     if (!runner->request->budget)
         return false;
     if (is_blind(runner))
         return true;
-    uses_of(runner, uses);
-    char *why = used_up(uses);
-    why = why ? why : too_little(uses);
+    read_uses(runner, uses);
+    char *why = describe_used_up(uses);
+    why = why ? why : describe_too_little(uses);
     bool said = runner->budget.reached != NULL;
     set_reached(runner, why);
     if (why && !said)
-        runner_say(runner, "no experiment is begun any more: %s", why);
+        runner_note(runner, "no experiment is begun any more: %s", why);
     return why != NULL;
 }
 
 void budget_begin(struct runner *runner)
 {
     const struct store_use *use = store_use(runner->request->store);
-    runner->budget = (struct runner_budget){.refuses = refuses,
+    runner->budget = (struct runner_budget){.refuses = refuse_experiment,
                                             .begun_ns = clock_monotonic_ns(),
                                             .before_s = use->time_s,
                                             .unmeasured_before_s = use->unmeasured_s};
+}
+
+bool budget_is_reached(const struct runner *runner)
+{
+    for (size_t number = 1; runner->budget.reached && number <= runner->plan->count; number++)
+        if (runner_is_left(runner, number))
+            return true;
+    return false;
 }
 
 static json_t *budget_use_json(const struct use *use, const char *unit)
@@ -213,7 +221,7 @@ static json_t *counted_energy_json(const struct runner *runner)
 {
     json_t *json = json_array();
     const struct energy_meters_options *energy_meters = runner->request->energy_meters;
-    const struct rapl *rapl = packages_of(runner);
+    const struct rapl *rapl = find_packages(runner);
     bool packages = false;
     for (size_t i = 0; rapl && i < rapl->count; i++)
         packages =
@@ -230,7 +238,7 @@ json_t *budget_json(struct runner *runner)
     struct use uses[BUDGETS];
     if (!runner->request->budget)
         return NULL;
-    uses_of(runner, uses);
+    read_uses(runner, uses);
     const struct store_use *use = store_use(runner->request->store);
     return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:o*}", "energy",
                      budget_use_json(&uses[BUDGET_ENERGY], "j"), "time",
@@ -246,7 +254,7 @@ json_t *budget_json(struct runner *runner)
 static void begin_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
-    const struct rapl *rapl = packages_of(lane->runner);
+    const struct rapl *rapl = find_packages(lane->runner);
     if (!counts_energy(lane->runner) || !lane->energy_meters)
         return;
     own->counters = rapl ? rapl->count : 0;
@@ -254,7 +262,7 @@ static void begin_budget(struct lane *lane)
     own->last_mj = mem_resize(own->last_mj, own->counters + 1, sizeof *own->last_mj);
     for (size_t i = 0; i < own->counters; i++)
         own->first_mj[i] = own->last_mj[i] = -1;
-    own->split_mj = lanes_part_mj(lane);
+    own->split_mj = energy_split_part_mj(lane);
     own->gpu_j = 0;
     own->power_w = energy_meters_power_w(lane->energy_meters);
     own->read_ns = lane->attempt.start_ns;
@@ -264,7 +272,7 @@ static void sample_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
     int64_t now_ns = clock_monotonic_ns();
-    if (!own->read_ns || lane->edged)
+    if (!own->read_ns || lane->command_end_reported)
         return;
     struct reading power_w = energy_meters_power_w(lane->energy_meters);
     if (power_w.valid)
@@ -277,7 +285,7 @@ static void add_budget_counter(struct lane *lane, size_t domain, const char *nam
                                const struct counter_reading *reading)
 {
     struct lane_budget *own = budget_of(lane);
-    const struct rapl *rapl = packages_of(lane->runner);
+    const struct rapl *rapl = find_packages(lane->runner);
     (void)name;
     if (!own->read_ns || domain >= own->counters || !rapl || domain >= rapl->count ||
         rapl->domains[domain].scope != RAPL_PACKAGE || reading->energy_mj > INT64_MAX)
@@ -290,11 +298,11 @@ static void add_budget_counter(struct lane *lane, size_t domain, const char *nam
 static void record_budget(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    struct reading live = live_j(lane);
+    struct reading live = read_used_energy(lane);
     json_t *data = json_object();
     json_set_reading(data, "energy_j", live);
     json_object_set_new(data, "budget", budget_json(runner));
-    runner->budget.told_ns = clock_monotonic_ns();
+    runner->budget.recorded_ns = clock_monotonic_ns();
     lane_record(lane, EVENT_BUDGET, data, NULL);
 }
 
@@ -310,17 +318,17 @@ static double used_share(const struct use uses[BUDGETS])
 void budget_check(struct runner *runner)
 {
     struct use uses[BUDGETS];
-    if (!runner->request->budget || runner_halted(runner) || is_blind(runner))
+    if (!runner->request->budget || runner_is_halted(runner) || is_blind(runner))
         return;
-    uses_of(runner, uses);
-    char *why = used_up(uses);
+    read_uses(runner, uses);
+    char *why = describe_used_up(uses);
     double share = used_share(uses);
-    if (why || clock_monotonic_ns() - runner->budget.told_ns > TELL_NS ||
-        share - runner->budget.told_share > TELL_SHARE) {
+    if (why || clock_monotonic_ns() - runner->budget.recorded_ns > RECORD_NS ||
+        share - runner->budget.recorded_share > RECORD_SHARE) {
         EACH (lane, runner->lanes, runner->lane_count)
             if (lane->phase == PHASE_RUNNING)
                 record_budget(lane);
-        runner->budget.told_share = share;
+        runner->budget.recorded_share = share;
     }
     if (!why)
         return;
@@ -331,20 +339,20 @@ void budget_check(struct runner *runner)
 
 static void check_running_budget(struct lane *lane)
 {
-    if (lane->phase > PHASE_TAKING && lane->phase < PHASE_CLOSING)
+    if (lane->phase > PHASE_CHOOSING && lane->phase < PHASE_CLOSING)
         budget_check(lane->runner);
 }
 
 static json_t *end_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
-    if (own->read_ns && !attempt_energy_j(lane->ended).valid && live_j(lane).valid)
+    if (own->read_ns && !attempt_energy_j(lane->ended).valid && read_used_energy(lane).valid)
         record_budget(lane);
     own->read_ns = 0;
     return NULL;
 }
 
-static void unavailable(struct lane *lane, const char *label)
+static void note_unmeasured_gpu(struct lane *lane, const char *label)
 {
     struct lane_budget *own = budget_of(lane);
     if (!own->unmeasured)
@@ -364,8 +372,8 @@ const struct observer budget_observer = {
     .fini = free_budget,
     .begin = begin_budget,
     .tick = check_running_budget,
-    .look = sample_budget,
+    .measure = sample_budget,
     .end = end_budget,
     .counter = add_budget_counter,
-    .unavailable = unavailable,
+    .unavailable = note_unmeasured_gpu,
 };

@@ -10,6 +10,8 @@ void budget_begin(struct runner *runner);
 
 void budget_check(struct runner *runner); /* one that is used up halts the run */
 
+bool budget_is_reached(const struct runner *runner); /* and experiments are left for that reason */
+
 json_t *budget_json(struct runner *runner); /* docs/reference/files.md; NULL: there is none */
 
 #endif

@@ -16,7 +16,7 @@
 /* What one look at a repository may take: a folder of data has millions of files, a network's is
  * slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
-static const int64_t LOOK_NS = 100 * NS_PER_MS;
+static const int64_t SCAN_NS = 100 * NS_PER_MS;
 
 /* Files are stamped by a clock that ticks (CLOCK_REALTIME_COARSE), at most this much behind. */
 static const int64_t FILE_CLOCK_NS = 10 * NS_PER_MS;
@@ -63,7 +63,7 @@ static const char *const model_words[] = {"model", "checkpoint", "ckpt", "weight
                                           "last",  "epoch",      "save", NULL};
 
 /* Data has some of these endings too: then the path must speak of a model. */
-static bool looks_like_checkpoint(const char *path)
+static bool is_checkpoint_path(const char *path)
 {
     static const char *const certain[] = {".pt", ".pth", ".ckpt", ".safetensors", NULL};
     static const char *const data_too[] = {".h5", ".hdf5", ".keras", ".pkl", ".bin", ".npz", NULL};
@@ -121,7 +121,7 @@ static void find_checkpoints_in(struct checkpoints *checkpoints, const char *roo
         }
         bool folder_maybe = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
         AUTO_FREE char *path = mem_printf("%s%s%s", below, *below ? "/" : "", entry->d_name);
-        if (entry->d_name[0] == '.' || (!folder_maybe && !looks_like_checkpoint(path)) ||
+        if (entry->d_name[0] == '.' || (!folder_maybe && !is_checkpoint_path(path)) ||
             fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
@@ -129,7 +129,7 @@ static void find_checkpoints_in(struct checkpoints *checkpoints, const char *roo
                 checkpoints, root, path,
                 openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                 depth + 1);
-        else if (S_ISREG(status.st_mode) && looks_like_checkpoint(path))
+        else if (S_ISREG(status.st_mode) && is_checkpoint_path(path))
             add_checkpoint_file(checkpoints, root, path, &status);
     }
 }
@@ -157,7 +157,7 @@ static void watch_checkpoints(struct lane *lane)
     old->checkpoints = mem_alloc(sizeof *old->checkpoints);
     *old->checkpoints = (struct checkpoints){.notify = notify,
                                              .start_ns = clock_realtime_ns(),
-                                             .give_up_ns = clock_monotonic_ns() + LOOK_NS};
+                                             .give_up_ns = clock_monotonic_ns() + SCAN_NS};
     find_checkpoints_in(old->checkpoints, job->cwd, "",
                         open(job->cwd, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
 }
@@ -241,23 +241,25 @@ static void record_shared(struct lane *lane)
         if (!writer)
             continue;
         AUTO_FREE char *path = utf8_line(file->path);
-        lane_evidence(lane, "shared_checkpoint", "%s was read, which %s wrote", path, writer->id);
+        lane_add_evidence(lane, "shared_checkpoint", "%s was read, which %s wrote", path,
+                          writer->id);
         return;
     }
 }
 
 static json_t *report_old_checkpoints(struct lane *lane)
 {
-    bool *said = &lane->runner->checkpoints_said;
+    bool *said = &lane->runner->checkpoints_reported;
     struct checkpoints *checkpoints = old_checkpoints_of(lane)->checkpoints;
     if (checkpoints && checkpoints->cut_short && !*said) {
         *said = true;
-        lane_evidence(lane, "checkpoints_not_checked",
-                      "more than %d files below the working folder, or a slow disk", ENTRIES_MAX);
+        lane_add_evidence(lane, "checkpoints_not_checked",
+                          "more than %d files below the working folder, or a slow disk",
+                          ENTRIES_MAX);
     }
     AUTO_FREE char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(checkpoints) : NULL;
     if (old)
-        lane_evidence(lane, "old_checkpoint", "%s", old);
+        lane_add_evidence(lane, "old_checkpoint", "%s", old);
     if (old)
         record_shared(lane);
     return NULL;
@@ -268,5 +270,5 @@ const struct observer checkpoints_observer = {
     .fini = free_checkpoints,
     .prepare = watch_checkpoints,
     .end = report_old_checkpoints,
-    .over = free_checkpoints,
+    .recorded = free_checkpoints,
 };

@@ -64,9 +64,9 @@ static void note_evidence_check(struct lane *lane, const struct lane_evidence_en
                entry->text);
 }
 
-void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
+void lane_checks_add_preflight(struct lane *lane, const struct guard_findings *findings)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
     EACH (item, findings->items, findings->count) {
         const struct evidence_kind *kind = evidence_find(item->kind);
@@ -100,7 +100,7 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
 static void check_processes(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text looks = {0};
     bool seen = true, valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
@@ -108,12 +108,13 @@ static void check_processes(struct lane *lane)
         const struct guard_device *device = &guard->devices[i];
         bool around = valid && duration_s < BETWEEN_LISTS_S && guard->edge_ns > 0 &&
                       device->users_ns >= guard->edge_ns;
-        seen = seen && (device->looks > 0 || around);
+        seen = seen && (device->list_count > 0 || around);
         text_addf(&looks, "%s%s: ", i ? "; " : "", device->label);
-        if (device->looks == 0 && around)
+        if (device->list_count == 0 && around)
             text_addf(&looks, "checked right before and right after its %.2g s", duration_s);
         else
-            text_addf(&looks, "checked %zu time%s", device->looks, device->looks == 1 ? "" : "s");
+            text_addf(&looks, "checked %zu time%s", device->list_count,
+                      device->list_count == 1 ? "" : "s");
     }
     /* A process that was there when the training began had the GPU in its time too, even if no
      * check within it saw that. One that could not be seen before is not seen in it either. */
@@ -129,7 +130,7 @@ static void check_processes(struct lane *lane)
 
 static void check_baseline(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
     bool proven = true;
     if (lane->runner->plan->guard.preflight.baseline_s <= 0) {
@@ -150,21 +151,21 @@ static void check_baseline(struct lane *lane)
 
 static void check_memory_back(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
     bool known = true;
     for (size_t i = 0; i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
         struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
         text_addf(&text, "%s%s: ", i ? "; " : "", device->label);
-        if (device->back == POSTFLIGHT_BACK && after.valid)
+        if (device->release == POSTFLIGHT_BACK && after.valid)
             text_addf(&text, "%.0f MiB in use %.1f s after the job was gone", after.value / MIB,
-                      device->back_s);
-        else if (device->back == POSTFLIGHT_HELD)
+                      device->release_s);
+        else if (device->release == POSTFLIGHT_HELD)
             text_add(&text, "what is in use belongs to other processes");
         else
             text_add(&text, "how much of its memory is in use was not seen");
-        known = known && (device->back == POSTFLIGHT_BACK || device->back == POSTFLIGHT_HELD);
+        known = known && (device->release == POSTFLIGHT_BACK || device->release == POSTFLIGHT_HELD);
     }
     note_check(lane, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, "%s",
                text_get(&text));
@@ -172,10 +173,10 @@ static void check_memory_back(struct lane *lane)
 
 static void check_throttling(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
     EACH (device, guard->devices, guard->count)
-        if (!device->reasons_told)
+        if (!device->has_clock_reasons)
             text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "",
                       device->label);
     bool told = text.length == 0;
@@ -189,9 +190,9 @@ static void check_lane_gpus(struct lane *lane)
     static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING,
                                         CHECK_IDLE_BEFORE,      CHECK_BASELINE,
                                         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
-    for (size_t i = 0; !guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
+    for (size_t i = 0; !lane_guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
         note_check(lane, of_gpu[i], CHECK_NOT_NEEDED, "no GPU is measured");
-    if (!guard_of(lane))
+    if (!lane_guard_of(lane))
         return;
     check_processes(lane);
     check_baseline(lane);
@@ -201,19 +202,19 @@ static void check_lane_gpus(struct lane *lane)
 
 static void check_background(struct lane *lane)
 {
-    const struct lane_load *load = lane_load(lane);
+    const struct lane_load *load = lane_load_get(lane);
     double share = 0;
     bool valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     if (!lane->experiment->parallel)
         note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "there is no background");
-    else if (!guard_of(lane))
+    else if (!lane_guard_of(lane))
         note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
                    "it ran the whole time; no GPU is measured");
     else if (load->verdict == LOAD_SET)
         note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
                    "the foreground started at a set time: no load is asked of the background");
-    else if (load_share(&load->beside_watch, &share))
+    else if (lane_load_share(&load->beside_watch, &share))
         note_check(lane, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
                    "it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share);
     else if (load->verdict == LOAD_HELD && valid && duration_s < BETWEEN_LISTS_S)
@@ -329,9 +330,9 @@ static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], uns
         if ((i == CHECK_PROCESSES_DURING || i == CHECK_MEMORY_BACK) && unseen)
             continue;
         if (result->outcome == CHECK_NOT_MADE)
-            lane_evidence(lane, "check_not_made", "%s: %s", kind->name, result->text);
+            lane_add_evidence(lane, "check_not_made", "%s: %s", kind->name, result->text);
         else if (result->outcome == CHECK_FAILED && i == CHECK_METRIC_PLAUSIBLE)
-            lane_evidence(lane, "metric_implausible", "%s", result->text);
+            lane_add_evidence(lane, "metric_implausible", "%s", result->text);
     }
 }
 

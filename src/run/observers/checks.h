@@ -7,6 +7,6 @@
 
 /* The look before the attempt is over: what speaks against its start, and what the GPUs were like.
  */
-void lane_checks_before(struct lane *lane, const struct guard_findings *findings);
+void lane_checks_add_preflight(struct lane *lane, const struct guard_findings *findings);
 
 #endif

@@ -15,7 +15,7 @@
 enum { TICK_US = 1000000, SPREAD_US = 120000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
-enum { GAPS_TOLD = 20 };
+enum { GAPS_RECORDED_MAX = 20 };
 
 /* A job that marks so often is not measured epoch by epoch. */
 enum { EPOCHS_MAX = 10000 };
@@ -135,8 +135,8 @@ static uint64_t next_tick_us(struct lane *lane)
 static void report_reading(struct lane *lane, const char *sensor, struct reading reading)
 {
     if (reading.valid)
-        lane_tell(lane, EVENT_METRIC,
-                  json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
+        lane_report(lane, EVENT_METRIC,
+                    json_pack("{s:s, s:o}", "sensor", sensor, "value", json_finite(reading.value)));
 }
 
 static void record_sensor_values(struct lane *lane)
@@ -149,7 +149,7 @@ static void record_sensor_values(struct lane *lane)
                 {"gpu_memory_bytes", GPU_MEMORY_USED_BYTES, ENERGY_SUM},
                 {"gpu_memory_total_bytes", GPU_MEMORY_TOTAL_BYTES, ENERGY_SUM},
                 {"gpu_temperature_c", GPU_TEMPERATURE_C, ENERGY_HIGHEST}};
-    lane_timer_set(lane, &energy_of(lane)->timer, next_tick_us(lane), record_sensor_values);
+    lane_set_timer(lane, &energy_of(lane)->timer, next_tick_us(lane), record_sensor_values);
     report_reading(lane, "gpu_power_w", energy_meters_power_w(lane->energy_meters));
     EACH_OF (item, told)
         report_reading(lane, item->sensor,
@@ -157,27 +157,27 @@ static void record_sensor_values(struct lane *lane)
     energy_meters_tick(lane->energy_meters);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and
      * shares of the multiprocessors are told to the first who asks. */
-    if (!lane->edged)
+    if (!lane->command_end_reported)
         energy_meters_users(lane->energy_meters);
-    OBSERVE(lane, look);
+    OBSERVE(lane, measure);
 }
 
 static void begin_energy(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     if (!lane->energy_meters && lane->runner->request->energy_meters)
-        lane_evidence(lane, "cpu_unchecked",
-                      "the meters could not be started: nothing was watched");
+        lane_add_evidence(lane, "cpu_unchecked",
+                          "the meters could not be started: nothing was watched");
     if (!lane->energy_meters)
         return;
     lane->measured = true;
-    lane->edged = false;
+    lane->command_end_reported = false;
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     energy_meters_begin(lane->energy_meters, job_identity(lane->attempt.job));
     int code = step_on_time(lane, &energy->timer, TICK_US, record_sensor_values);
     if (code < 0)
-        lane_say(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
+        lane_note(lane, "energy is read at the start and the end only: no timer (error %d)", -code);
 }
 
 static void keep_energy_mark(struct lane *lane, const struct mark *mark)
@@ -199,35 +199,35 @@ static void continue_when_answered(struct lane *lane)
     if (lane->phase != PHASE_READING || energy_meters_waiting(lane->energy_meters) > 0)
         return;
     step_cancel(&lane->timer);
-    lane_next(lane);
+    lane_enter_next(lane);
 }
 
 void phase_reading(struct lane *lane)
 {
     step_cancel(&energy_of(lane)->timer);
     if (!lane->measured) {
-        lane_next(lane);
+        lane_enter_next(lane);
         return;
     }
-    lane_edge(lane);
+    lane_report_command_end(lane);
     energy_meters_end(lane->energy_meters, &lane->attempt.usage);
-    lane_after(lane, ANSWER_US, lane_next);
+    lane_enter_after(lane, ANSWER_US, lane_enter_next);
     continue_when_answered(lane);
 }
 
 static void record_meter_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
 {
     struct lane_energy *energy = energy_of(lane);
-    if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
+    if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_RECORDED_MAX)
         return;
     double at_s = ns_to_s(gap->start_ns - lane->attempt.start_ns);
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "sampling_gap",
-                               .device = label,
-                               .text = mem_printf("%s: nothing was read from %.1f s on: %s", label,
-                                                  at_s > 0 ? at_s : 0, gap->reason),
-                               .from_s = {at_s > 0 ? at_s : 0, true},
-                           });
+    lane_add_evidence_entry(lane, (struct lane_evidence_entry){
+                                      .kind = "sampling_gap",
+                                      .device = label,
+                                      .text = mem_printf("%s: nothing was read from %.1f s on: %s",
+                                                         label, at_s > 0 ? at_s : 0, gap->reason),
+                                      .from_s = {at_s > 0 ? at_s : 0, true},
+                                  });
 }
 
 /* Files hold rows of the attempt only, though readings around it are used. */
@@ -247,7 +247,7 @@ static void write_row(struct lane *lane, const char *name, const char *head, int
         fs_write_all(*fd, text_get(row), row->length, &err))
         return;
     energy_of(lane)->files.failed = true;
-    lane_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
+    lane_add_evidence(lane, "energy_file", "the readings cannot be kept: %s", err.text);
 }
 
 static void write_gpu_row(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -310,18 +310,19 @@ static void record_device_faults(struct lane *lane, const struct energy_meters_f
     const struct window_energy *window = &device->window;
     EACH_OF (fault, faults)
         if (window->flags & fault->flag)
-            lane_evidence(lane, fault->kind, "%s: %s", device->name, fault->text);
+            lane_add_evidence(lane, fault->kind, "%s: %s", device->name, fault->text);
     if (window->disagrees)
-        lane_evidence(lane, "energy_disagrees",
-                      "%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
-                      window->energy_j.value, window->integral_j.value);
+        lane_add_evidence(lane, "energy_disagrees",
+                          "%s: its counter says %.1f J, the integral of its power %.1f J",
+                          device->name, window->energy_j.value, window->integral_j.value);
     if (device->contradiction)
-        lane_evidence(lane, "calibration_contradicted",
-                      "%s: %s; the calibration was not used (SHA-256 %s)", device->name,
-                      device->contradiction, device->contradicted_sha256);
+        lane_add_evidence(lane, "calibration_contradicted",
+                          "%s: %s; the calibration was not used (SHA-256 %s)", device->name,
+                          device->contradiction, device->contradicted_sha256);
     if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
-        lane_evidence(lane, "sampling_gap", "%s: only %.0f %% of the time was seen by its sensor",
-                      device->name, 100 * window->covered_share);
+        lane_add_evidence(lane, "sampling_gap",
+                          "%s: only %.0f %% of the time was seen by its sensor", device->name,
+                          100 * window->covered_share);
 }
 
 /* An energy of the row, by the devices of which it is the sum. */
@@ -338,7 +339,7 @@ static void record_imprecise(struct lane *lane, const struct energy_meters_resul
             (!widest || device->window.half_width_j.value > widest->window.half_width_j.value))
             widest = device;
     AUTO_FREE char *energy = amount_format_with(sum->energy_j, sum->half_width_j, "J");
-    lane_evidence(
+    lane_add_evidence(
         lane, "energy_imprecise", "%s: %s, where %.4g %% are useful; to know it better, %s",
         energy_meters_scope_name(scope), energy, most_percent, energy_meters_remedy(widest));
 }
@@ -353,10 +354,10 @@ static void record_energy_evidence(struct lane *lane, const struct energy_meters
     OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->energy_meters->host && use != HOST_ALONE)
-        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s",
-                      text_get(&text));
+        lane_add_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s",
+                          text_get(&text));
     if (result->host.clock_set_s != 0)
-        lane_say(
+        lane_note(
             lane,
             "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
             "match; durations, epochs and energies do not come from it",
@@ -374,14 +375,14 @@ static json_t *measure_attempt(struct lane *lane)
     struct epoch *epochs = epochs_cut(energy->marks, energy->mark_count, attempt->start_ns,
                                       attempt->end_ns, true, &count);
     if (count > EPOCHS_MAX) {
-        lane_say(lane, "%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX);
+        lane_note(lane, "%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX);
         count = 0;
     }
     if (energy_meters_waiting(energy_meters) > 0 && energy->gaps == 0)
-        lane_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
-                      energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
+        lane_add_evidence(lane, "sampling_gap", "%zu readings at the end did not come within %d s",
+                          energy_meters_waiting(energy_meters), ANSWER_US / 1000000);
     energy_meters_measure(energy_meters, attempt->start_ns, attempt->end_ns, epochs, count,
-                          lane_step_marks(lane), &result);
+                          lane_marks_steps(lane), &result);
     record_energy_evidence(lane, &result);
     json_t *json = energy_meters_result_json(&result, epochs);
     energy_meters_result_fini(&result);
@@ -416,7 +417,7 @@ const struct observer energy_observer = {
     .prepare = prepare_energy,
     .begin = begin_energy,
     .mark = keep_energy_mark,
-    .edge = read_edge,
+    .command_ended = read_edge,
     .end = end_energy,
     .gap = record_meter_gap,
     .sample = write_gpu_row,

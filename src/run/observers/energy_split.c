@@ -25,24 +25,24 @@ struct lane_tally {
 
 LANE_STATE(tally_of, struct lane_tally, split_observer);
 
-static struct host_meter *host_of(const struct runner *runner)
+static struct host_meter *find_host_meter(const struct runner *runner)
 {
     const struct energy_meters_options *energy_meters = runner->request->energy_meters;
     return energy_meters && runner->lane_count > 1 ? energy_meters->host : NULL;
 }
 
-void lanes_begin(struct runner *runner)
+void energy_split_begin(struct runner *runner)
 {
     runner->begun_ns = clock_monotonic_ns();
-    if (host_of(runner))
-        cpu_split_begin(&runner->split, host_of(runner));
+    if (find_host_meter(runner))
+        cpu_split_begin(&runner->split, find_host_meter(runner));
 }
 
 /* At the edges of a job, however soon after the last step. */
 static void step_cpu_split(struct runner *runner)
 {
     if (runner->split.begun)
-        cpu_split_step(&runner->split, host_of(runner));
+        cpu_split_step(&runner->split, find_host_meter(runner));
 }
 
 static void step_cpu_split_when_due(struct lane *lane)
@@ -52,7 +52,7 @@ static void step_cpu_split_when_due(struct lane *lane)
         step_cpu_split(runner);
 }
 
-int64_t lanes_part_mj(const struct lane *lane)
+int64_t energy_split_part_mj(const struct lane *lane)
 {
     const struct cpu_split *split = &lane->runner->split;
     size_t reader = lane->energy_meters ? energy_meters_reader(lane->energy_meters) : split->count;
@@ -64,7 +64,7 @@ static void begin_tally(struct lane *lane)
     if (!lane->energy_meters)
         return;
     step_cpu_split(lane->runner);
-    tally_of(lane)->share_from_mj = lanes_part_mj(lane);
+    tally_of(lane)->share_from_mj = energy_split_part_mj(lane);
     tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
@@ -81,7 +81,7 @@ static json_t *end_tally(struct lane *lane)
     if (!runner->split.begun)
         return NULL;
     step_cpu_split(runner);
-    int64_t share_mj = lanes_part_mj(lane) - tally_of(lane)->share_from_mj;
+    int64_t share_mj = energy_split_part_mj(lane) - tally_of(lane)->share_from_mj;
     json_t *json = json_pack("{s:b, s:s, s:s, s:I, s:I}", "estimate", true, "scope",
                              energy_meters_scope_name(ENERGY_PACKAGE), "by", "CPU time",
                              "attributed_mj", (json_int_t)share_mj, "total_mj",
@@ -96,7 +96,7 @@ static json_t *end_tally(struct lane *lane)
 static json_t *lane_tally_json(const struct lane *lane, double seconds)
 {
     json_t *json = json_object();
-    lane_add_number(lane, json);
+    lane_add_identity(lane, json);
     const struct lane_tally *tally = tally_of(lane);
     bool split = lane->runner->split.begun && lane->runner->split.whole;
     json_object_update_new(
@@ -125,7 +125,7 @@ static json_t *cpu_split_json(struct runner *runner)
                      "unattributed_mj", (json_int_t)(split->total_mj - attributed_mj));
 }
 
-json_t *lanes_json(struct runner *runner)
+json_t *energy_split_json(struct runner *runner)
 {
     double seconds = ns_to_s(clock_monotonic_ns() - runner->begun_ns);
     if (runner->lane_count < 2)
@@ -141,5 +141,5 @@ json_t *lanes_json(struct runner *runner)
 
 const struct observer split_observer = {.size = sizeof(struct lane_tally),
                                         .begin = begin_tally,
-                                        .look = step_cpu_split_when_due,
+                                        .measure = step_cpu_split_when_due,
                                         .end = end_tally};

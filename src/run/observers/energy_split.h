@@ -8,11 +8,11 @@
 
 /* What several lanes come to together (lanes.c): whose the processors' energy was, and how long
  * each lane worked. */
-void lanes_begin(struct runner *runner); /* the meters were started */
+void energy_split_begin(struct runner *runner); /* the meters were started */
 
 /* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
-json_t *lanes_json(struct runner *runner);
+json_t *energy_split_json(struct runner *runner);
 /* of the packages' energy that is divided: this lane's, since the session began */
-int64_t lanes_part_mj(const struct lane *lane);
+int64_t energy_split_part_mj(const struct lane *lane);
 
 #endif

@@ -8,9 +8,9 @@ static void record_governor_not_set(struct lane *lane)
 {
     const struct runner_governor *governor = &lane->runner->governor;
     if (governor->wanted && governor->why.text[0])
-        lane_evidence(lane, "governor_not_set",
-                      "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
-                      governor->why.text);
+        lane_add_evidence(lane, "governor_not_set",
+                          "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
+                          governor->why.text);
 }
 
 static json_t *check_governor(struct lane *lane)
@@ -21,9 +21,10 @@ static json_t *check_governor(struct lane *lane)
         !governor_read(lane->runner->request->governor->sysroot, now, NULL) ||
         strcmp(now, governor->wanted) == 0)
         return NULL;
-    lane_evidence(lane, "governor_changed",
-                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
-                  governor->wanted, now);
+    lane_add_evidence(
+        lane, "governor_changed",
+        "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
+        governor->wanted, now);
     return NULL;
 }
 

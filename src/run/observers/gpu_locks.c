@@ -6,7 +6,7 @@ static void record_lock_evidence(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     if (gpu->kind)
-        lane_evidence(lane, gpu->kind, "%s", gpu->text);
+        lane_add_evidence(lane, gpu->kind, "%s", gpu->text);
 }
 
 /* Once more at the end: whoever can take a lock away does it while it is held. */
@@ -15,7 +15,7 @@ static json_t *check_locks(struct lane *lane)
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
     struct err err = {0};
     if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
-        lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
+        lane_add_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
     return NULL;
 }
 

@@ -34,25 +34,25 @@ json_t *gpu_memory_json(const struct attempt *attempt)
 }
 
 /* memory: of an attempt's end. */
-static struct gpu_memory_told find_most_told(const json_t *memory)
+static struct gpu_memory_reported find_most_reported(const json_t *memory)
 {
     const json_t *gpus = json_object_get(memory, "gpus");
-    struct gpu_memory_told most = {0};
+    struct gpu_memory_reported most = {0};
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_string_value(json_object_get(gpu, "of"));
         double peak =
             json_number_value(json_object_get(json_object_get(gpu, "curve"), "peak_bytes"));
         if (of && strcmp(of, "job") == 0 && peak > most.bytes)
-            most = (struct gpu_memory_told){peak,
-                                            json_number_value(json_object_get(gpu, "total_bytes"))};
+            most = (struct gpu_memory_reported){
+                peak, json_number_value(json_object_get(gpu, "total_bytes"))};
     }
     return most;
 }
 
 /* Why, in words; NULL: it was held. */
-static char *why_not_held(const struct attempt *attempt, const struct ledger_sum *sum,
-                          const struct gpu_memory_told *told)
+static char *explain_not_held(const struct attempt *attempt, const struct ledger_sum *sum,
+                              const struct gpu_memory_reported *told)
 {
     const struct gpu_limit *limit = &attempt->plan->gpu_limit;
     double limit_bytes = limit->share > 0 ? limit->share * told->total_bytes : (double)limit->bytes;
@@ -76,21 +76,22 @@ static char *why_not_held(const struct attempt *attempt, const struct ledger_sum
 }
 
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
-                      const struct gpu_memory_told *told)
+                      const struct gpu_memory_reported *told)
 {
     struct ledger_sum sum;
     if (!attempt->ledger || !attempt->gate_open || attempt->plan->track_gpu_memory == SWITCH_UNSAID)
         return;
     ledger_read(attempt->ledger, &sum);
-    AUTO_FREE char *why = why_not_held(attempt, &sum, told);
+    AUTO_FREE char *why = explain_not_held(attempt, &sum, told);
     bool limited = gpu_limit_is_set(&attempt->plan->gpu_limit);
     const char *kind = limited ? "gpu_limit_not_held" : "gpu_memory_not_followed";
     if (why && attempt->loop)
-        lane_evidence(lane, kind, "the background's loop %lld: %s", (long long)attempt->loop, why);
+        lane_add_evidence(lane, kind, "the background's loop %lld: %s", (long long)attempt->loop,
+                          why);
     else if (why)
-        lane_evidence(lane, kind, "%s", why);
+        lane_add_evidence(lane, kind, "%s", why);
     if (limited && sum.context_assumed)
-        lane_evidence(
+        lane_add_evidence(
             lane, "gpu_context_assumed",
             "the driver does not list the job's processes by their own numbers: what their CUDA "
             "contexts hold was assumed (512 MiB each)");
@@ -98,7 +99,7 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
 
 static json_t *judge_gpu_memory(struct lane *lane)
 {
-    struct gpu_memory_told told = find_most_told(json_object_get(lane->ended, "memory"));
+    struct gpu_memory_reported told = find_most_reported(json_object_get(lane->ended, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
     return gpu_memory_json(&lane->attempt);
 }

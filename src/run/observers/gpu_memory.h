@@ -8,7 +8,7 @@
 
 /* The most that the driver reported for a job's own processes on one GPU, and the memory of that
  * GPU; 0: nothing, or not known. */
-struct gpu_memory_told {
+struct gpu_memory_reported {
     double bytes, total_bytes;
 };
 
@@ -21,6 +21,6 @@ bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *reque
 json_t *gpu_memory_json(const struct attempt *attempt);
 
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
-                      const struct gpu_memory_told *told);
+                      const struct gpu_memory_reported *told);
 
 #endif

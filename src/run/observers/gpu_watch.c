@@ -22,27 +22,27 @@ static void record_findings(struct lane *lane, const struct guard_findings *find
                             const char *device, int64_t from_ns)
 {
     EACH (finding, findings->items, findings->count)
-        lane_evidence_at(lane, (struct lane_evidence_entry){
-                                   .kind = finding->kind,
-                                   .device = device,
-                                   .text = mem_strdup(finding->text),
-                                   .pids = pids_json(finding->pids, finding->pid_count),
-                                   .from_s = lane_since_start(lane, from_ns),
-                               });
+        lane_add_evidence_entry(lane, (struct lane_evidence_entry){
+                                          .kind = finding->kind,
+                                          .device = device,
+                                          .text = mem_strdup(finding->text),
+                                          .pids = pids_json(finding->pids, finding->pid_count),
+                                          .from_s = lane_seconds_since_start(lane, from_ns),
+                                      });
 }
 
 static void begin_watching(struct lane *lane, int64_t start_ns)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
     EACH (device, guard->devices, guard->count) {
         watch_begin(&device->watch, device->label, start_ns, tolerance,
                     device->sample.t_ns > 0 ? &device->sample.readings : NULL);
-        device->listed = device->seen_off = false;
-        device->looks = 0;
-        device->reasons_told =
+        device->listed = device->sampled_after_end = false;
+        device->list_count = 0;
+        device->has_clock_reasons =
             device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
-        device->former_bytes = device->before_bytes = (struct reading){0};
+        device->previous_bytes = device->before_bytes = (struct reading){0};
     }
     guard->ran_one = true;
     guard->edge_ns = 0;
@@ -50,23 +50,23 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
                                                      : job_identity(lane->attempt.job)->start_time;
 }
 
-static void alone(struct lane *lane)
+static void watch_background(struct lane *lane)
 {
-    if (!guard_of(lane))
+    if (!lane_guard_of(lane))
         return;
-    guard_of(lane)->alone = true;
+    lane_guard_of(lane)->before_foreground = true;
     begin_watching(lane, clock_monotonic_ns());
 }
 
 static void start_guard_watch(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (!guard)
         return;
     /* What was seen beside a background that was alone stays evidence. */
-    if (!guard->alone)
+    if (!guard->before_foreground)
         begin_watching(lane, lane->attempt.start_ns);
-    guard->alone = false;
+    guard->before_foreground = false;
     guard->running = true;
     /* what was found before it began */
     record_findings(lane, &guard->pending, NULL, guard->pending_ns);
@@ -78,14 +78,14 @@ static void start_guard_watch(struct lane *lane)
 static void keep_before(struct guard_device *device)
 {
     struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES],
-                   former = device->former_bytes;
+                   previous = device->previous_bytes;
     device->before_bytes =
-        former.valid && (!last.valid || former.value > last.value) ? former : last;
+        previous.valid && (!last.valid || previous.value > last.value) ? previous : last;
 }
 
 static void mark_guard_edge(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (!guard || !guard->running)
         return;
     guard->edge_ns = clock_monotonic_ns();
@@ -97,9 +97,9 @@ static void mark_guard_edge(struct lane *lane)
 static json_t *end_guard_watch(struct lane *lane)
 {
     const json_t *energy = json_object_get(lane->ended, "energy");
-    if (guard_of(lane)) {
-        guard_former_take(lane, energy);
-        guard_idle_tell_unused(lane, energy, json_object_get(lane->ended, "memory"));
+    if (lane_guard_of(lane)) {
+        lane_idle_keep_attempt(lane, energy);
+        lane_idle_record_unused(lane, energy, json_object_get(lane->ended, "memory"));
     }
     return NULL;
 }
@@ -114,14 +114,14 @@ static void record_watch_spans(struct lane *lane, struct guard_device *device)
     EACH (span, watch->spans, watch->count) {
         char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times)
                                      : mem_strdup(span->text);
-        lane_evidence_at(lane, (struct lane_evidence_entry){
-                                   .kind = span->kind,
-                                   .device = device->label,
-                                   .text = text,
-                                   .pids = pids_json(&span->pid, span->pid ? 1 : 0),
-                                   .from_s = lane_since_start(lane, span->from_ns),
-                                   .to_s = lane_since_start(lane, span->to_ns),
-                               });
+        lane_add_evidence_entry(lane, (struct lane_evidence_entry){
+                                          .kind = span->kind,
+                                          .device = device->label,
+                                          .text = text,
+                                          .pids = pids_json(&span->pid, span->pid ? 1 : 0),
+                                          .from_s = lane_seconds_since_start(lane, span->from_ns),
+                                          .to_s = lane_seconds_since_start(lane, span->to_ns),
+                                      });
     }
     watch_fini(watch);
 }
@@ -135,9 +135,9 @@ static json_t *back_json(const struct guard_device *device)
                                         [POSTFLIGHT_UNKNOWN] = "unknown"};
     struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
     struct reading before = device->before_bytes;
-    json_t *json = guard_device_json(device);
-    json_object_set_new(json, "state", json_string(names[device->back]));
-    json_object_set_new(json, "seconds", json_finite(device->back_s));
+    json_t *json = lane_guard_device_json(device);
+    json_object_set_new(json, "state", json_string(names[device->release]));
+    json_object_set_new(json, "seconds", json_finite(device->release_s));
     json_object_set_new(json, "before_bytes", bytes_json(before.valid, before.value));
     json_object_set_new(json, "after_bytes", bytes_json(after.valid, after.value));
     json_object_set_new(json, "freed_bytes",
@@ -160,7 +160,7 @@ static void add_cleanup(struct text *text, const struct guard_device *device)
 
 static void record_postflight(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     json_t *devices = json_array();
     struct text text = {0};
     EACH (device, guard->devices, guard->count) {
@@ -176,30 +176,30 @@ static void record_postflight(struct lane *lane)
 static void judge_postflight(struct lane *lane, struct guard_device *device,
                              struct guard_findings *findings)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     const struct plan *plan = lane->runner->plan;
-    struct postflight_times times = {.born = guard->job_born, .ended = guard_ended_ticks(lane)};
+    struct postflight_times times = {.born = guard->job_born, .ended = lane_guard_end_ticks(lane)};
     struct guard_look look;
-    device->back_s = guard_since_s(guard->begun_ns);
-    guard_look_of(device, guard->asked_ns, &look);
-    device->back = postflight_judge(&plan->guard.preflight, &device->known, &look, &times,
-                                    device->back_s, lane->runner->time_scale, findings);
+    device->release_s = lane_guard_seconds_since(guard->begun_ns);
+    lane_guard_sample_of(device, guard->asked_ns, &look);
+    device->release = postflight_judge(&plan->guard.preflight, &device->known, &look, &times,
+                                       device->release_s, lane->runner->time_scale, findings);
     /* Nobody waits for one that does not answer. */
-    if (device->back == POSTFLIGHT_WAIT &&
-        (device->deaf || device->unavailable || lane->runner->kill_now))
-        device->back = POSTFLIGHT_UNKNOWN;
+    if (device->release == POSTFLIGHT_WAIT &&
+        (device->unresponsive || device->unavailable || lane->runner->kill_now))
+        device->release = POSTFLIGHT_UNKNOWN;
     device->quarantined =
-        device->back == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
+        device->release == POSTFLIGHT_LEAKED && plan->guard.preflight.policy != PREFLIGHT_GO_ON;
 }
 
 static void check_postflight(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     bool waits = false;
     struct guard_findings *found = mem_array(guard->count, sizeof *found);
     for (size_t i = 0; i < guard->count; i++) {
         judge_postflight(lane, &guard->devices[i], &found[i]);
-        waits = waits || guard->devices[i].back == POSTFLIGHT_WAIT;
+        waits = waits || guard->devices[i].release == POSTFLIGHT_WAIT;
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
         record_watch_spans(lane, &guard->devices[i]);
@@ -209,30 +209,30 @@ static void check_postflight(struct lane *lane)
         guard_findings_fini(item);
     free(found);
     if (waits) {
-        guard_ask_later(lane, POLL_US, check_postflight);
+        lane_guard_ask_later(lane, POLL_US, check_postflight);
         return;
     }
     record_postflight(lane);
-    lane_next(lane);
+    lane_enter_next(lane);
 }
 
 void phase_postflight(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    if (!guard || (!guard->running && !guard->alone)) {
-        lane_next(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
+    if (!guard || (!guard->running && !guard->before_foreground)) {
+        lane_enter_next(lane);
         return;
     }
     for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)
         keep_before(&guard->devices[i]);
-    guard->running = guard->alone = false;
+    guard->running = guard->before_foreground = false;
     guard->begun_ns = clock_monotonic_ns();
-    guard_ask(lane, check_postflight);
+    lane_guard_ask(lane, check_postflight);
 }
 
-bool lane_guard_refuses(struct lane *lane)
+bool lane_guard_has_quarantine(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     struct err err;
     for (size_t i = 0; guard && i < guard->count; i++) {
         if (!guard->devices[i].quarantined)
@@ -246,12 +246,14 @@ bool lane_guard_refuses(struct lane *lane)
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);
         else
-            runner_say(lane->runner, "%s", err.text);
+            runner_note(lane->runner, "%s", err.text);
         lane->runner->refused = err;
         return true;
     }
     return false;
 }
 
-const struct observer watch_observer = {
-    .alone = alone, .started = start_guard_watch, .edge = mark_guard_edge, .end = end_guard_watch};
+const struct observer watch_observer = {.background_started = watch_background,
+                                        .started = start_guard_watch,
+                                        .command_ended = mark_guard_edge,
+                                        .end = end_guard_watch};

@@ -8,6 +8,6 @@
 void phase_postflight(struct lane *lane);
 
 /* a GPU did not come back: the lane takes nothing more */
-bool lane_guard_refuses(struct lane *lane);
+bool lane_guard_has_quarantine(struct lane *lane);
 
 #endif

@@ -21,13 +21,13 @@ static const double RECOVERY_S = 0.2;
 
 static const struct census_roots machine = {"/proc", "/dev"};
 
-static const struct census_roots *roots_of(const struct lane *lane)
+static const struct census_roots *census_roots_for(const struct lane *lane)
 {
     const struct census_roots *roots = lane->runner->request->roots;
     return roots ? roots : &machine;
 }
 
-static bool is_of(struct job *job, pid_t pid)
+static bool is_member(struct job *job, pid_t pid)
 {
     return job && (job_identity(job)->pid == pid || job_has_member(job, pid));
 }
@@ -41,18 +41,19 @@ static struct guard_person *find_guard_person(struct lane_guard *guard, int32_t 
     return NULL;
 }
 
-static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_time)
+static struct guard_person *find_or_add_person(struct lane *lane, int32_t pid, uint64_t start_time)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     struct guard_person *person = find_guard_person(guard, pid, start_time);
     struct who who;
-    if (person || !who_look(roots_of(lane)->proc, pid, &who))
+    if (person || !who_look(census_roots_for(lane)->proc, pid, &who))
         return person;
-    bool ours = is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
+    bool ours = is_member(lane->attempt.job, pid) || is_member(lane->background.loop.job, pid);
     /* A job's process that is ending is no member any more, and yet none of a stranger's; and a
      * number of another pid namespace is nobody's here. */
-    if (!ours && (who_is_going(roots_of(lane)->proc, pid) ||
-                  !who_may_have_gpu(roots_of(lane)->proc, roots_of(lane)->dev, pid))) {
+    if (!ours &&
+        (who_is_going(census_roots_for(lane)->proc, pid) ||
+         !who_may_have_gpu(census_roots_for(lane)->proc, census_roots_for(lane)->dev, pid))) {
         who_fini(&who);
         return NULL;
     }
@@ -87,12 +88,12 @@ static void set_texts(struct lane_guard *guard, struct guard_device *device)
     }
 }
 
-void guard_users_describe(struct lane *lane)
+void lane_guard_describe_users(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     struct who who;
     EACH (person, guard->people, guard->person_count) {
-        if (!who_look(roots_of(lane)->proc, person->pid, &who))
+        if (!who_look(census_roots_for(lane)->proc, person->pid, &who))
             continue;
         if (who.start_time == person->start_time) {
             free(person->text);
@@ -107,7 +108,7 @@ void guard_users_describe(struct lane *lane)
 static void keep_users(struct lane *lane, struct guard_device *device,
                        const struct gpu_users *users)
 {
-    int proc = open(roots_of(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int proc = open(census_roots_for(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     device->users = mem_resize(device->users, users->count + 1U, sizeof *device->users);
     device->user_count = users->count;
     device->left_out = users->left_out;
@@ -115,7 +116,8 @@ static void keep_users(struct lane *lane, struct guard_device *device,
         const struct gpu_user *user = &users->users[i];
         struct proc_stat stat;
         bool lives = proc >= 0 && proc_stat_read(proc, user->pid, &stat) && proc_stat_alive(&stat);
-        const struct guard_person *person = lives ? meet(lane, user->pid, stat.start_time) : NULL;
+        const struct guard_person *person =
+            lives ? find_or_add_person(lane, user->pid, stat.start_time) : NULL;
         device->users[i] = (struct guard_user){.owner = person ? person->owner : GUARD_UNSEEN,
                                                .pid = user->pid,
                                                .start_time = person ? person->start_time : 0,
@@ -125,12 +127,12 @@ static void keep_users(struct lane *lane, struct guard_device *device,
                                                .memory_bytes = user->memory_bytes,
                                                .sm_percent = user->sm_percent};
     }
-    set_texts(guard_of(lane), device);
+    set_texts(lane_guard_of(lane), device);
     if (proc >= 0)
         close(proc);
 }
 
-void guard_users_know(struct lane_guard *guard)
+void lane_guard_mark_known(struct lane_guard *guard)
 {
     EACH (item, guard->people, guard->person_count)
         item->known = false; /* who comes back is news */
@@ -145,9 +147,9 @@ void guard_users_know(struct lane_guard *guard)
 
 /* The drivers' lists are trusted in that only where they named a process of the job's by a number
  * that /proc knows: in a container they may be empty, or of another pid namespace. */
-bool guard_only_open(const struct lane *lane, int32_t pid)
+bool lane_guard_is_monitor(const struct lane *lane, int32_t pid)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     bool proven = false, named = false;
     for (size_t i = 0; guard && i < guard->person_count; i++) {
         proven |= guard->people[i].owner == GUARD_OURS;
@@ -158,7 +160,7 @@ bool guard_only_open(const struct lane *lane, int32_t pid)
     return proven && !named;
 }
 
-static bool any_tagged(const struct lane_guard *guard)
+static bool has_tagged_user(const struct lane_guard *guard)
 {
     EACH (device, guard->devices, guard->count)
         EACH (user, device->users, device->user_count) {
@@ -170,44 +172,45 @@ static bool any_tagged(const struct lane_guard *guard)
     return false;
 }
 
-void guard_users_end_leftovers(struct lane *lane)
+void lane_guard_end_leftovers(struct lane *lane)
 {
     struct state *state = lane->runner->request->state;
     struct leftovers leftovers;
-    if (!state || !any_tagged(guard_of(lane)))
+    if (!state || !has_tagged_user(lane_guard_of(lane)))
         return;
     state_recover(state, RECOVERY_S, NULL, NULL, NULL);
-    if (!leftovers_find(state, roots_of(lane), &leftovers, NULL))
+    if (!leftovers_find(state, census_roots_for(lane), &leftovers, NULL))
         return;
     for (size_t i = 0; i < leftovers.count; i++)
         if (leftovers.items[i].kind == LEFTOVER_TAGGED &&
             leftovers.items[i].process->uid == geteuid() &&
-            leftover_kill(roots_of(lane), &leftovers.items[i]))
-            lane_say(lane, "ended pid %d (%s), which a dead run had left",
-                     (int)leftovers.items[i].process->stat.pid,
-                     leftovers.items[i].process->stat.comm);
+            leftover_kill(census_roots_for(lane), &leftovers.items[i]))
+            lane_note(lane, "ended pid %d (%s), which a dead run had left",
+                      (int)leftovers.items[i].process->stat.pid,
+                      leftovers.items[i].process->stat.comm);
     leftovers_fini(&leftovers);
 }
 
 /* A GPU that does not answer for so long is left out until it does. */
 enum { ANSWER_US = 3000000 };
 
-double guard_since_s(int64_t ns)
+double lane_guard_seconds_since(int64_t ns)
 {
     return ns_to_s(clock_monotonic_ns() - ns);
 }
 
-uint64_t guard_ended_ticks(const struct lane *lane)
+uint64_t lane_guard_end_ticks(const struct lane *lane)
 {
     long ticks_per_s = sysconf(_SC_CLK_TCK);
     if (ticks_per_s <= 0 || lane->attempt.end_ns == 0)
         return UINT64_MAX;
-    return (uint64_t)((lane->attempt.end_ns + lane_asleep_ns(lane)) / (NS_PER_S / ticks_per_s));
+    return (uint64_t)((lane->attempt.end_ns + lane_sleep_total_ns(lane)) /
+                      (NS_PER_S / ticks_per_s));
 }
 
-struct lane_guard *guard_of(const struct lane *lane)
+struct lane_guard *lane_guard_of(const struct lane *lane)
 {
-    struct lane_guard *guard = lane_state(lane, &guard_observer);
+    struct lane_guard *guard = lane_observer_state(lane, &guard_observer);
     return guard->count > 0 ? guard : NULL;
 }
 
@@ -215,10 +218,10 @@ static void set_up_guard(struct lane *lane, const struct energy_meters_options *
 {
     if (options->gpu_count == 0)
         return;
-    struct lane_guard *guard = lane_state(lane, &guard_observer);
+    struct lane_guard *guard = lane_observer_state(lane, &guard_observer);
     guard->count = options->gpu_count;
     guard->devices = mem_array(guard->count, sizeof *guard->devices);
-    guard->former.devices = mem_array(guard->count, sizeof *guard->former.devices);
+    guard->previous.devices = mem_array(guard->count, sizeof *guard->previous.devices);
     for (size_t i = 0; i < guard->count; i++) {
         guard->devices[i].label = options->gpus[i].label;
         guard->devices[i].vendor = options->gpus[i].vendor;
@@ -227,7 +230,7 @@ static void set_up_guard(struct lane *lane, const struct energy_meters_options *
 
 static void free_guard(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (!guard)
         return;
     EACH (device, guard->devices, guard->count) {
@@ -238,12 +241,12 @@ static void free_guard(struct lane *lane)
     guard_holders_fini(&guard->holders);
     people_fini(guard);
     free(guard->devices);
-    free(guard->former.devices);
+    free(guard->previous.devices);
 }
 
 static struct guard_device *find_guard_device(const struct lane *lane, const char *label)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     for (size_t i = 0; guard && i < guard->count; i++)
         if (strcmp(guard->devices[i].label, label) == 0)
             return &guard->devices[i];
@@ -256,7 +259,7 @@ static void lose_meter(struct lane *lane, const char *label)
     if (!device)
         return;
     device->unavailable = true;
-    guard_look(lane);
+    lane_guard_check_answers(lane);
 }
 
 static void keep_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -264,12 +267,14 @@ static void keep_guard_sample(struct lane *lane, const char *label, const struct
     struct guard_device *device = find_guard_device(lane, label);
     if (!device)
         return;
-    device->former_bytes = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+    device->previous_bytes = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
     device->sample = *sample;
-    device->reasons_told = device->reasons_told || sample->readings.of[GPU_CLOCK_REASONS].valid;
+    device->has_clock_reasons =
+        device->has_clock_reasons || sample->readings.of[GPU_CLOCK_REASONS].valid;
 }
 
-void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out)
+void lane_guard_sample_of(const struct guard_device *device, int64_t asked_ns,
+                          struct guard_look *out)
 {
     bool fresh = device->sample.t_ns >= asked_ns && device->sample.t_ns > 0;
     *out = (struct guard_look){
@@ -287,18 +292,18 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
     };
 }
 
-bool guard_blind(const struct lane_guard *guard)
+bool lane_guard_is_blind(const struct lane_guard *guard)
 {
     EACH (device, guard->devices, guard->count)
-        if (!device->unavailable && !device->deaf)
+        if (!device->unavailable && !device->unresponsive)
             return false;
     return true;
 }
 
-static bool all_answered(const struct lane_guard *guard)
+static bool have_all_answered(const struct lane_guard *guard)
 {
     EACH (device, guard->devices, guard->count) {
-        if (!device->answered && !device->unavailable && !device->deaf)
+        if (!device->answered && !device->unavailable && !device->unresponsive)
             return false;
     }
     return true;
@@ -306,18 +311,18 @@ static bool all_answered(const struct lane_guard *guard)
 
 static void end_round(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     lane_step *step = guard->round_step;
     guard->round_step = NULL;
     step_cancel(&lane->timer);
     EACH (device, guard->devices, guard->count)
-        device->deaf = !device->answered;
+        device->unresponsive = !device->answered;
     step(lane);
 }
 
-void guard_ask(struct lane *lane, lane_step *step)
+void lane_guard_ask(struct lane *lane, lane_step *step)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     guard->round_step = step;
     guard->asked_ns = clock_monotonic_ns();
     EACH (device, guard->devices, guard->count)
@@ -325,18 +330,18 @@ void guard_ask(struct lane *lane, lane_step *step)
     energy_meters_tick(lane->energy_meters);
     energy_meters_users(lane->energy_meters);
     /* The deaf are asked too; with nobody else they get a moment. */
-    lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
+    lane_enter_after(lane, lane_guard_is_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }
 
-static void ask_now(struct lane *lane)
+static void ask_deferred(struct lane *lane)
 {
-    guard_ask(lane, guard_of(lane)->later_step);
+    lane_guard_ask(lane, lane_guard_of(lane)->later_step);
 }
 
-void guard_ask_later(struct lane *lane, uint64_t us, lane_step *step)
+void lane_guard_ask_later(struct lane *lane, uint64_t us, lane_step *step)
 {
-    guard_of(lane)->later_step = step;
-    lane_after(lane, us, ask_now);
+    lane_guard_of(lane)->later_step = step;
+    lane_enter_after(lane, us, ask_deferred);
 }
 
 static void keep_guard_users(struct lane *lane, const char *label, int64_t t_ns,
@@ -349,33 +354,35 @@ static void keep_guard_users(struct lane *lane, const char *label, int64_t t_ns,
     device->users_ns = t_ns;
     device->answered = true;
     device->listed = users->told;
-    device->deaf = false;
-    if ((!guard_of(lane)->running && !guard_of(lane)->alone) || device->seen_off)
+    device->unresponsive = false;
+    if ((!lane_guard_of(lane)->running && !lane_guard_of(lane)->before_foreground) ||
+        device->sampled_after_end)
         return;
-    device->looks++;
-    device->seen_off = guard_of(lane)->edge_ns > 0 && t_ns >= guard_of(lane)->edge_ns;
+    device->list_count++;
+    device->sampled_after_end =
+        lane_guard_of(lane)->edge_ns > 0 && t_ns >= lane_guard_of(lane)->edge_ns;
     EACH (user, device->users, device->user_count)
-        user->later = user->start_time > guard_ended_ticks(lane);
+        user->later = user->start_time > lane_guard_end_ticks(lane);
     struct guard_look look;
-    guard_look_of(device, lane->attempt.start_ns, &look);
-    look.ended = guard_of(lane)->edge_ns > 0;
+    lane_guard_sample_of(device, lane->attempt.start_ns, &look);
+    look.ended = lane_guard_of(lane)->edge_ns > 0;
     watch_take(&device->watch, &device->known, &look);
     for (const struct watch_span *span; (span = watch_news(&device->watch));)
-        lane_say(lane, "%s", span->text);
+        lane_note(lane, "%s", span->text);
 }
 
-void guard_look(struct lane *lane)
+void lane_guard_check_answers(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (guard && guard->waiting_edges)
-        guard_idle_look(lane);
-    else if (guard && guard->round_step && all_answered(guard) && !guard_blind(guard))
+        lane_idle_check_answers(lane);
+    else if (guard && guard->round_step && have_all_answered(guard) && !lane_guard_is_blind(guard))
         end_round(lane);
 }
 
 void lane_guard_cancel(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     step_cancel(&lane->timer);
     if (!guard)
         return;
@@ -385,16 +392,16 @@ void lane_guard_cancel(struct lane *lane)
 
 void lane_guard_leave(struct lane *lane, enum lane_event event)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     (void)event;
     if (!guard || !guard->at_work)
         return;
     guard->at_work = false;
     lane_guard_cancel(lane);
-    lane_next(lane); /* which finds out why */
+    lane_enter_next(lane); /* which finds out why */
 }
 
-json_t *guard_device_json(const struct guard_device *device)
+json_t *lane_guard_device_json(const struct guard_device *device)
 {
     const struct gpu_readings *readings = &device->sample.readings;
     const struct reading *of = readings->of;
@@ -411,10 +418,10 @@ json_t *guard_device_json(const struct guard_device *device)
 
 const struct observer guard_observer = {
     .size = sizeof(struct lane_guard),
-    .meters = set_up_guard,
+    .meters_started = set_up_guard,
     .fini = free_guard,
     .sample = keep_guard_sample,
     .users = keep_guard_users,
     .unavailable = lose_meter,
-    .answered = guard_look,
+    .answered = lane_guard_check_answers,
 };

@@ -38,9 +38,9 @@ struct hang {
     uint64_t bytes;
     double cpu_s;
     bool gpu_known; /* its use was read since then */
-    bool blind_said;
+    bool blind_reported;
     /* While its stack is taken: */
-    bool taking;
+    bool dumping;
     int out; /* -1: not open */
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     size_t count, next, dumped;
@@ -82,7 +82,7 @@ static void drop_dump(struct lane *lane)
     end_dump(hang);
     attempt_close_fd(&hang->out);
     free(steal_ptr(hang->py_spy));
-    hang->taking = false;
+    hang->dumping = false;
     hang->quiet_ns = 0;
 }
 
@@ -202,12 +202,12 @@ static void finish_dump(struct lane *lane)
                                  duration, gpu_known ? "" : " (GPU use is not measured here)",
                                  kept ? "its stack is in " HANG_STACK_NAME
                                       : HANG_STACK_NAME " could not be written");
-    lane_stop(lane, STOP_HUNG);
+    lane_stop_attempt(lane, STOP_HUNG);
 }
 
 static void next_dump(struct lane *lane);
 
-static void dumped(struct lane *lane)
+static void handle_dump_end(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
     int code = end_dump(hang);
@@ -222,7 +222,7 @@ static void dumped(struct lane *lane)
     next_dump(lane);
 }
 
-static void took_too_long(struct lane *lane)
+static void stop_late_dump(struct lane *lane)
 {
     static const char said[] = "py-spy was ended after 10 s\n";
     end_dump(hang_of(lane));
@@ -243,9 +243,9 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     hang->pid = job_enter(lane->attempt.job, &look, &hang->pidfd, err);
     if (hang->pid <= 0)
         return false;
-    int code = step_on_input(lane, &hang->source, hang->pidfd, dumped);
+    int code = step_on_input(lane, &hang->source, hang->pidfd, handle_dump_end);
     if (code >= 0)
-        code = step_on_time(lane, &hang->deadline, DUMP_US, took_too_long);
+        code = step_on_time(lane, &hang->deadline, DUMP_US, stop_late_dump);
     if (code >= 0)
         return true;
     end_dump(hang);
@@ -279,13 +279,13 @@ static void dump_stack(struct lane *lane)
     struct hang *hang = hang_of(lane);
     struct attempt *attempt = &lane->attempt;
     struct err err = {0};
-    hang->taking = true;
+    hang->dumping = true;
     hang->next = hang->dumped = 0;
     hang->count = job_members(attempt->job, hang->members, ATTEMPT_MEMBERS_MAX);
     hang->py_spy = find_py_spy(lane);
     hang->out = fs_create_at(attempt->folder, HANG_STACK_NAME, &err);
     if (hang->out < 0)
-        lane_say(lane, "%s", err.text);
+        lane_note(lane, "%s", err.text);
     const struct placeholder_place place = attempt_place(attempt);
     AUTO_FREE char *command = plan_job_shell(attempt->plan, &place);
     AUTO_FREE char *head =
@@ -295,7 +295,7 @@ static void dump_stack(struct lane *lane)
     next_dump(lane);
 }
 
-static void alive(struct hang *hang, int64_t now_ns)
+static void note_life(struct hang *hang, int64_t now_ns)
 {
     hang->quiet_ns = now_ns;
     hang->gpu_known = false;
@@ -307,13 +307,13 @@ static void check_for_hang(struct lane *lane)
     struct attempt *attempt = &lane->attempt;
     double limit_s = lane->runner->plan->limits.hang_s;
     int64_t now_ns = clock_monotonic_ns();
-    if (limit_s <= 0 || lane->phase != PHASE_RUNNING || hang->taking || !attempt->log)
+    if (limit_s <= 0 || lane->phase != PHASE_RUNNING || hang->dumping || !attempt->log)
         return;
-    attempt_take_usage(attempt);
+    attempt_update_usage(attempt);
     if (!attempt->usage.has_cpu) {
-        if (!hang->blind_said)
-            lane_say(lane, "hang_after cannot be checked: the CPU time of the job is not known");
-        hang->blind_said = true;
+        if (!hang->blind_reported)
+            lane_note(lane, "hang_after cannot be checked: the CPU time of the job is not known");
+        hang->blind_reported = true;
         return;
     }
     uint64_t bytes = joblog_totals(attempt->log).bytes;
@@ -324,7 +324,7 @@ static void check_for_hang(struct lane *lane)
         attempt->usage.cpu_s - hang->cpu_s > CPU_SHARE * quiet_s) {
         hang->bytes = bytes;
         hang->cpu_s = attempt->usage.cpu_s;
-        alive(hang, now_ns);
+        note_life(hang, now_ns);
     } else if (quiet_s >= limit_s) {
         dump_stack(lane);
     }
@@ -336,18 +336,18 @@ static void note_gpu_activity(struct lane *lane, const char *label, const struct
     struct hang *hang = hang_of(lane);
     struct reading busy = sample->readings.of[GPU_UTILISATION_PERCENT];
     (void)label;
-    if (hang->quiet_ns == 0 || hang->taking || !busy.valid || sample->t_ns < hang->quiet_ns)
+    if (hang->quiet_ns == 0 || hang->dumping || !busy.valid || sample->t_ns < hang->quiet_ns)
         return;
     if (busy.value > GPU_PERCENT)
-        alive(hang, clock_monotonic_ns());
+        note_life(hang, clock_monotonic_ns());
     hang->gpu_known = true;
 }
 
 static void note_mark_activity(struct lane *lane, const struct mark *mark)
 {
     (void)mark;
-    if (hang_of(lane)->quiet_ns && !hang_of(lane)->taking)
-        alive(hang_of(lane), clock_monotonic_ns());
+    if (hang_of(lane)->quiet_ns && !hang_of(lane)->dumping)
+        note_life(hang_of(lane), clock_monotonic_ns());
 }
 
 const struct observer hang_observer = {

@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum {
-    LOOK_US = 1000000,
-    LOOK_LEAST_US = 20000,
+    SAMPLE_US = 1000000,
+    SAMPLE_MIN_US = 20000,
     MEMBERS_MAX = 1024,
     ANSWER_US = 10000,
-    LOOKS_FEW = 3
+    SAMPLES_MIN = 3
 };
 
 /* How long the readings at the end of the time alone are waited for. */
@@ -23,10 +23,10 @@ static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
  * board's can be seen. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
 
-void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
+void lane_load_add_sample(struct load_watch *watch, int64_t t_ns, bool loaded)
 {
     watch->visible = true;
-    watch->looks++;
+    watch->samples++;
     watch->loaded += loaded;
     if (loaded) {
         if (watch->since_ns == 0)
@@ -38,8 +38,8 @@ void load_take(struct load_watch *watch, int64_t t_ns, bool loaded)
     watch->missed = !loaded;
 }
 
-enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times,
-                              int64_t begun_ns, int64_t now_ns)
+enum load_verdict lane_load_decide(const struct load_watch *watch, const struct load_times *times,
+                                   int64_t begun_ns, int64_t now_ns)
 {
     int64_t ran_ns = now_ns - begun_ns;
     if (ran_ns < times->wait_ns)
@@ -53,15 +53,15 @@ enum load_verdict load_decide(const struct load_watch *watch, const struct load_
     return ran_ns < times->limit_ns ? LOAD_WAIT : LOAD_NONE;
 }
 
-bool load_share(const struct load_watch *watch, double *out)
+bool lane_load_share(const struct load_watch *watch, double *out)
 {
-    *out = watch->looks ? (double)watch->loaded / (double)watch->looks : 0;
-    return watch->looks >= LOOKS_FEW;
+    *out = watch->samples ? (double)watch->loaded / (double)watch->samples : 0;
+    return watch->samples >= SAMPLES_MIN;
 }
 
 LANE_STATE(load_of, struct lane_load, load_observer);
 
-const struct lane_load *lane_load(const struct lane *lane)
+const struct lane_load *lane_load_get(const struct lane *lane)
 {
     return load_of(lane);
 }
@@ -89,8 +89,10 @@ static struct load_times start_times(const struct lane *lane)
 static uint64_t next_load_us(struct lane *lane)
 {
     struct load_times times = start_times(lane);
-    int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
-    int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
+    int64_t half_us = times.set ? SAMPLE_US / 2 : times.hold_ns / 2000;
+    int64_t us = half_us < SAMPLE_MIN_US ? SAMPLE_MIN_US
+                 : half_us > SAMPLE_US   ? SAMPLE_US
+                                         : half_us;
     us += (int64_t)(rng_unit(&load_of(lane)->rng) * (double)us / 8);
     int64_t left_us = times.set && !load_of(lane)->beside
                           ? (load_of(lane)->begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000
@@ -196,14 +198,14 @@ static void keep_load_users(struct lane *lane, const char *label, int64_t t_ns,
                        percent[LOAD_FOREGROUND], percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
 }
 
-struct gpu_memory_told lane_load_told(struct lane *lane)
+struct gpu_memory_reported lane_load_loop_peak(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
-    struct gpu_memory_told most = {0};
+    struct gpu_memory_reported most = {0};
     EACH (gpu, load->gpus, load->gpu_count) {
         if (gpu->background_peak_bytes > most.bytes)
-            most = (struct gpu_memory_told){gpu->background_peak_bytes,
-                                            lane_memory_total(lane, gpu->label)};
+            most = (struct gpu_memory_reported){gpu->background_peak_bytes,
+                                                lane_memory_total(lane, gpu->label)};
         gpu->background_peak_bytes = 0;
     }
     return most;
@@ -219,40 +221,40 @@ static bool board_is_loaded(const struct load_gpu *gpu)
 /* Evaluates what was reported since the last sample. False: not enough to decide. */
 static bool sample_load(struct lane_load *load, bool *loaded)
 {
-    bool told = false;
+    bool can_decide = false;
     *loaded = false;
     EACH (gpu, load->gpus, load->gpu_count) {
         bool board = gpu->memory_bytes.valid && gpu->memory_before_bytes.valid &&
                      gpu->utilisation_percent.valid;
         if (load->by_process ? gpu->listed : board && !load->beside) {
-            told = true;
+            can_decide = true;
             *loaded = *loaded || (load->by_process ? gpu->loaded : board_is_loaded(gpu));
         }
         gpu->listed = gpu->loaded = false;
         gpu->memory_bytes.valid = gpu->utilisation_percent.valid = false;
     }
-    return told;
+    return can_decide;
 }
 
 static void sample_load_again(struct lane *lane);
 
-static void arm(struct lane *lane, uint64_t us)
+static void set_sample_timer(struct lane *lane, uint64_t us)
 {
-    lane_timer_set(lane, &load_of(lane)->timer, us, sample_load_again);
+    lane_set_timer(lane, &load_of(lane)->timer, us, sample_load_again);
 }
 
 /* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
-static int64_t alone_start_ns(const struct lane_load *load)
+static int64_t standalone_start_ns(const struct lane_load *load)
 {
     if (load->verdict == LOAD_HELD)
-        return load->alone_watch.since_ns;
-    return load->begun_ns + (load->alone_end_ns - load->begun_ns) / 2;
+        return load->standalone_watch.since_ns;
+    return load->begun_ns + (load->standalone_end_ns - load->begun_ns) / 2;
 }
 
-static void measure_alone(struct lane *lane)
+static void measure_standalone(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
-    int64_t start_ns = alone_start_ns(load), length_ns = load->alone_end_ns - start_ns;
+    int64_t start_ns = standalone_start_ns(load), length_ns = load->standalone_end_ns - start_ns;
     struct epoch slices[COLOCATED_SLICES];
     double power_w[COLOCATED_SLICES];
     struct energy_meters_result result;
@@ -263,22 +265,22 @@ static void measure_alone(struct lane *lane)
                                    .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
                                    .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
                                    .has_end = true};
-    energy_meters_measure(lane->energy_meters, start_ns, load->alone_end_ns, slices,
+    energy_meters_measure(lane->energy_meters, start_ns, load->standalone_end_ns, slices,
                           COLOCATED_SLICES, NULL, &result);
     const struct window_energy *window = &result.sums[ENERGY_GPU].window;
-    load->has_alone = window->energy_j.valid && window->half_width_j.valid;
+    load->has_standalone = window->energy_j.valid && window->half_width_j.valid;
     double seconds = ns_to_s(length_ns);
     for (int i = 0; i < COLOCATED_SLICES; i++)
         power_w[i] =
             result.epochs[i].of[ENERGY_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
-    if (load->has_alone)
+    if (load->has_standalone)
         colocated_alone(window->energy_j.value, window->half_width_j.value, seconds, power_w,
-                        COLOCATED_SLICES, &load->alone);
+                        COLOCATED_SLICES, &load->standalone);
     energy_meters_result_fini(&result);
 }
 
 /* The time alone is over: its last readings are waited for, then the foreground comes. */
-static void end_alone(struct lane *lane)
+static void end_standalone(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
     struct energy_meters *energy_meters = lane->energy_meters;
@@ -287,13 +289,13 @@ static void end_alone(struct lane *lane)
         energy_meters_edge(energy_meters);
     }
     if (energy_meters && energy_meters_waiting(energy_meters) > 0 &&
-        clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
-        arm(lane, ANSWER_US);
+        clock_monotonic_ns() - load->standalone_end_ns < ANSWER_MAX_NS) {
+        set_sample_timer(lane, ANSWER_US);
         return;
     }
     if (energy_meters)
-        measure_alone(lane);
-    lane_next(lane);
+        measure_standalone(lane);
+    lane_enter_next(lane);
 }
 
 static void decide_load(struct lane *lane)
@@ -301,18 +303,18 @@ static void decide_load(struct lane *lane)
     struct lane_load *load = load_of(lane);
     struct load_times times = start_times(lane);
     int64_t now_ns = clock_monotonic_ns();
-    load->verdict = load_decide(&load->alone_watch, &times, load->begun_ns, now_ns);
+    load->verdict = lane_load_decide(&load->standalone_watch, &times, load->begun_ns, now_ns);
     if (load->verdict == LOAD_WAIT) {
-        arm(lane, next_load_us(lane));
+        set_sample_timer(lane, next_load_us(lane));
         return;
     }
-    load->alone_end_ns = now_ns;
+    load->standalone_end_ns = now_ns;
     if (load->verdict == LOAD_NONE)
-        lane_evidence(
+        lane_add_evidence(
             lane, "background_no_load",
             "the background did not load the GPU for %g s in the %.1f s in which it ran alone",
             ns_to_s(times.hold_ns), ns_to_s(now_ns - load->begun_ns));
-    end_alone(lane);
+    end_standalone(lane);
 }
 
 static void order_load_sample(struct lane *lane)
@@ -330,15 +332,15 @@ static void sample_load_again(struct lane *lane)
     struct lane_load *load = load_of(lane);
     bool loaded;
     if (load->waiting && !load->beside) {
-        end_alone(lane);
+        end_standalone(lane);
         return;
     }
     if (sample_load(load, &loaded))
-        load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(),
-                  loaded);
+        lane_load_add_sample(load->beside ? &load->beside_watch : &load->standalone_watch,
+                             clock_monotonic_ns(), loaded);
     order_load_sample(lane);
     if (load->beside)
-        arm(lane, next_load_us(lane));
+        set_sample_timer(lane, next_load_us(lane));
     else
         decide_load(lane);
 }
@@ -357,8 +359,8 @@ void lane_load_begin(struct lane *lane)
     if (load->begun_ns != 0)
         return;
     load->begun_ns = clock_monotonic_ns();
-    OBSERVE(lane, alone);
-    arm(lane, next_load_us(lane));
+    OBSERVE(lane, background_started);
+    set_sample_timer(lane, next_load_us(lane));
 }
 
 static void begin_beside(struct lane *lane)
@@ -371,7 +373,7 @@ static void begin_beside(struct lane *lane)
     EACH (gpu, load->gpus, load->gpu_count)
         colocated_start(&gpu->shares, lane->attempt.start_ns);
     if (lane->energy_meters)
-        arm(lane, next_load_us(lane));
+        set_sample_timer(lane, next_load_us(lane));
 }
 
 static void stop_load_timer(struct lane *lane)
@@ -397,7 +399,7 @@ const struct observer load_observer = {
     .fini = clear_load,
     .begin = begin_beside,
     .stop = stop_load_timer,
-    .over = clear_load,
+    .recorded = clear_load,
     .sample = keep_load_sample,
     .users = keep_load_users,
 };

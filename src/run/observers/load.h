@@ -10,11 +10,11 @@
 /* Whether the background loads the GPU, from looks at it, and when the foreground may start.
  * Pure. */
 struct load_watch {
-    bool visible;         /* some look could tell */
-    int64_t since_ns;     /* the load holds since; 0: there is none */
-    int64_t last_ns;      /* of the last look that found it; 0: none has */
-    bool missed;          /* the look before found none */
-    size_t looks, loaded; /* that could tell, and that found it */
+    bool visible;           /* some look could tell */
+    int64_t since_ns;       /* the load holds since; 0: there is none */
+    int64_t last_ns;        /* of the last look that found it; 0: none has */
+    bool missed;            /* the look before found none */
+    size_t samples, loaded; /* that could tell, and that found it */
 };
 
 struct load_times {
@@ -55,11 +55,11 @@ struct lane_load {
     bool waiting;     /* for the readings at the end of the time alone */
     bool by_process;  /* the background's processes can be told from others on the GPU */
     int64_t begun_ns; /* the background's first gate was opened; 0: not yet */
-    int64_t alone_end_ns;
+    int64_t standalone_end_ns;
     enum load_verdict verdict;
-    struct load_watch alone_watch, beside_watch;
-    struct colocated_alone alone;
-    bool has_alone;
+    struct load_watch standalone_watch, beside_watch;
+    struct colocated_alone standalone;
+    bool has_standalone;
     struct load_gpu *gpus;
     size_t gpu_count;
     struct load_member *members;
@@ -70,20 +70,20 @@ struct lane_load {
 
 /* One look (CLOCK_MONOTONIC). A training that reads its data computes nothing for a moment: only
  * two looks in a row without load end it. */
-void load_take(struct load_watch *watch, int64_t t_ns, bool loaded);
+void lane_load_add_sample(struct load_watch *watch, int64_t t_ns, bool loaded);
 
-enum load_verdict load_decide(const struct load_watch *watch, const struct load_times *times,
-                              int64_t begun_ns, int64_t now_ns);
+enum load_verdict lane_load_decide(const struct load_watch *watch, const struct load_times *times,
+                                   int64_t begun_ns, int64_t now_ns);
 
 /* The share of the looks that found load; false: too few to say. */
-bool load_share(const struct load_watch *watch, double *out);
+bool lane_load_share(const struct load_watch *watch, double *out);
 
 /* Looks. */
 void lane_load_prepare(struct lane *lane); /* the background is about to be born */
 void lane_load_begin(struct lane *lane);   /* its gate is open */
-const struct lane_load *lane_load(const struct lane *lane);
+const struct lane_load *lane_load_get(const struct lane *lane);
 
 /* What the driver told of the loop that has just ended. */
-struct gpu_memory_told lane_load_told(struct lane *lane);
+struct gpu_memory_reported lane_load_loop_peak(struct lane *lane);
 
 #endif

@@ -13,7 +13,7 @@ struct lane_marks {
 
 LANE_STATE(marks_of, struct lane_marks, marks_observer);
 
-struct step_marks *lane_step_marks(const struct lane *lane)
+struct step_marks *lane_marks_steps(const struct lane *lane)
 {
     return &marks_of(lane)->steps;
 }
@@ -22,10 +22,11 @@ static void prepare_marks(struct lane *lane)
 {
     struct err err = {0};
     step_marks_fini(&marks_of(lane)->steps);
-    if (attempt_make_fifo(&lane->attempt, lane->runner->request, &err) || lane->runner->fifo_said)
+    if (attempt_make_fifo(&lane->attempt, lane->runner->request, &err) ||
+        lane->runner->fifo_reported)
         return;
-    lane->runner->fifo_said = true;
-    lane_say(lane, "no $TARE_MARKS, marks come from the log only: %s", err.text);
+    lane->runner->fifo_reported = true;
+    lane_note(lane, "no $TARE_MARKS, marks come from the log only: %s", err.text);
 }
 
 static json_t *mark_json(const struct mark *mark)
@@ -44,7 +45,7 @@ static void record_pending_marks(struct lane *lane)
     marks_clear(marks);
 }
 
-void lane_marks_take(void *context, const struct mark *mark)
+void lane_marks_add(void *context, const struct mark *mark)
 {
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
@@ -62,10 +63,10 @@ void lane_marks_take(void *context, const struct mark *mark)
             record_pending_marks(lane);
         }
     }
-    if (task_status != MARK_LIMITED || attempt->marks_limit_said)
+    if (task_status != MARK_LIMITED || attempt->marks_limit_reported)
         return;
-    attempt->marks_limit_said = true;
-    lane_say(
+    attempt->marks_limit_reported = true;
+    lane_note(
         lane,
         "too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
         "left out and counted",
@@ -74,7 +75,7 @@ void lane_marks_take(void *context, const struct mark *mark)
 
 static void read_fifo(struct lane *lane)
 {
-    mark_fifo_read(lane->attempt.fifo, clock_monotonic_ns(), lane_marks_take, lane);
+    mark_fifo_read(lane->attempt.fifo, clock_monotonic_ns(), lane_marks_add, lane);
 }
 
 int lane_marks_watch(struct lane *lane)
@@ -89,7 +90,7 @@ static void free_marks(struct lane *lane)
     step_marks_fini(&marks_of(lane)->steps);
 }
 
-void lane_marks_end(struct lane *lane)
+void lane_marks_close(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
     step_cancel(&marks_of(lane)->fifo);
@@ -98,9 +99,9 @@ void lane_marks_end(struct lane *lane)
      * whose gate never opened has marked nothing. */
     bool all = !attempt->fifo || !attempt->gate_open;
     for (int i = 0; !all && i < DRAIN_READS_MAX; i++)
-        all = mark_fifo_read(attempt->fifo, now_ns, lane_marks_take, lane);
+        all = mark_fifo_read(attempt->fifo, now_ns, lane_marks_add, lane);
     if (attempt->fifo) {
-        mark_fifo_end(attempt->fifo, lane_marks_take, lane);
+        mark_fifo_end(attempt->fifo, lane_marks_add, lane);
         attempt->marks_refused = mark_fifo_refused(attempt->fifo);
         mark_fifo_free(attempt->fifo);
         attempt->fifo = NULL;
@@ -108,16 +109,16 @@ void lane_marks_end(struct lane *lane)
     record_pending_marks(lane);
 }
 
-void lane_marks_doubt(struct lane *lane)
+void lane_marks_warn(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
     for (size_t i = 0; i < attempt->marks.name_count; i++) {
         const char *name = attempt->marks.names[i].last.name;
         if (marks_look_like_ends(&attempt->marks, i, attempt->start_ns, attempt->end_ns))
-            lane_say(lane,
-                     "the lines of mark '%s' look as if they were printed at the end of what they "
-                     "name; if so, the registry should say \"%s\": {\"end\": ...}",
-                     name, name);
+            lane_note(lane,
+                      "the lines of mark '%s' look as if they were printed at the end of what they "
+                      "name; if so, the registry should say \"%s\": {\"end\": ...}",
+                      name, name);
     }
 }
 

@@ -35,14 +35,14 @@ struct memory_gpu {
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
     /* the most that such a look saw beyond what was before the job, and when */
-    double looked_bytes;
-    int64_t looked_ns;
+    double device_peak_bytes;
+    int64_t device_peak_ns;
     struct memory_curve curve;
     struct counted counted;
     double sampled_peak; /* of curve */
     /* sum of the job's shares of the multiprocessors, in so many looks near that: */
     double load_percent;
-    size_t load_looks;
+    size_t load_samples;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
     size_t peak_count;
@@ -108,11 +108,11 @@ static void prepare_memory(struct lane *lane)
     memory->on = false;
     EACH (gpu, memory->gpus, memory->gpu_count) {
         gpu->by_process = gpu->warned = false;
-        gpu->own_bytes = gpu->looked_bytes = 0;
+        gpu->own_bytes = gpu->device_peak_bytes = 0;
         gpu->curve = (struct memory_curve){0};
         counted_begin(&gpu->counted);
         gpu->sampled_peak = gpu->load_percent = gpu->pair_peak_bytes = 0;
-        gpu->load_looks = 0;
+        gpu->load_samples = 0;
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
         growth_windows_begin(&gpu->windows, growth_window_s(lane));
@@ -124,7 +124,7 @@ static void prepare_memory(struct lane *lane)
     memory->ended = 0;
 }
 
-static void begin_alone(struct lane *lane)
+static void keep_before_background(struct lane *lane)
 {
     for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
         memory_of(lane)->gpus[i].pair_before_bytes = memory_of(lane)->gpus[i].before_bytes;
@@ -156,7 +156,7 @@ static bool is_memory_sample_within(const struct lane *lane, int64_t t_ns)
 }
 
 /* What the job can have: all that others do not. */
-static double left_by_others(const struct memory_gpu *gpu)
+static double available_bytes(const struct memory_gpu *gpu)
 {
     double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
@@ -165,7 +165,7 @@ static double left_by_others(const struct memory_gpu *gpu)
 /* GPU memory that others leave for the job. */
 static double gpu_memory_limit(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    double left = left_by_others(gpu);
+    double left = available_bytes(gpu);
     const struct gpu_limit *own = &lane->experiment->foreground.gpu_limit;
     double limit = own->share > 0 ? own->share * gpu->total_bytes : (double)own->bytes;
     return limit > 0 && limit < left ? limit : left;
@@ -177,7 +177,7 @@ static void add_size(struct text *text, double bytes)
 }
 
 /* A window has ended, and no epoch has been named yet. */
-static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
+static void warn_of_growth_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
 {
     double limit = gpu_memory_limit(lane, gpu);
     struct growth_in_time growth = growth_in_time(&gpu->windows, limit);
@@ -196,7 +196,7 @@ static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s
     text_addf(&text, " after %s, of ", after);
     add_size(&text, limit);
     text_addf(&text, "; the training names no epochs); if it goes on so, it runs out in %s", left);
-    lane_evidence(lane, "memory_growth", "%s", text_get(&text));
+    lane_add_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
 static void read_memory_ledger(struct lane *lane, struct memory_gpu *gpu)
@@ -218,7 +218,7 @@ static void add_own_bytes(struct lane *lane, struct memory_gpu *gpu, int64_t t_n
         gpu->epoch_peak = gpu->own_bytes;
     double now_s = since_start_s(lane, t_ns);
     if (!memory_of(lane)->mark[0] && growth_windows_add(&gpu->windows, now_s, gpu->own_bytes))
-        warn_in_time(lane, gpu, now_s);
+        warn_of_growth_in_time(lane, gpu, now_s);
 }
 
 static void raise_pair_peak(const struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
@@ -251,10 +251,10 @@ static void add_device_peak(struct lane *lane, struct memory_gpu *gpu,
     gpu->every_ms = sample->memory_every_ms;
     if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 ||
         !is_memory_sample_within(lane, sample->memory_peak_ns) || lane->experiment->parallel ||
-        own_bytes <= gpu->looked_bytes)
+        own_bytes <= gpu->device_peak_bytes)
         return;
-    gpu->looked_bytes = own_bytes;
-    gpu->looked_ns = sample->memory_peak_ns;
+    gpu->device_peak_bytes = own_bytes;
+    gpu->device_peak_ns = sample->memory_peak_ns;
 }
 
 static void add_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -284,13 +284,13 @@ static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct rea
 {
     if (own_bytes * NEAR_PEAK > gpu->sampled_peak) {
         gpu->load_percent = 0;
-        gpu->load_looks = 0;
+        gpu->load_samples = 0;
     }
     gpu->sampled_peak = own_bytes > gpu->sampled_peak ? own_bytes : gpu->sampled_peak;
     if (!percent.valid || own_bytes <= 0 || own_bytes < NEAR_PEAK * gpu->sampled_peak)
         return;
     gpu->load_percent += percent.value;
-    gpu->load_looks++;
+    gpu->load_samples++;
 }
 
 /* Who knows the background's processes would know the job's. */
@@ -348,7 +348,7 @@ static size_t epochs_to_come(const struct lane *lane)
 }
 
 /* Said once, as long before as can be known. */
-static void warn(struct lane *lane, struct memory_gpu *gpu)
+static void warn_of_epoch_growth(struct lane *lane, struct memory_gpu *gpu)
 {
     const struct lane_memory *memory = memory_of(lane);
     double limit = gpu_memory_limit(lane, gpu);
@@ -367,7 +367,7 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
     add_size(&text, limit);
     text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark,
               (long long)last + (long long)left);
-    lane_evidence(lane, "memory_growth", "%s", text_get(&text));
+    lane_add_evidence(lane, "memory_growth", "%s", text_get(&text));
 }
 
 static void end_epoch(struct lane *lane)
@@ -382,7 +382,7 @@ static void end_epoch(struct lane *lane)
         if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
             continue;
         MEM_ADD(gpu->peaks, gpu->peak_count) = peak;
-        warn(lane, gpu);
+        warn_of_epoch_growth(lane, gpu);
     }
 }
 
@@ -447,7 +447,7 @@ double lane_memory_others_share(const struct lane *lane)
     double most = 0;
     for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
         const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
-        double share = gpu->total_bytes > 0 ? 1 - left_by_others(gpu) / gpu->total_bytes : 0;
+        double share = gpu->total_bytes > 0 ? 1 - available_bytes(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
     return most;
@@ -474,8 +474,8 @@ static json_t *growth_in_time_json(const struct lane *lane, const struct memory_
 
 static json_t *gpu_usage_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct reading load = {gpu->load_looks ? gpu->load_percent / (double)gpu->load_looks : 0,
-                           gpu->load_looks > 0};
+    struct reading load = {gpu->load_samples ? gpu->load_percent / (double)gpu->load_samples : 0,
+                           gpu->load_samples > 0};
     json_t *pair = gpu->pair_peak_bytes > 0 ? bytes_json(true, gpu->pair_peak_bytes) : NULL;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o*, s:o*, s:o, s:o}", "device",
                      gpu->label, "of", gpu->by_process ? "job" : "device", "total_bytes",
@@ -498,8 +498,9 @@ static json_t *end_memory(struct lane *lane)
     json_t *gpus = json_array();
     EACH (gpu, memory->gpus, memory->gpu_count) {
         read_memory_ledger(lane, gpu);
-        if (gpu->curve.any && gpu->looked_bytes > gpu->curve.peak_bytes)
-            memory_curve_add(&gpu->curve, since_start_s(lane, gpu->looked_ns), gpu->looked_bytes);
+        if (gpu->curve.any && gpu->device_peak_bytes > gpu->curve.peak_bytes)
+            memory_curve_add(&gpu->curve, since_start_s(lane, gpu->device_peak_ns),
+                             gpu->device_peak_bytes);
     }
     memory->on = false;
     EACH (item, memory->gpus, memory->gpu_count)
@@ -518,9 +519,9 @@ const struct observer memory_observer = {
     .size = sizeof(struct lane_memory),
     .fini = free_memory,
     .prepare = prepare_memory,
-    .alone = begin_alone,
+    .background_started = keep_before_background,
     .begin = begin_memory,
-    .look = sample_host_memory,
+    .measure = sample_host_memory,
     .mark = note_epoch_mark,
     .end = end_memory,
     .sample = add_memory_sample,

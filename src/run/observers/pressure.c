@@ -33,11 +33,11 @@ static void record_pressure_by_others(struct lane *lane, const char *kind, struc
     }
     if (named > NAMED_MAX)
         text_addf(text, " and %zu more", named - NAMED_MAX);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind,
-                                                        .experiments = numbers,
-                                                        .text = text_take(text),
-                                                        .from_s = {0, true},
-                                                        .to_s = {duration_s, true}});
+    lane_add_evidence_entry(lane, (struct lane_evidence_entry){.kind = kind,
+                                                               .experiments = numbers,
+                                                               .text = text_take(text),
+                                                               .from_s = {0, true},
+                                                               .to_s = {duration_s, true}});
 }
 
 static void record_host_pressure(struct lane *lane, const struct host_window *host)
@@ -53,7 +53,7 @@ static void record_host_pressure(struct lane *lane, const struct host_window *ho
     if ((!memory && !disk) || delay == HOST_PUNCTUAL)
         return;
     if (delay == HOST_DELAY_UNKNOWN) {
-        lane_evidence(
+        lane_add_evidence(
             lane, "cpu_unchecked",
             "programs waited for memory or disks; whether the job did was not checked: %s",
             host_window_unknown(host));

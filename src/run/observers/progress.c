@@ -4,7 +4,7 @@
 
 static void report_bars(struct lane *lane)
 {
-    uint64_t *told = lane_state(lane, &output_observer);
+    uint64_t *told = lane_observer_state(lane, &output_observer);
     const struct bars *bars = lane->attempt.log ? joblog_bars(lane->attempt.log) : NULL;
     if (lane->phase != PHASE_RUNNING || !bars || bars->changes == *told)
         return;
@@ -19,12 +19,12 @@ static void report_bars(struct lane *lane)
             (json_int_t)bars->restarts[i], "latest", i == bars->latest);
         json_array_append_new(list, bar);
     }
-    lane_tell(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
+    lane_report(lane, EVENT_METRIC, json_pack("{s:s, s:o}", "sensor", "bars", "bars", list));
 }
 
 static void begin_output(struct lane *lane)
 {
-    *(uint64_t *)lane_state(lane, &output_observer) = 0;
+    *(uint64_t *)lane_observer_state(lane, &output_observer) = 0;
 }
 
 const struct observer output_observer = {

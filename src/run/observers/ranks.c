@@ -17,7 +17,7 @@ static size_t parse_rank_count(const char *text)
     return count > 0 && *end == '\0' && count <= RANKS_MAX ? count : 1;
 }
 
-size_t ranks_of_command(const struct strv *argv)
+size_t ranks_count(const struct strv *argv)
 {
     static const char *const options[] = {"--nproc_per_node",
                                           "--nproc-per-node",
@@ -117,7 +117,7 @@ static json_t *note_ranks(struct lane *lane)
 {
     AUTO_TEXT struct text tail = {0};
     const struct attempt *attempt = &lane->attempt;
-    size_t ranks = ranks_of_command(&attempt->plan->argv);
+    size_t ranks = ranks_count(&attempt->plan->argv);
     if (lane->outcome != OUTCOME_SUCCEEDED || ranks < 2 || !attempt->log ||
         !aftermath_log_tail(attempt->folder, "training.log", LOG_TAIL, &tail))
         return NULL;
@@ -125,13 +125,13 @@ static json_t *note_ranks(struct lane *lane)
         const struct joblog_result *result = joblog_result(attempt->log, i);
         if (result->role == JOBLOG_METRIC && result->has_number &&
             ranks_disagree(text_get(&tail), tail.length, result->text))
-            lane_say(lane,
-                     "%s: %zu processes were started, and lines near the end of the log differ in "
-                     "their values alone: "
-                     "that of the last line, %s, may be of another process than the first; print "
-                     "it in one process, "
-                     "or label lines (torchrun --tee 3)",
-                     result->name, ranks, result->text);
+            lane_note(lane,
+                      "%s: %zu processes were started, and lines near the end of the log differ in "
+                      "their values alone: "
+                      "that of the last line, %s, may be of another process than the first; print "
+                      "it in one process, "
+                      "or label lines (torchrun --tee 3)",
+                      result->name, ranks, result->text);
     }
     return NULL;
 }

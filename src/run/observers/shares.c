@@ -11,13 +11,13 @@
 /* Beside the foreground the background must have loaded the GPU in so many of the checks. */
 static const double LOAD_ENOUGH = 0.5;
 
-static json_t *ns_json(int64_t ns)
+static json_t *elapsed_json(int64_t ns)
 {
     return json_finite(ns_to_s(ns));
 }
 
 /* Times of the loops as seconds from the foreground's start, negative before it. */
-static void make_relative(const struct attempt *attempt, json_t *background)
+static void make_times_relative(const struct attempt *attempt, json_t *background)
 {
     size_t at;
     json_t *loop;
@@ -29,9 +29,10 @@ static void make_relative(const struct attempt *attempt, json_t *background)
         json_object_del(loop, "start_ns");
         json_object_del(loop, "end_ns");
         json_object_set_new(loop, "start_s",
-                            ran && attempt->gate_open ? ns_json(start_ns - attempt->start_ns)
+                            ran && attempt->gate_open ? elapsed_json(start_ns - attempt->start_ns)
                                                       : json_null());
-        json_object_set_new(loop, "duration_s", ran ? ns_json(end_ns - start_ns) : json_null());
+        json_object_set_new(loop, "duration_s",
+                            ran ? elapsed_json(end_ns - start_ns) : json_null());
     }
 }
 
@@ -39,20 +40,22 @@ static json_t *load_json(const struct lane_load *load)
 {
     double share;
     bool held = load->verdict == LOAD_HELD, none = load->verdict == LOAD_NONE;
-    bool seen = load->alone_watch.visible;
+    bool seen = load->standalone_watch.visible;
     return json_pack(
         "{s:s?, s:b, s:o, s:o, s:o}", "seen_by",
         seen ? load->by_process ? "processes" : "board" : NULL, "awaited",
         load->verdict != LOAD_SET, "held", held || none ? json_boolean(held) : json_null(),
-        "alone_s", load->alone_end_ns ? ns_json(load->alone_end_ns - load->begun_ns) : json_null(),
+        "alone_s",
+        load->standalone_end_ns ? elapsed_json(load->standalone_end_ns - load->begun_ns)
+                                : json_null(),
         "share_of_looks_beside",
-        load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
+        lane_load_share(&load->beside_watch, &share) ? json_finite(share) : json_null());
 }
 
-static json_t *alone_json(const struct lane_load *load)
+static json_t *standalone_json(const struct lane_load *load)
 {
-    const struct colocated_alone *alone = &load->alone;
-    if (!load->has_alone)
+    const struct colocated_alone *alone = &load->standalone;
+    if (!load->has_standalone)
         return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "scope", energy_meters_scope_name(ENERGY_GPU),
                      "seconds", json_finite(alone->seconds), "joules", json_finite(alone->joules),
@@ -61,15 +64,15 @@ static json_t *alone_json(const struct lane_load *load)
 }
 
 /* Why the foreground's part is unknown: which of both figures is too uncertain for it. */
-static char *not_separable_text(const struct lane_load *load, const struct window_energy *total,
-                                const struct colocated_marginal *marginal, double seconds)
+static char *explain_not_separable(const struct lane_load *load, const struct window_energy *total,
+                                   const struct colocated_marginal *marginal, double seconds)
 {
-    double background_j = load->alone.half_width_w * seconds;
+    double background_j = load->standalone.half_width_w * seconds;
     if (background_j >= total->half_width_j.value)
         return mem_printf(
             "the background's power alone is known to ± %.3g W, which is ± %.3g J in %.3g s; the "
             "foreground added at most %.3g J",
-            load->alone.half_width_w, background_j, seconds, marginal->high_j);
+            load->standalone.half_width_w, background_j, seconds, marginal->high_j);
     return mem_printf(
         "the energy of both is known to ± %.3g J; the foreground added at most %.3g J",
         total->half_width_j.value, marginal->high_j);
@@ -80,20 +83,20 @@ static json_t *marginal_json(const struct lane_load *load,
 {
     const struct window_energy *window = &total->window;
     struct colocated_marginal marginal;
-    if (!load->has_alone || !window->energy_j.valid || !window->half_width_j.valid)
+    if (!load->has_standalone || !window->energy_j.valid || !window->half_width_j.valid)
         return json_null();
-    colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds, &load->alone,
-                       &marginal);
+    colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds,
+                       &load->standalone, &marginal);
     bool given = marginal.is_separable;
-    AUTO_FREE char *why = given ? NULL : not_separable_text(load, window, &marginal, seconds);
+    AUTO_FREE char *why = given ? NULL : explain_not_separable(load, window, &marginal, seconds);
     return json_pack("{s:b, s:s, s:s*, s:o, s:o, s:s?, s:[o, o], s:o, s:o, s:o, s:o}", "estimate",
                      true, "scope", energy_meters_scope_name(ENERGY_GPU), "source", window->source,
                      "joules", given ? json_finite(marginal.joules) : json_null(), "half_width_j",
                      given ? json_finite(marginal.half_width_j) : json_null(), "not_separable", why,
                      "interval_j", json_finite(marginal.low_j), json_finite(marginal.high_j),
                      "total_joules", json_finite(window->energy_j.value), "background_power_w",
-                     json_finite(load->alone.power_w), "background_half_width_w",
-                     json_finite(load->alone.half_width_w), "seconds", json_finite(seconds));
+                     json_finite(load->standalone.power_w), "background_half_width_w",
+                     json_finite(load->standalone.half_width_w), "seconds", json_finite(seconds));
 }
 
 /* Covers every GPU that was measured; null if one of them has no samples. */
@@ -127,9 +130,9 @@ static json_t *gpu_split_json(const struct lane_load *load,
 }
 
 /* Of the GPU on which the background had most. */
-static json_t *looks_json(const struct lane *lane)
+static json_t *load_trace_json(const struct lane *lane)
 {
-    const struct lane_load *load = lane_load(lane);
+    const struct lane_load *load = lane_load_get(lane);
     const struct colocated_trace *trace = NULL;
     double most = -1;
     EACH (gpu, load->gpus, load->gpu_count)
@@ -158,11 +161,11 @@ static json_t *looks_json(const struct lane *lane)
 /* The foreground ran, and the background was not what it should have been. */
 static void record_background_stall(struct lane *lane)
 {
-    const struct lane_load *load = lane_load(lane);
+    const struct lane_load *load = lane_load_get(lane);
     double share;
-    if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) &&
+    if (load->verdict == LOAD_HELD && lane_load_share(&load->beside_watch, &share) &&
         share < LOAD_ENOUGH)
-        lane_evidence_span(
+        lane_add_evidence_span(
             lane, "background_stalled", (struct reading){0, true},
             (struct reading){ns_to_s(lane->attempt.end_ns - lane->attempt.start_ns), true},
             "the background loaded the GPU in only %.0f %% of the checks "
@@ -175,15 +178,15 @@ static json_t *end_shares(struct lane *lane)
     if (!lane->experiment->parallel)
         return NULL;
     const struct attempt *attempt = &lane->attempt;
-    const struct lane_load *load = lane_load(lane);
+    const struct lane_load *load = lane_load_get(lane);
     bool measured =
         attempt->gate_open && attempt->end_ns > 0 && lane->energy_meters && lane->measured;
     struct energy_meters_result result = {0};
     json_t *background = lane_background_json(lane);
-    make_relative(attempt, background);
+    make_times_relative(attempt, background);
     json_object_set_new(background, "load", load_json(load));
     json_t *json = json_pack("{s:o, s:o, s:o}", "background", background, "background_only",
-                             alone_json(load), "looks", looks_json(lane));
+                             standalone_json(load), "looks", load_trace_json(lane));
     if (attempt->gate_open)
         record_background_stall(lane);
     if (measured)

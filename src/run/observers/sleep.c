@@ -24,13 +24,13 @@ static int64_t asleep_now_ns(void)
     return boot.tv_sec * NS_PER_S + boot.tv_nsec - now_ns;
 }
 
-int64_t lane_asleep_ns(const struct lane *lane)
+int64_t lane_sleep_total_ns(const struct lane *lane)
 {
     return sleep_of(lane)->asleep_ns;
 }
 
 /* What is slept from now on is slept while it is measured. */
-static void ready(struct lane *lane)
+static void start_sleep_watch_at_gate(struct lane *lane)
 {
     *sleep_of(lane) = (struct lane_sleep){clock_monotonic_ns(), asleep_now_ns()};
 }
@@ -46,17 +46,17 @@ static void check_for_sleep(struct lane *lane)
     int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(),
             more = asleep - sleep->asleep_ns;
     if (more > ASLEEP_NS)
-        lane_evidence_span(lane, "suspend", lane_since_start(lane, sleep->awake_ns),
-                           lane_since_start(lane, now_ns), "the machine slept for %.1f s",
-                           ns_to_s(more));
+        lane_add_evidence_span(lane, "suspend", lane_seconds_since_start(lane, sleep->awake_ns),
+                               lane_seconds_since_start(lane, now_ns),
+                               "the machine slept for %.1f s", ns_to_s(more));
     sleep->asleep_ns = asleep;
     sleep->awake_ns = now_ns;
 }
 
 const struct observer sleep_observer = {
     .size = sizeof(struct lane_sleep),
-    .ready = ready,
+    .ready = start_sleep_watch_at_gate,
     .started = start_sleep_watch,
-    .look = check_for_sleep,
-    .edge = check_for_sleep,
+    .measure = check_for_sleep,
+    .command_ended = check_for_sleep,
 };

@@ -4,6 +4,6 @@
 
 #include "run/lane.h"
 
-int64_t lane_asleep_ns(const struct lane *lane); /* asleep since boot */
+int64_t lane_sleep_total_ns(const struct lane *lane); /* asleep since boot */
 
 #endif

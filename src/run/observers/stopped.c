@@ -4,22 +4,23 @@
 #include "base/mem.h"
 
 /* The next look for stopped processes comes when it costs less than a thousandth of the time. */
-static const int64_t LOOK_SHARE = 1000;
+static const int64_t CHECK_SHARE = 1000;
 
 struct lane_stops {
-    int64_t look_ns; /* not before that its processes are looked at again for one that is stopped */
-    bool told;       /* of this attempt: that one was */
+    int64_t next_check_ns; /* not before that its processes are looked at again for one that is
+                              stopped */
+    bool told;             /* of this attempt: that one was */
 };
 
 LANE_STATE(stops_of, struct lane_stops, stopped_observer);
 
-void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
+void lane_stopped_record(struct lane *lane, const char *who, int64_t for_ns)
 {
     stops_of(lane)->told = true;
     if (for_ns)
-        lane_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, ns_to_s(for_ns));
+        lane_add_evidence(lane, "job_stopped", "%s was stopped for %.1f s", who, ns_to_s(for_ns));
     else
-        lane_evidence(lane, "job_stopped", "%s was stopped", who);
+        lane_add_evidence(lane, "job_stopped", "%s was stopped", who);
 }
 
 /* Processes below the command's own, and the background's, are seen only by looking: once a second,
@@ -30,15 +31,15 @@ static void check_for_stopped(struct lane *lane)
     struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
     struct job_member member;
     struct lane_stops *stops = stops_of(lane);
-    if (lane->phase != PHASE_RUNNING || stops->told || now_ns < stops->look_ns)
+    if (lane->phase != PHASE_RUNNING || stops->told || now_ns < stops->next_check_ns)
         return;
     for (size_t i = 0; i < 2 && !stops->told; i++)
         if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
             AUTO_FREE char *who = mem_printf("%s%s (pid %d)", i ? "the background's " : "",
                                              member.command, (int)member.pid);
-            lane_tell_stopped(lane, who, 0);
+            lane_stopped_record(lane, who, 0);
         }
-    stops->look_ns = now_ns + LOOK_SHARE * (clock_thread_cpu_ns() - used_ns);
+    stops->next_check_ns = now_ns + CHECK_SHARE * (clock_thread_cpu_ns() - used_ns);
 }
 
 static void reset_stops(struct lane *lane)

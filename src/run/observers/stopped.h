@@ -5,6 +5,6 @@
 #include "run/lane.h"
 
 /* for_ns 0: how long is not known. */
-void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns);
+void lane_stopped_record(struct lane *lane, const char *who, int64_t for_ns);
 
 #endif

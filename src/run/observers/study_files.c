@@ -169,7 +169,7 @@ static void publish_study_files(struct lane *lane, const struct energy_meters_re
                                    result->sums[ENERGY_DRAM].window.energy_j};
     struct err err;
     if (files_of(lane)->on && !write_study_files(lane, &cpu, &err))
-        lane_evidence(lane, "energy_file", "the study's files cannot be written: %s", err.text);
+        lane_add_evidence(lane, "energy_file", "the study's files cannot be written: %s", err.text);
     files_of(lane)->on = false;
 }
 

@@ -61,38 +61,38 @@ static void packages_are_read_from_the_names_of_their_folders(void **state)
 {
     (void)state;
     char *package;
-    assert_true(fingerprint_package("numpy-1.26.4.dist-info", &package));
+    assert_true(fingerprint_parse_package("numpy-1.26.4.dist-info", &package));
     assert_string_equal(package, "numpy==1.26.4");
     free(package);
-    assert_true(fingerprint_package("torch-2.3.0+cu121.dist-info", &package));
+    assert_true(fingerprint_parse_package("torch-2.3.0+cu121.dist-info", &package));
     assert_string_equal(package, "torch==2.3.0+cu121");
     free(package);
-    assert_true(fingerprint_package("own-0.3.dev1-py3.11.egg-info", &package));
+    assert_true(fingerprint_parse_package("own-0.3.dev1-py3.11.egg-info", &package));
     assert_string_equal(package, "own==0.3.dev1");
     free(package);
-    assert_true(fingerprint_package("six-1.16.0.egg-info", &package));
+    assert_true(fingerprint_parse_package("six-1.16.0.egg-info", &package));
     assert_string_equal(package, "six==1.16.0");
     free(package);
-    assert_true(fingerprint_package("own.egg-info", &package));
+    assert_true(fingerprint_parse_package("own.egg-info", &package));
     assert_string_equal(package, "own==");
     free(package);
-    assert_false(fingerprint_package(".egg-info", &package));
-    assert_false(fingerprint_package("numpy", &package));
-    assert_false(fingerprint_package("numpy.dist-info", &package));
-    assert_false(fingerprint_package("-1.dist-info", &package));
-    assert_false(fingerprint_package("numpy-1.26.4.dist-info.bak", &package));
+    assert_false(fingerprint_parse_package(".egg-info", &package));
+    assert_false(fingerprint_parse_package("numpy", &package));
+    assert_false(fingerprint_parse_package("numpy.dist-info", &package));
+    assert_false(fingerprint_parse_package("-1.dist-info", &package));
+    assert_false(fingerprint_parse_package("numpy-1.26.4.dist-info.bak", &package));
 }
 
 static void the_interpreter_of_a_command_is_its_first_python(void **state)
 {
     (void)state;
     AUTO_STRV struct strv argv = {0};
-    assert_null(fingerprint_interpreter(&argv));
+    assert_null(fingerprint_find_interpreter(&argv));
     strv_add(&argv, "/usr/bin/nice");
     strv_add(&argv, "/opt/python_train");
-    assert_string_equal(fingerprint_interpreter(&argv), "/usr/bin/nice");
+    assert_string_equal(fingerprint_find_interpreter(&argv), "/usr/bin/nice");
     strv_add(&argv, "/venv/bin/python3.11");
-    assert_string_equal(fingerprint_interpreter(&argv), "/venv/bin/python3.11");
+    assert_string_equal(fingerprint_find_interpreter(&argv), "/venv/bin/python3.11");
 }
 
 static json_t *written(struct world *world)
@@ -101,7 +101,7 @@ static json_t *written(struct world *world)
     AUTO_STRV struct strv environment = {0};
     for (char **entry = environ; *entry; entry++)
         strv_add(&environment, *entry);
-    json_t *software = machine_software(&world->plan, &world->containment, &environment);
+    json_t *software = machine_software_json(&world->plan, &world->containment, &environment);
     const struct machine_facts facts = {.software = software, .session = 1};
     if (!machine_write(world->dir, &world->plan, &world->containment, &facts, &err))
         fail_msg("%s", err.text);
@@ -199,7 +199,7 @@ static void git_is_asked_only_where_a_repository_may_be(void **state)
                        world->root, cases[i].path, cases[i].with, cases[i].with, cases[i].with);
         AUTO_FREE char *path = mem_printf("%s/%s", world->root, cases[i].path);
         assert_true(ask(make, 60, &out));
-        assert_int_equal(git_may_know(path), cases[i].may);
+        assert_int_equal(git_has_repository(path), cases[i].may);
     }
 }
 

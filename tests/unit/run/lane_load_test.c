@@ -20,12 +20,12 @@ static const struct load_times times = {
 static void looks(struct load_watch *watch, int from, int to, bool loaded)
 {
     for (int second = from; second <= to; second++)
-        load_take(watch, second * NS_PER_S, loaded);
+        lane_load_add_sample(watch, second * NS_PER_S, loaded);
 }
 
 static enum load_verdict at(const struct load_watch *watch, int second)
 {
-    return load_decide(watch, &times, 1 * NS_PER_S, (1 + second) * NS_PER_S);
+    return lane_load_decide(watch, &times, 1 * NS_PER_S, (1 + second) * NS_PER_S);
 }
 
 static void a_load_that_holds_is_waited_for_no_longer_than_the_least_time(void **state)
@@ -87,8 +87,8 @@ static void a_limit_below_the_least_time_does_not_shorten_it(void **state)
     struct load_times short_limit = {
         .wait_ns = 30 * NS_PER_S, .hold_ns = 5 * NS_PER_S, .limit_ns = 10 * NS_PER_S};
     looks(&watch, 1, 31, false);
-    assert_int_equal(load_decide(&watch, &short_limit, NS_PER_S, 30 * NS_PER_S), LOAD_WAIT);
-    assert_int_equal(load_decide(&watch, &short_limit, NS_PER_S, 31 * NS_PER_S), LOAD_NONE);
+    assert_int_equal(lane_load_decide(&watch, &short_limit, NS_PER_S, 30 * NS_PER_S), LOAD_WAIT);
+    assert_int_equal(lane_load_decide(&watch, &short_limit, NS_PER_S, 31 * NS_PER_S), LOAD_NONE);
 }
 
 static void a_share_needs_three_looks(void **state)
@@ -97,9 +97,9 @@ static void a_share_needs_three_looks(void **state)
     struct load_watch watch = {0};
     double share;
     looks(&watch, 1, 2, true);
-    assert_false(load_share(&watch, &share));
+    assert_false(lane_load_share(&watch, &share));
     looks(&watch, 3, 4, false);
-    assert_true(load_share(&watch, &share));
+    assert_true(lane_load_share(&watch, &share));
     assert_true(share == 0.5);
 }
 
@@ -107,13 +107,14 @@ static void three_failures_in_a_row_end_a_background_that_is_alone(void **state)
 {
     (void)state;
     struct background_tally tally = {0};
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_SUCCEEDED, false), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_SUCCEEDED, false),
+                     BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, false), BACKGROUND_AGAIN);
     assert_false(tally.gave_up);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, false), BACKGROUND_GIVE_UP);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, false), BACKGROUND_GIVE_UP);
     assert_true(tally.gave_up);
     assert_int_equal(tally.failed, 5);
     assert_int_equal(tally.succeeded, 1);
@@ -124,12 +125,13 @@ static void the_second_failure_beside_the_foreground_is_told_and_the_fifth_is_th
 {
     (void)state;
     struct background_tally tally = {0};
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_SUCCEEDED, true), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_TELL);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_SUCCEEDED, true), BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, true), BACKGROUND_REPORT);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_AGAIN);
-    assert_int_equal(lane_background_ended(&tally, OUTCOME_FAILED, true), BACKGROUND_GIVE_UP);
+        assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, true),
+                         BACKGROUND_AGAIN);
+    assert_int_equal(lane_background_count_loop(&tally, OUTCOME_FAILED, true), BACKGROUND_GIVE_UP);
     assert_int_equal(tally.failed_beside, 6);
 }
 

@@ -90,7 +90,7 @@ static void look(struct place *place, const char *rest, const char *wanted)
     strv_add(&models, wanted);
     const struct plan_options options = {
         .home = place->folder, .cwd = "/", .path = "/usr/bin:/bin"};
-    needs_look(&place->registry, &place->registry.repos[0], &models, &options, &place->needs);
+    needs_check_repo(&place->registry, &place->registry.repos[0], &models, &options, &place->needs);
     needs_ask(&place->needs);
 }
 

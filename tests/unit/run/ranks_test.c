@@ -17,7 +17,7 @@ static size_t ranks_of(const char *command)
 {
     AUTO_STRV struct strv argv = {0};
     assert_true(shell_words_split(command, &argv, NULL));
-    return ranks_of_command(&argv);
+    return ranks_count(&argv);
 }
 
 static void the_launchers_options_say_how_many_processes_there_are(void **state)
