@@ -16,10 +16,9 @@
 
 enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 
-/* Files are stamped with the time of the kernel's last tick: at 100 Hz so long ago. */
+/* Files carry the time of the last tick: up to 10 ms ago at 100 Hz. */
 static const int64_t TICK_NS = 10 * NS_PER_MS;
 
-/* A pipe whose last writer has gone is at its end. */
 static bool is_at_end(int pipe)
 {
     struct pollfd wait = {.fd = pipe, .events = POLLIN};
@@ -51,7 +50,7 @@ char *aftermath_log_holders(int pipe)
     return text_take(&text);
 }
 
-/* Without one of these there is no GPU to hold, and nothing to look for. */
+/* Without these device files there is no GPU to hold. */
 static bool has_gpus(const char *dev)
 {
     static const char *const names[] = {"kfd", "dri"};
@@ -94,7 +93,6 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
     return text.length ? text_take(&text) : NULL;
 }
 
-/* Names the first few. */
 struct left {
     struct text text;
     size_t count;
@@ -138,7 +136,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
                   &status) != 0 ||
             !S_ISREG(status.stx_mode) || status.stx_uid != uid)
             continue;
-        /* tmpfs tells when a file was made since Linux 6.1. */
+        /* tmpfs records a file's creation since Linux 6.1. */
         const struct statx_timestamp *made =
             status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
         AUTO_FREE char *path = mem_printf("/dev/shm/%s", entry->d_name);
@@ -150,8 +148,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
     }
 }
 
-/* The number below a heading of a table whose first line names its columns. UINT64_MAX: not
- * found. */
+/* Finds a cell by its column's name. UINT64_MAX: not found. */
 static uint64_t find_cell_number(const char *heads, const char *row, const char *name)
 {
     size_t length = strlen(name);
@@ -182,7 +179,6 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
         for (const char *row = strchr(heads, '\n'); row && row[1]; row = strchr(row, '\n')) {
             row++;
             uint64_t attached = find_cell_number(heads, row, "nattch");
-            /* In whole seconds. */
             int64_t made_ns = (int64_t)find_cell_number(heads, row, "ctime") * NS_PER_S;
             if (find_cell_number(heads, row, "cuid") != uid ||
                 (attached != UINT64_MAX && attached > 0) ||

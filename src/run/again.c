@@ -12,7 +12,6 @@ void again_fini(struct again *again)
     *again = (struct again){0};
 }
 
-/* What is asked for. */
 struct question {
     bool asked[AGAIN_REASONS]; /* but not NAMED */
     struct strv ids;
@@ -28,7 +27,7 @@ static const char *const words[AGAIN_REASONS] = {
     [AGAIN_PENDING] = "planned before",
 };
 
-/* The verdict with the evidence that this session begins with. */
+/* Includes the evidence with which this session begins. */
 static enum verdict judge_with_evidence(const struct result *result,
                                         const struct question *question)
 {

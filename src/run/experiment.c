@@ -28,7 +28,6 @@ static json_t *pause_json(const struct lane *lane, double seconds, const char *w
     return json;
 }
 
-/* How long it waits for other lanes. */
 static void count_wait(struct lane *lane, bool waits)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -55,7 +54,7 @@ static void choose_next_experiment(struct lane *lane)
     else if (previous)
         runner_wake_lanes(lane->runner);
     if (waits)
-        return; /* and it may have been woken already */
+        return; /* it may be awake again */
     if (!lane->experiment) {
         lane_enter(lane, PHASE_CLOSING);
         return;
@@ -111,7 +110,7 @@ static void begin_preparing(struct lane *lane)
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
-    if (lane->lost || lane->runner->paused) { /* it was taken before that was asked for */
+    if (lane->lost || lane->runner->paused) {
         return_experiment(lane, lane->lost ? PHASE_FINISHED : PHASE_CHOOSING);
         return;
     }
@@ -139,7 +138,7 @@ static void end_without_attempt(struct lane *lane)
     lane_enter(lane, PHASE_ENDING);
 }
 
-/* The GPUs are free, or the attempt begins all the same. */
+/* Begins the attempt, even if the preflight only recorded problems. */
 static void make_attempt(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -152,7 +151,7 @@ static void make_attempt(struct lane *lane)
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     lane->attempt.environment = lane->resources ? &lane->resources->environment : NULL;
-    /* One that is alone on the machine has all of it. */
+    /* An exclusive experiment has the whole machine. */
     lane->attempt.cpus =
         lane->resources && !lane->experiment->exclusive ? lane->resources->cpus : NULL;
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
@@ -166,7 +165,7 @@ static void make_attempt(struct lane *lane)
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_enter_next);
 }
 
-/* Once a run: the training cannot know why. */
+/* Once a run. */
 static void note_setuid_hint(struct lane *lane)
 {
     const char *hint = lane->runner->setuid_reported ? NULL : attempt_setuid_hint(&lane->attempt);
@@ -176,8 +175,8 @@ static void note_setuid_hint(struct lane *lane)
     lane_note(lane, "%s", hint);
 }
 
-/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the
- * training may have had it first. */
+/* Slurm signals all processes of a run at once, so the training may have received the signal first.
+ */
 static bool had_our_signal(const struct lane *lane)
 {
     const struct job_exit *end = &lane->attempt.exit;
@@ -186,9 +185,8 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* What the machine failed is none of the training's retries. It is tried once more after the pause,
- * then left to a resume; where attempt after attempt comes to that, the rest of the plan would be
- * gone through in vain. */
+/* A failure of the machine does not count as a retry. It is repeated once after the pause, then
+ * left to a resume; several in a row break the run. */
 static bool is_excused(struct lane *lane, const char *error)
 {
     bool first = !lane->machine_excused;
@@ -209,7 +207,6 @@ static bool is_excused(struct lane *lane, const char *error)
     return false;
 }
 
-/* Each adds what it has come to; a later one reads what an earlier one has added. */
 static void observers_end(struct lane *lane, json_t *ended)
 {
     lane->ended = ended;
@@ -231,7 +228,6 @@ static void judge_attempt(struct lane *lane)
     attempt_blame_machine(&lane->attempt);
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->lost && lane->outcome == OUTCOME_FAILED) {
-        /* It failed for want of its GPU, as far as anybody can tell. */
         lane_set_lost_detail(lane);
         lane->attempt.reason = STOP_GPU_LOST;
         free(steal_ptr(error));
@@ -292,7 +288,6 @@ static int64_t count_attempts(const struct lane *lane)
     return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
 }
 
-/* Of one model, so that the same script and modules are started each time. */
 static bool has_one_script(const struct plan *plan)
 {
     const struct plan_job *first = &plan->experiments[0].foreground;
@@ -304,7 +299,7 @@ static bool has_one_script(const struct plan *plan)
     return plan->count > 1;
 }
 
-/* The first one, of a plan with one script: all would fail like it. */
+/* If the script refuses the first experiment, it refuses all. */
 static void stop_if_refused(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -321,7 +316,7 @@ static void end_lane_experiment(struct lane *lane)
     enum outcome outcome = lane->outcome;
     stop_if_refused(lane);
     lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
-    /* The last of the failures was not tried again. */
+    /* The last failure was not retried. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
     if (count_attempts(lane) == 0)
@@ -334,7 +329,7 @@ static void write_experiment_results(struct lane *lane)
     lane->ran_one = true;
     lane->last_configuration = lane->experiment->configuration;
     if (count_attempts(lane) == 0) {
-        lane_enter_next(lane); /* planned still: nothing is known of it */
+        lane_enter_next(lane); /* no attempt, no results */
         return;
     }
     runner_write_results(lane->runner, lane->experiment->number, lane, lane_enter_next);
@@ -346,24 +341,23 @@ static void finish_lane(struct lane *lane)
     lane->experiment = NULL;
     if (lane->energy_meters)
         energy_meters_rest(lane->energy_meters);
-    /* One that another lane gave back meanwhile. */
+    /* Another lane may have returned an experiment. */
     if (!lane->retired && !runner_is_halted(runner) && runner_has_more(runner))
         lane_enter(lane, PHASE_CHOOSING);
     else
         runner_finish_lane(runner);
 }
 
-/* Nothing is in work. */
 static void leave_start(struct lane *lane, enum lane_event event)
 {
     if (event == LANE_LOST && lane->phase == PHASE_METERS)
-        return; /* it has not taken one yet */
+        return; /* no experiment was chosen yet */
     step_cancel(&lane->timer);
     lane_enter(lane, PHASE_FINISHED);
 }
 
-/* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing
- * to do, an attempt that is not begun. */
+/* The story of one experiment, from top to bottom. A phase that enters another one than its next
+ * names it. */
 static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
     [PHASE_METERS] = {phase_meters, leave_start, PHASE_CHOOSING, false},

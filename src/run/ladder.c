@@ -9,12 +9,11 @@
 
 #include <string.h>
 
-/* A training that fails by it says so at its end: one that went on for longer than this has
+/* A training that fails by it prints the message at its end: one that printed more than this
  * survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
 
-/* Others that have more of a GPU than this may be why its memory ran out, where the message does
- * not say. */
+/* With more than this share others may be the cause that the message does not name. */
 static const double OTHERS_SHARE = 0.05;
 
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
@@ -37,8 +36,7 @@ const struct plan_experiment *ladder_experiment(const struct lane *lane)
     return lane->ladder.experiment ? lane->ladder.experiment : lane->experiment;
 }
 
-/* The job that may be changed: a copy, from the first change on. NULL: the plan cannot be
- * copied. */
+/* A copy from the first change on. NULL: not possible. */
 static struct plan_job *job_to_change(struct lane *lane)
 {
     struct ladder *ladder = &lane->ladder;
@@ -49,7 +47,6 @@ static struct plan_job *job_to_change(struct lane *lane)
     return ladder->experiment ? &ladder->experiment->foreground : NULL;
 }
 
-/* What the job would find; NULL: not set. */
 static const char *find_variable(const struct lane *lane, const struct plan_job *job,
                                  const char *name)
 {
@@ -57,8 +54,7 @@ static const char *find_variable(const struct lane *lane, const struct plan_job 
     return own ? own : strv_env_get(lane->runner->request->environment, name);
 }
 
-/* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one
- * counts. */
+/* NULL: none. The newer variable counts. */
 static const char *find_setting(const struct lane *lane)
 {
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
@@ -71,7 +67,7 @@ static enum oom_setting read_expandable(const struct lane *lane)
     return oom_expandable(find_setting(lane));
 }
 
-/* The setting without what it says of expandable segments, and with them on; the caller frees. */
+/* Turns expandable segments on; the caller frees. */
 static char *make_expandable_setting(const char *conf)
 {
     static const char name[] = "expandable_segments";
@@ -89,7 +85,7 @@ static char *make_expandable_setting(const char *conf)
     return text_take(&text);
 }
 
-/* Uses the variable that is set; if neither is, the older name, which all versions know. */
+/* Changes the variable that is set, else the older name, which all versions know. */
 static bool set_expandable_segments(struct lane *lane)
 {
     struct plan_job *job = job_to_change(lane);
@@ -126,8 +122,7 @@ static bool apply_ladder_step(struct lane *lane, size_t step)
     return true;
 }
 
-/* The first step that has not been taken as often as it may, and leads somewhere; not back to one
- * before the last. */
+/* The first step within its bounds that changes something, never back before the last one. */
 static bool apply_next_step(struct lane *lane)
 {
     const struct ladder *ladder = &lane->ladder;
@@ -183,7 +178,6 @@ static void keep_last(void *context, const struct oom *message)
         *last = *message;
 }
 
-/* The last message at the end of the log. */
 static bool find_message(const struct attempt *attempt, struct oom *out)
 {
     AUTO_TEXT struct text tail = {0};
@@ -198,7 +192,6 @@ static bool find_message(const struct attempt *attempt, struct oom *out)
     return out->framework != OOM_NONE && lines - out->last_line <= LINES_BEHIND_MAX;
 }
 
-/* Changes what the next attempt does; why: in words. */
 static enum action choose_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
                                  const char **why)
 {
@@ -250,7 +243,7 @@ static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *
     return action != RETRY_NONE;
 }
 
-/* The cause belongs to what is told of the attempt, where there is one. */
+/* Appends the cause to the error, if there is one. */
 static void add_cause(json_t *data, const struct oom_diagnosis *diagnosis)
 {
     const char *error = json_string_value(json_object_get(data, "error"));

@@ -1,5 +1,3 @@
-/* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the
- * listener. */
 #include "run/lane.h"
 
 #include "base/mem.h"
@@ -52,7 +50,7 @@ void *lane_observer_state(const struct lane *lane, const struct observer *observ
 
 void lane_report_command_end(struct lane *lane)
 {
-    /* A job that is stopped has not ended yet. */
+    /* Not while the job is being stopped. */
     if (!lane->measured || lane->command_end_reported || lane->attempt.end_ns == 0)
         return;
     lane->command_end_reported = true;
@@ -159,8 +157,7 @@ void lane_set_timer(struct lane *lane, struct step_source *timer, uint64_t us, l
     int code = step_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
-    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is
-     * left. */
+    /* A lane without timers cannot continue; lane_fini kills its job. */
     if (own)
         lane->phase = PHASE_FINISHED;
     err_set(&err, "cannot set a timer (error %d)", -code);

@@ -61,13 +61,11 @@ static void set_background_timer(struct lane *lane, uint64_t us, lane_step *step
     lane_set_timer(lane, &lane->background.timer, us, step);
 }
 
-/* Before the foreground starts. */
 static bool is_before_foreground(const struct lane *lane)
 {
     return lane->phase == PHASE_LOADING;
 }
 
-/* How long the foreground has run. */
 static double foreground_seconds(const struct lane *lane)
 {
     int64_t start_ns = lane->attempt.start_ns;
@@ -132,7 +130,7 @@ static void report_held_log(struct lane *lane)
         (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
 }
 
-/* Its tree is gone, or what is left of it is told: the loop is written down. Gives how it went. */
+/* Journals the loop, after its tree is gone or its survivors are reported. */
 static enum outcome close_loop(struct lane *lane, char **error)
 {
     struct lane_background *background = &lane->background;
@@ -160,7 +158,7 @@ static enum outcome close_loop(struct lane *lane, char **error)
     return outcome;
 }
 
-/* Not by any fault of the background training's. */
+/* Not a failure of the background. */
 static void stop_for_machine(struct lane *lane, char *why)
 {
     free(lane->attempt.detail);
@@ -206,7 +204,6 @@ static void record_background_deaths(struct lane *lane, const char *error)
         background->tally.failed_beside, foreground_seconds(lane), error ? error : "unknown");
 }
 
-/* A loop is over and nothing of it lives. */
 static void continue_after_loop(struct lane *lane, enum outcome outcome, const char *error)
 {
     struct lane_background *background = &lane->background;
@@ -242,7 +239,6 @@ static void prove_loop(struct lane *lane)
         return;
     }
     if (!gone && !loop->unproven) {
-        /* which stops the attempt: it looks once more, and tells */
         lane_job_break_unkillable(lane, loop);
         return;
     }
@@ -312,13 +308,12 @@ static bool open_loop_gate(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
 }
 
-/* EVENT_JOB_BORN is durable. */
 static void open_loop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     struct err err = {0};
     if (background->halted || runner_is_halted(lane->runner))
-        return; /* it waits at its gate until the stop ends it */
+        return; /* the stop ends it at its gate */
     runner_guardian_watch_job(lane, background->loop.job);
     if (!open_loop_gate(lane, &err)) {
         stop_for_machine(lane, mem_printf("cannot start the background: %s", err.text));
@@ -401,7 +396,7 @@ void lane_background_close(struct lane *lane, double seconds)
     }
     json_t *data = attempt_proven_json(loop, seconds);
     if (!loop->job)
-        json_object_del(data, "leftovers"); /* they were told when it had ended */
+        json_object_del(data, "leftovers"); /* reported when the loop ended */
     lane_record(lane, EVENT_JOB_PROVEN, data, NULL);
 }
 

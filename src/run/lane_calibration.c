@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* For less the time of a calibration is not worth it. */
+/* A shorter use of the GPUs does not justify a calibration. */
 static const double WORTH_S = 600;
 
 enum { ANSWER_MAX = 1 << 16 };
@@ -34,7 +34,7 @@ static size_t count_gpus(const struct lane *lane)
                                             : options->gpu_count;
 }
 
-/* From its entry or order, else from earlier runs; absent: unknown. */
+/* From its settings, else from earlier runs. */
 static struct reading expected_experiment_s(const struct lane *lane,
                                             const struct plan_experiment *experiment)
 {
@@ -50,8 +50,8 @@ static struct reading expected_experiment_s(const struct lane *lane,
     return expected_of(earlier, context, epochs);
 }
 
-/* The time that the remaining experiments take on this lane. Unknown ones count as the mean of
- * those that succeeded in this run, else of the known ones. Absent: nothing is known yet. */
+/* How long this lane will take for the remaining experiments. Experiments without an estimate count
+ * as the mean of those that succeeded, else of those with one. */
 static struct reading expected_left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
@@ -75,7 +75,7 @@ static struct reading expected_left_s(const struct lane *lane)
     return (struct reading){(known_s + unknown * mean_s) / (double)runner->lane_count, true};
 }
 
-/* Each time that as many again have succeeded: the plan is not counted anew for each experiment. */
+/* Estimates again only when twice as many have succeeded. */
 static bool is_worth_it(struct lane *lane)
 {
     struct lane_calibration *own = &lane->calibration;
@@ -94,7 +94,7 @@ static bool is_gpu_uncalibrated(const struct lane *lane, size_t place)
            !energy_meters_is_calibrated(lane->energy_meters, place);
 }
 
-/* Requires that the lane's GPUs are locked, so that runs of other users notice. */
+/* Requires locked GPUs, so that runs of other users notice. */
 static bool is_calibration_wanted(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;
@@ -160,7 +160,6 @@ void lane_calibration_fini(struct lane *lane)
     text_fini(&lane->calibration.text);
 }
 
-/* "GPU 0 was calibrated in 41.2 s with 5.9 kJ, apart from the experiments: ..." */
 static char *describe_calibration(const char *label, const json_t *answer, const char *outcome,
                                   const char *reason)
 {
@@ -178,7 +177,7 @@ static char *describe_calibration(const char *label, const json_t *answer, const
     return text_take(&text);
 }
 
-/* Becomes what the GPU is measured by from now on. False: it is not one of this GPU. */
+/* Measures this GPU with it from now on. False: it is of another GPU. */
 static bool use_calibration(struct lane *lane, const json_t *json, struct err *err)
 {
     struct calibration calibration;
@@ -260,7 +259,7 @@ static void calibrate_next_gpu(struct lane *lane)
     struct lane_calibration *own = &lane->calibration;
     struct err err = {0};
     if (lane->phase != PHASE_CALIBRATING)
-        return; /* it was left meanwhile */
+        return; /* left meanwhile */
     while (own->place < count_gpus(lane) && !is_gpu_uncalibrated(lane, own->place))
         own->place++;
     if (own->place >= count_gpus(lane) || lane_is_over(lane)) {

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
+/* Sleeping cores of a large machine take a second or two. */
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 
-/* Once for each reason. */
+/* Once per reason. */
 static void note_governor_reason(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
@@ -68,7 +68,7 @@ static void request_governor(struct lane *lane)
     lane_enter_after(lane, ANSWER_US, handle_late_answer);
 }
 
-/* Without rights to set it, the governor may still be the wanted one. */
+/* Without rights the governor may still be the wanted one. */
 static void check_governor_unheld(struct lane *lane)
 {
     const struct run_governor *settings = lane->runner->request->governor;
@@ -88,7 +88,7 @@ void phase_governor(struct lane *lane)
 {
     const struct run_governor *settings = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
-    /* Another lane has asked for the same: both go on when it is set. */
+    /* Another lane has requested it: continue when it is set. */
     if (governor->lane && !runner_is_halted(lane->runner)) {
         lane_enter_after(lane, PENDING_US, phase_governor);
         return;

@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* For the meters' answers at the edges. */
+/* For the last readings of a window. */
 enum { ANSWER_US = 2000000, TICK_US = 1000000, PAUSE_POLL_US = 500000 };
 
-/* After the last attempt nothing waits any more: its GPUs get that long to settle. */
+/* After the last attempt nothing else waits for the GPUs. */
 static const double CLOSE_S = 30;
 
 static double idle_window_s(const struct lane *lane)
@@ -85,7 +85,7 @@ static void end_window(struct lane *lane)
     lane_guard_check_answers(lane);
 }
 
-/* The driver keeps its samples for a few seconds only. */
+/* The driver keeps samples for a few seconds only. */
 static void tick_idle_window(struct lane *lane)
 {
     const struct lane_guard *guard = lane_guard_of(lane);
@@ -132,7 +132,6 @@ static const json_t *find_device_json(const json_t *list, const char *label)
     return NULL;
 }
 
-/* Of the attempt that is about to be recorded. */
 void lane_idle_keep_attempt(struct lane *lane, const json_t *energy)
 {
     struct lane_guard *guard = lane_guard_of(lane);
@@ -153,12 +152,10 @@ void lane_idle_keep_attempt(struct lane *lane, const json_t *energy)
     }
 }
 
-/* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures
- * moving. */
+/* Far below a CUDA context: noise of the driver's figures. */
 static const double UNUSED_BYTES = 16.0 * 1048576;
 
-/* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel
- * between two looks. */
+/* A kernel between two samples may show only in the energy above idle. */
 static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy,
                       const json_t *memory, struct text *text)
 {
@@ -267,7 +264,7 @@ static void end_closing(struct lane *lane)
     lane_enter_next(lane);
 }
 
-/* The last window counts when its GPUs are free after it, and it was even. */
+/* The last window counts if it was even and its GPUs are still free. */
 static void judge_closing(struct lane *lane)
 {
     struct lane_guard *guard = lane_guard_of(lane);
@@ -337,7 +334,6 @@ static void record_pause(struct lane *lane, double took_s, bool settled)
                        guard->previous.attempt, data, lane, lane_enter_next);
 }
 
-/* For displays alone. */
 static void report_previous_use(struct lane *lane)
 {
     const struct guard_previous *previous = &lane_guard_of(lane)->previous;
@@ -349,7 +345,7 @@ static void report_previous_use(struct lane *lane)
                                 json_finite(busy.value)));
 }
 
-/* Adds "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
+/* "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
 static bool add_device_use(const struct lane *lane, const struct guard_device *device,
                            struct text *out)
 {
@@ -394,7 +390,7 @@ static void note_fixed_pause(struct lane *lane)
 
 static void check_fixed_pause(struct lane *lane);
 
-/* The first check comes after this time: utilisation covers up to a second before it is read. */
+/* Utilisation covers up to a second before the reading. */
 enum { USE_SETTLED_US = 2000000 };
 
 static void wait_fixed_pause(struct lane *lane)

@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* A command that was stopped for less did not feel it. */
+/* A shorter stop has no effect on the command. */
 static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;
 
 void lane_job_sources_fini(struct lane *lane)
@@ -38,8 +38,7 @@ void lane_job_lose_log(struct lane *lane, const struct attempt *attempt, const s
     struct err err = *cause;
     AUTO_FREE char *name = attempt_log_name(attempt);
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
-    /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping
-     * already. */
+    /* Set the attempt's reason first: the halt then finds the lane stopping. */
     if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
         free(lane->attempt.detail);
         lane->attempt.detail = mem_strdup(err.text);
@@ -55,7 +54,7 @@ void lane_job_read_log(struct lane *lane, struct attempt *attempt, struct step_s
     if (got == -1)
         step_cancel(source);
     if (got != -2 || attempt->log_failed)
-        return; /* matching goes on, for the patterns' sake */
+        return; /* matching continues */
     attempt->log_failed = true;
     attempt->log_err = err;
     lane_job_lose_log(lane, attempt, &err);
@@ -66,7 +65,6 @@ static void read_job_log(struct lane *lane)
     lane_job_read_log(lane, &lane->attempt, &lane->log_source);
 }
 
-/* The command has ended; what it started may live on. */
 static void handle_command_end(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
@@ -94,7 +92,7 @@ static void time_out(struct lane *lane)
     struct attempt *attempt = &lane->attempt;
     if (lane->phase != PHASE_RUNNING)
         return;
-    /* It may have ended in time, and this process have been stopped. */
+    /* It may have ended in time while this process was stopped. */
     attempt_read_exit(attempt);
     bool in_time = attempt->exit.ended && (double)(attempt->end_ns - attempt->start_ns) <
                                               lane->experiment->timeout_s * (double)NS_PER_S;
@@ -104,8 +102,8 @@ static void time_out(struct lane *lane)
         lane_stop_attempt(lane, STOP_TIMEOUT);
 }
 
-/* Nothing of the command was executed yet: what was not to be had is the machine's, but for what
- * the settings make private where it cannot be. */
+/* The command did not start: the machine's failure, except for private resources that the settings
+ * want and this machine cannot provide. */
 static void handle_start_failure(struct lane *lane, const struct err *err)
 {
     const struct limits *limits = &lane->runner->plan->limits;
@@ -129,7 +127,7 @@ static bool watch_job(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
-/* A limit that is not enforced is reported, once in a run. */
+/* Once in a run. */
 static void report_memory_limit(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -145,7 +143,7 @@ static void report_memory_limit(struct lane *lane)
               (double)asked / (double)(1 << 20));
 }
 
-/* Nor a fence. */
+/* CPU affinity is not enforced either. */
 static void note_refused_cpus(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -157,7 +155,7 @@ static void note_refused_cpus(struct lane *lane)
               strerror(code));
 }
 
-/* Without a pid namespace the session has said it. */
+/* Without a pid namespace the session reports it. */
 static void note_hidden_records(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -172,7 +170,7 @@ static void note_hidden_records(struct lane *lane)
               strerror(job_records_errno(job)));
 }
 
-/* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
+/* The journal names the job, so a resume can find it. */
 void phase_gate(struct lane *lane)
 {
     struct err err = {0};
@@ -246,8 +244,6 @@ void phase_birth(struct lane *lane)
     lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), lane_enter_next);
 }
 
-/* ---- Its end. */
-
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
 enum {
@@ -294,7 +290,6 @@ static void record_members(struct lane *lane, const struct attempt *attempt)
                           "no process of the job is seen, but its cgroup cannot be removed");
 }
 
-/* Of another lane's job, whose tag cannot be read. */
 static bool is_of_another_lane(void *context, pid_t pid)
 {
     const struct lane *lane = context;
@@ -307,14 +302,13 @@ static bool is_of_another_lane(void *context, pid_t pid)
     return false;
 }
 
-/* Who has a GPU open and can be told from what the job left: another lane's, or one that only reads
- * sensors (a monitor). */
+/* Processes of another lane, or one that only reads sensors. */
 static bool is_explained(void *context, pid_t pid)
 {
     return is_of_another_lane(context, pid) || lane_guard_is_monitor(context, pid);
 }
 
-/* What is none of the job's, as far as can be told: never ended, only named. */
+/* Not of the job, as far as is known: reported, never ended. */
 static void record_aftermath(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;
@@ -334,7 +328,6 @@ static void record_aftermath(struct lane *lane)
         request->roots, &job, request->change_user ? request->uid : geteuid(), is_explained, lane);
     if (holders)
         lane_add_evidence(lane, "gpu_held", "%s", holders);
-    /* A clock that is set meanwhile only makes it see less, or more, of this user's. */
     int64_t now_ns = clock_realtime_ns();
     AUTO_FREE char *left =
         aftermath_memory_left(request->change_user ? request->uid : geteuid(),
@@ -343,7 +336,7 @@ static void record_aftermath(struct lane *lane)
         lane_add_evidence(lane, "left_outside", "%s", left);
 }
 
-/* What a person would otherwise wonder about next morning. */
+/* Reports what the log does not explain. */
 static void note_log_problems(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
@@ -370,7 +363,7 @@ static void note_log_problems(struct lane *lane)
                       result->text);
             continue;
         }
-        /* The key "metric" tells listeners that show the metrics themselves. */
+        /* Listeners that show metrics use the key "metric". */
         AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log",
                                           lane->experiment->id, result->name);
         lane_report(lane, EVENT_NOTE,
@@ -403,7 +396,7 @@ static void finish_proof(struct lane *lane, double seconds)
     lane_job_sources_fini(lane);
     if (!attempt_close_log(attempt))
         lane_job_lose_log(lane, attempt, &attempt->log_err);
-    if (!lane->runner->request->is_task) /* there it tells which start had the last attempt */
+    if (!lane->runner->request->is_task) /* it shows which start had the last attempt */
         attempt_remove_empty_output(attempt);
     lane_marks_close(lane);
     note_log_problems(lane);
@@ -420,7 +413,7 @@ static void finish_proof(struct lane *lane, double seconds)
     lane_enter_next(lane);
 }
 
-/* Of both jobs of a parallel experiment it is one proof. */
+/* One proof covers both jobs of a parallel experiment. */
 static void check_proof(struct lane *lane)
 {
     bool foreground = attempt_prove(&lane->attempt),
@@ -444,7 +437,6 @@ void phase_proving(struct lane *lane)
     check_proof(lane);
 }
 
-/* While the grace lasts: is there still anyone to wait for? */
 static void check_grace(struct lane *lane)
 {
     bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
@@ -458,12 +450,11 @@ static void check_grace(struct lane *lane)
     lane->poll_us = lane->poll_us * 2 > GRACE_POLL_MAX_US ? GRACE_POLL_MAX_US : lane->poll_us * 2;
 }
 
-/* EVENT_ATTEMPT_STOPPING is durable. */
 static void end_job(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
     if (lane->phase != PHASE_STOPPING)
-        return; /* killed meanwhile, by a second signal */
+        return; /* killed by a second signal */
     struct attempt *background = &lane->background.loop;
     bool none_left = attempt->reason == STOP_EXITED && attempt->leftover_count == 0;
     bool foreground = attempt->gate_open && !none_left;
@@ -486,7 +477,7 @@ void phase_stopping(struct lane *lane)
 {
     OBSERVE(lane, stop);
     if (!lane->attempt.job && !lane_background_was_born(lane)) {
-        lane_enter(lane, PHASE_JUDGING); /* there is nothing to stop */
+        lane_enter(lane, PHASE_JUDGING);
         return;
     }
     step_cancel(&lane->timeout);

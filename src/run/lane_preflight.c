@@ -5,10 +5,9 @@
 
 #include "base/mem.h"
 
-/* Between two looks. */
 enum { POLL_US = 300000 };
 
-/* An idle window that was not proven is measured again, for so long. */
+/* Repeats an idle window that was not even. */
 static const double IDLE_TRIES_S = 30;
 
 static const struct preflight_settings *preflight_settings(const struct lane *lane)
@@ -43,7 +42,6 @@ static json_t *findings_json(const struct guard_findings *findings)
     return list;
 }
 
-/* "GPU 0 is free: 0 MiB in use, idle at 77.2 W, 31 °C": of one GPU; of several, how many. */
 static char *clear_text(const struct lane_guard *guard)
 {
     struct text text = {0};
@@ -74,7 +72,7 @@ static void keep_coolest(struct guard_device *device, int64_t asked_ns)
         *start = temperature;
 }
 
-/* Why there will be no energy net of the idle draw. */
+/* Reasons why the energy above idle stays unknown. */
 static void add_missing_baselines(const struct lane *lane, struct guard_findings *out)
 {
     const struct lane_guard *guard = lane_guard_of(lane);
@@ -93,7 +91,7 @@ static void add_missing_baselines(const struct lane *lane, struct guard_findings
     }
 }
 
-/* Journals the findings, then continues with next. attempt: 0: none has begun. */
+/* Journals the findings, then runs next. attempt 0: none. */
 static void record_preflight(struct lane *lane, const struct guard_findings *findings,
                              int64_t attempt, lane_step *next)
 {
@@ -132,7 +130,6 @@ static void finish_preflight(struct lane *lane, const struct guard_findings *fin
     record_preflight(lane, findings, before + 1, lane_enter_next);
 }
 
-/* Are they still free, now that they were measured? */
 static void check_after_idle(struct lane *lane)
 {
     struct lane_guard *guard = lane_guard_of(lane);
@@ -166,7 +163,7 @@ static void note_preflight_wait(struct lane *lane, const struct guard_findings *
 {
     struct lane_guard *guard = lane_guard_of(lane);
     const struct preflight_settings *settings = preflight_settings(lane);
-    /* Not for what is gone in a moment. */
+    /* Short waits are not reported. */
     if (guard->wait_reported || waited_s < 1 || settings->policy != PREFLIGHT_WAIT)
         return;
     char limit[32];
@@ -176,8 +173,7 @@ static void note_preflight_wait(struct lane *lane, const struct guard_findings *
     lane_note(lane, "waits, at most %s: %s", limit, text);
 }
 
-/* Returns the experiment to the plan and retires the lane. Other lanes have other GPUs: the run
- * ends when no lane is left. */
+/* Returns the experiment and retires the lane. Other lanes go on with their GPUs. */
 static void stop_after_preflight(struct lane *lane, double waited_s)
 {
     struct runner *runner = lane->runner;
@@ -199,11 +195,10 @@ static void stop_after_preflight(struct lane *lane, double waited_s)
     if (others)
         lane_note(lane, "is not begun here: %s; the other slots go on", lane->lost);
     lane_idle_record_net(lane);
-    record_preflight(lane, &findings, 0, lane_enter_next); /* which finds the lane lost */
+    record_preflight(lane, &findings, 0, lane_enter_next);
     guard_findings_fini(&findings);
 }
 
-/* All have answered, or were given up. */
 static void check_preflight(struct lane *lane)
 {
     struct lane_guard *guard = lane_guard_of(lane);
@@ -214,7 +209,7 @@ static void check_preflight(struct lane *lane)
     find_preflight_problems(lane, &findings);
     if (guard_findings_block(&findings)) {
         lane_guard_end_leftovers(lane);
-        /* Their texts state ages, which are those of now. */
+        /* Updates the ages in their texts. */
         lane_guard_describe_users(lane);
         guard_findings_fini(&findings);
         find_preflight_problems(lane, &findings);
@@ -231,7 +226,7 @@ static void check_preflight(struct lane *lane)
         stop_after_preflight(lane, waited_s);
     } else if (step == PREFLIGHT_CLEAR && !lane_guard_is_blind(guard) &&
                lane_idle_begin(lane, check_after_idle)) {
-        /* goes on when the window has been measured */
+        /* continues after the window */
     } else {
         lane_idle_record_net(lane);
         finish_preflight(lane, &findings);
@@ -251,7 +246,7 @@ void lane_preflight_begin(struct lane *lane)
     guard->waited_s = 0;
     guard_holders_fini(&guard->holders);
     guard->wait_reported = false;
-    /* Nobody's energies are believed to be net of an idle draw that was not measured. */
+    /* No energy is net of an idle power that was not measured. */
     EACH (device, guard->devices, guard->count)
         device->idle = (struct idle_window){0};
     lane_guard_ask(lane, check_preflight);

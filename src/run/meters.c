@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-/* A driver may have to wake its GPUs first; no job waits longer for that. */
+/* A driver may have to wake its GPUs first. */
 static const int64_t START_NS = 10 * NS_PER_S;
 
 enum { AWAIT_US = 10000 };
@@ -42,12 +42,12 @@ static void on_users(void *data, const char *label, int64_t t_ns, const struct g
 static void on_lost(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
-    /* Where it is the only lane, what is measured without the GPU says so itself. */
+    /* A single lane goes on without the GPU and reports that elsewhere. */
     if (!lane->lost && lane->runner->lane_count >= 2)
         lane->lost = mem_printf("%s is lost: %s", label, reason);
 }
 
-/* What the lane has in work is given back, and done by another lane. */
+/* Returns the experiment to the other lanes. */
 static void check_for_loss(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -103,7 +103,7 @@ static void start_meters(struct lane *lane, const struct energy_meters_options *
 void meters_start(struct runner *runner)
 {
     const struct energy_meters_options *options = runner->request->energy_meters;
-    /* Without any sensor there still is what the job uses of the host. */
+    /* The host is measured even without energy sensors. */
     if (!options || (!energy_meters_useful(options) && !options->host))
         return;
     AUTO_TEXT struct text busy = {0};

@@ -47,7 +47,7 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     size_t killed = 0;
     enum experiment_state after;
     snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
-    /* A journal can name a job of another run. */
+    /* The journal may name a job of another run. */
     AUTO(state_live_fini) struct state_live live = {0};
     if (runner->request->state)
         state_live_read(runner->request->state, &live);
@@ -61,7 +61,7 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
                     "pid %d (%s), which the journal names, was left alone: nothing proves that it "
                     "is of the job",
                     (int)unproven.pid, unproven.command);
-    /* Where the way is at its end already, the processes were all that was left to settle_old. */
+    /* The experiment is done: only its processes were left. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN,
                     &after))
         return true;
@@ -80,7 +80,7 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
     runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
 }
 
-/* The last attempt decided the experiment, but the session died before it wrote that down. */
+/* The session died between the last attempt and this event. */
 static void close_experiment(struct runner *runner, size_t number, enum outcome outcome)
 {
     const struct store_history *before = &store_experiment(runner->request->store, number)->history;
@@ -107,8 +107,7 @@ static bool settle_experiment(struct runner *runner, size_t number, struct err *
         return true;
     const struct store_history *history = &experiment->history;
     bool over = history->failed > planned->max_retries || ladder_gave_up(history->ladder);
-    /* It was to be done again, and came to no attempt of its own: the last one is of the result
-     * that stands till then. */
+    /* A repetition without an attempt: the last attempt is that of the current result. */
     if (last->outcome != OUTCOME_NONE && !history->last_ended)
         return true;
     if (last->outcome == OUTCOME_NONE)
@@ -120,9 +119,8 @@ static bool settle_experiment(struct runner *runner, size_t number, struct err *
     return true;
 }
 
-/* Settles what dead sessions left: ends their jobs, closes their attempts, writes results that were
- * reached but not written. Waits for the journal. False: something of an earlier session cannot be
- * ended, or the journal cannot be written. */
+/* Ends jobs of dead sessions, closes their attempts and writes missing results. Waits for the
+ * journal. False: a job cannot be ended, or the journal cannot be written. */
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
@@ -130,7 +128,7 @@ static bool recover_sessions(struct runner *runner, struct err *err)
             return false;
     if (store_flush(runner->request->store, err))
         return true;
-    /* What was lost is known to the runner already, with the way to go on. */
+    /* The runner's error includes how to go on. */
     if (runner->broken)
         *err = runner->err;
     return false;
@@ -140,8 +138,7 @@ enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
 enum { TICK_ACCURACY_US = 100000 };
 
-/* A tick that comes later than that was not late by chance: this process was stopped, or got no
- * processor. */
+/* A later tick means that this process was stopped or starved. */
 static const int64_t STALL_NS = NS_PER_S;
 
 static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
@@ -163,7 +160,7 @@ static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
                            ns_to_s(to_ns - from_ns));
 }
 
-/* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
+/* due_ns: of the tick. A stop may have begun after the previous one. */
 static void check_for_stall(struct runner *runner, int64_t due_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -200,7 +197,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
     return 0;
 }
 
-/* Those that the loop takes care of, kept from their default effect while a run lives. */
+/* Handled by the loop while a run lives. */
 struct signals {
     sigset_t before;
     struct sigaction pipe_before, size_before;
@@ -222,8 +219,8 @@ static void drop_signal(int signal_number)
     (void)signal_number;
 }
 
-/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler,
- * which unlike SIG_IGN no job inherits. */
+/* SIGPIPE and SIGXFSZ get a handler, which jobs do not inherit, unlike SIG_IGN: the write then
+ * fails. */
 static void signals_block(struct signals *signals)
 {
     sigset_t set;
@@ -267,14 +264,13 @@ static int signals_watch(struct runner *runner)
     return code;
 }
 
-/* As it was; what came too late for the loop is dropped, so that it does not end the program before
- * it has closed the journal. */
+/* Drops late signals, so that they do not end the program before the journal is closed. */
 static void signals_unblock(struct signals *signals)
 {
     sigset_t set;
     struct timespec now = {0};
     watched_set(&set);
-    /* A signal that the caller itself had blocked is the caller's to take. */
+    /* Leaves signals that the caller had blocked. */
     EACH (item, watched, WATCHED)
         if (sigismember(&signals->before, *item) == 1)
             sigdelset(&set, *item);
@@ -288,15 +284,14 @@ static void signals_unblock(struct signals *signals)
 static bool start_event_sources(struct runner *runner, struct err *err)
 {
     int code = sd_event_new(&runner->loop);
-    runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
+    runner->ticked_ns = clock_monotonic_ns(); /* a stop may come before the first tick */
     if (code >= 0)
         code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN,
                                on_store, runner);
     if (code >= 0)
         code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC,
                                           RUNNER_TICK_US, TICK_ACCURACY_US, on_tick, runner);
-    /* Before everything that waited while this process was stopped: what comes of it depends on
-     * when that was. */
+    /* First after a stop of this process: later handlers depend on its time. */
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
@@ -341,7 +336,7 @@ static json_t *session_json(const struct run_request *request)
                      request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
-/* Takes pool. */
+/* Owns pool. */
 static void record_session_end(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
@@ -375,7 +370,7 @@ static void record_other_code(struct runner *runner, const struct other_code *co
     }
 }
 
-/* A script that is edited while its run lasts is other code for the experiments that come after. */
+/* A script that changes during the run is other code for later experiments. */
 static void check_code(struct runner *runner)
 {
     struct err ignored = {0};
@@ -394,7 +389,7 @@ static void check_code(struct runner *runner)
     json_decref(code);
 }
 
-/* Journals what will be repeated before the first repetition begins, so that a resume knows it. */
+/* Before the first repetition, so that a resume knows them. */
 static bool record_planned_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
@@ -407,15 +402,14 @@ static bool record_planned_again(struct runner *runner, struct err *err)
     return store_flush(runner->request->store, err);
 }
 
-/* The session from its first event to its last; runner->broken and signal_number say how it
- * went. */
+/* The result is in runner->broken and signal_number. */
 static void execute_session(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
     bool recovered = recover_sessions(runner, err);
-    /* before they may be planned again */
+    /* before they are planned again */
     if (recovered)
         record_other_code(runner, runner->request->other_code);
     if (!recovered || !record_planned_again(runner, err)) {
@@ -470,8 +464,7 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
-/* A lane needs about twenty descriptors; the usual soft limit is meant for programs that use
- * select. */
+/* A lane needs about twenty descriptors; the usual soft limit is meant for select. */
 static void make_descriptor_room(const struct run_request *request)
 {
     struct rlimit limit;
@@ -479,7 +472,7 @@ static void make_descriptor_room(const struct run_request *request)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    /* where it fails, and they run out, that is told where one is missing */
+    /* A missing descriptor is reported where it is needed. */
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -1,5 +1,4 @@
-/* What the lanes share: events on their way into the journal, and what follows each; what is left
- * of the plan; the end. It knows of a lane its phases alone. */
+/* Shared by the lanes: events on their way into the journal, the rest of the plan, the end. */
 #include "run/runner.h"
 
 #include "base/fs.h"
@@ -12,14 +11,12 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- Events on their way into the journal. */
-
 struct record {
     struct runner *runner;
-    struct event event; /* without data when it is only a wait for files */
+    struct event event; /* no data: waits for files only */
     struct lane *lane;
     lane_step *next;
-    enum phase from; /* of the lane, then */
+    enum phase from; /* when it was recorded */
 };
 
 static struct event make_event(const struct runner *runner, enum event_type type,
@@ -55,8 +52,7 @@ static void handle_recorded(void *context, bool ok, const struct err *err)
     }
     if (ok && record->event.data)
         call_listener(runner, &record->event);
-    /* The lane's next phase follows the one in which this was recorded, and no other that it has
-     * come to meanwhile. */
+    /* Only if the lane is still in the phase in which this was recorded. */
     if (record->next && (record->next != lane_enter_next || record->lane->phase == record->from))
         record->next(record->lane);
     event_fini(&record->event);
@@ -165,7 +161,7 @@ bool runner_is_same_governor(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The governor is the whole machine's. */
+/* All lanes share one governor. */
 static bool can_begin(const struct runner *runner, const struct plan_experiment *experiment)
 {
     EACH (lane, runner->lanes, runner->lane_count) {
@@ -256,7 +252,7 @@ void runner_finish_lane(struct runner *runner)
 {
     if (!runner_is_finished(runner))
         return;
-    /* The last of them could not go on. */
+    /* The last lane could not go on. */
     if (!runner_is_halted(runner) && runner_has_more(runner))
         runner_break(runner, &runner->refused);
     if (runner->loop)
@@ -275,8 +271,7 @@ void runner_tick_soon(struct runner *runner)
         sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
 }
 
-/* ---- What the run's owner asks for from outside (results/store/live.h), by a file in the run's
- * folder: so it works from any node that sees it. */
+/* ---- Requests of the run's owner: a file in its folder, so that they work from any node. */
 
 enum { CONTROL_US = 1000000, CONTROL_ACCURACY_US = 250000 };
 
@@ -293,7 +288,7 @@ static void set_paused(struct runner *runner, bool paused)
         runner_wake_lanes(runner);
 }
 
-/* Only while it runs: before that it pauses or prepares, after that it is ending anyway. */
+/* Other phases begin or end by themselves. */
 static void skip_experiment(struct runner *runner, size_t number)
 {
     for (size_t i = 0; i < runner->lane_count; i++) {

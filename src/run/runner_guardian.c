@@ -65,8 +65,8 @@ void runner_guardian_check(struct runner *runner)
             runner_guardian_record_absence(lane, since_ns);
 }
 
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and
- * the run goes on. */
+/* Without guardian or state folder other layers and the journal still protect: report it and go on.
+ */
 void runner_guardian_watch_job(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;

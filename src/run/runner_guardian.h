@@ -1,4 +1,4 @@
-/* runner_guardian: the guardian of all jobs: what it watches, and the time without one. */
+/* runner_guardian: keeps the guardian of all jobs alive. */
 #ifndef TARE_RUN_RUNNER_GUARDIAN_H
 #define TARE_RUN_RUNNER_GUARDIAN_H
 
@@ -6,15 +6,14 @@
 
 struct job; /* machine/contain/job.h */
 
-/* Guardian and state folder know of the job from now on, until attempt_forget_job. */
+/* Until attempt_forget_job; also in the state folder. */
 void runner_guardian_watch_job(struct lane *lane, const struct job *job);
-/* there may have been no guardian from then until now: evidence */
+/* Evidence: possibly no guardian since then. */
 void runner_guardian_record_absence(struct lane *lane, int64_t since_ns);
 
-/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as
- * evidence. */
+/* Replaces a dead or silent guardian; running attempts get evidence. */
 void runner_guardian_check(struct runner *runner);
-/* from now on; where it cannot be, the tick finds it dead */
+/* Best effort: the tick finds a dead one, too. */
 void runner_guardian_watch(struct runner *runner);
 
 #endif

@@ -7,11 +7,10 @@
 #include <ctype.h>
 #include <errno.h>
 
-/* A list of thousands of processors that are not neighbours. */
+/* Large enough for thousands of processors without ranges. */
 enum { LIST_MAX = 65536, NODES_MAX = 1024 };
 
-/* As the kernel names a device's folder: in small letters. Nothing but a PCI address leads
- * anywhere. */
+/* The kernel names device folders in lower case. Rejects all but PCI addresses. */
 static char *device_path(const char *bus, const char *file)
 {
     AUTO_FREE char *name = mem_strdup(bus);
@@ -33,7 +32,7 @@ static bool read_cpu_list(const char *root, const char *path, struct cpus *out)
     return length < LIST_MAX - 1 && cpus_parse(text, (size_t)length, out);
 }
 
-/* "-1" is how a machine without nodes says so. */
+/* Without NUMA the file contains -1. */
 static int read_node(const char *root, const char *bus)
 {
     AUTO_FREE char *path = device_path(bus, "numa_node");
@@ -58,7 +57,7 @@ bool cpu_sets_near(const char *root, const char *bus, struct cpus *out, int *nod
     return cpus_count(out) > 0 || err_set(err, "%s: no processor is near", path);
 }
 
-/* Where the machine does not say it, each processor is a core of its own. */
+/* Without topology each processor counts as a core. */
 static void read_cores(const char *root, const struct cpus *cpus, unsigned short *core_of)
 {
     for (size_t cpu = 0; cpu < CPUS_MAX; cpu++) {
@@ -85,7 +84,7 @@ static size_t count_cores(const struct cpus *cpus, const unsigned short *core_of
     return cpus_count(&cores);
 }
 
-/* The first cores that nobody has taken: neighbours share caches. False: fewer than quota. */
+/* Takes the first free cores, because neighbours share caches. False: fewer than quota. */
 static bool assign_cores(const struct cpus *near, const unsigned short *core_of, size_t quota,
                          struct cpus *taken, struct cpus *out)
 {
@@ -105,7 +104,7 @@ static bool assign_cores(const struct cpus *near, const unsigned short *core_of,
     return got == quota;
 }
 
-/* Lanes with the smallest choice come first. */
+/* Lanes with the fewest cores choose first. */
 static void sort_lanes(size_t *order, const size_t *cores, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -116,8 +115,8 @@ static void sort_lanes(size_t *order, const size_t *cores, size_t count)
     }
 }
 
-/* Gives lane i a part of near[i] in out[i]. core_of[n]: the first thread of processor n's core
- * (CPUS_MAX of them). Pure. False: too few processors. */
+/* out[i] becomes a part of near[i]. core_of[n]: first thread of the core of processor n (CPUS_MAX
+ * entries). Pure. False: too few processors. */
 static bool deal_processors(const struct cpus *near, size_t count, const unsigned short *core_of,
                             struct cpus *out)
 {
@@ -144,7 +143,6 @@ static bool deal_processors(const struct cpus *near, size_t count, const unsigne
     return false;
 }
 
-/* What is near any of the lane's GPUs, of what is allowed. */
 static bool find_near_lane(const char *root, const struct strv *buses, const struct cpus *allowed,
                            struct cpus *out, int *node, struct err *err)
 {

@@ -55,7 +55,7 @@ static bool is_file_below(const char *path, const char *folder)
     return strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* The file of "-m a.b" below the working folder, which the caller frees. NULL: not found. */
+/* The file of "-m a.b" below cwd; the caller frees. NULL: not found. */
 static char *find_module_file(const char *cwd, const char *module)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
@@ -72,8 +72,8 @@ static char *find_module_file(const char *cwd, const char *module)
     return NULL;
 }
 
-/* The first Python file or local module of the command, else its first file in the working folder
- * that is not an interpreter. An absolute path, which the caller frees; NULL: not found. */
+/* The first Python file or local module of the command, else its first other file below the working
+ * folder. Absolute; the caller frees. NULL: not found. */
 static char *find_job_script(const struct plan_job *job)
 {
     const struct strv *argv = &job->argv;
@@ -112,7 +112,7 @@ static void add_python(const char *cwd, const struct script_files *found, json_t
     }
 }
 
-/* Another script's own bytes. False: they cannot be read. */
+/* False: not readable. */
 static bool add_other(const char *cwd, const char *path, json_t *files)
 {
     struct err err = {0};
@@ -190,7 +190,7 @@ bool fingerprint_parse_package(const char *folder, char **out)
     return false;
 }
 
-/* "==" of a package that does not name its version is completed from its PKG-INFO. */
+/* A package without version ("==") gets it from its PKG-INFO. */
 static char *complete_version(int dir, const char *folder, char *package)
 {
     struct err err = {0};
@@ -207,7 +207,7 @@ static char *complete_version(int dir, const char *folder, char *package)
     return whole;
 }
 
-/* Whether the list has a version of this package: the first folder that has one counts. */
+/* The first folder with a version counts. */
 static bool has_package(const struct strv *found, size_t count, const char *package)
 {
     size_t length = strcspn(package, "=");
@@ -235,7 +235,8 @@ static void list_packages(const char *path, struct strv *found)
     }
 }
 
-/* The version and sys.path, a line each. Nothing is imported from the working folder. */
+/* Prints the version and sys.path, one entry a line, and imports nothing from the working folder.
+ */
 static const char question[] = "import sys\n"
                                "print(sys.version.split()[0])\n"
                                "for path in sys.path:\n"
@@ -249,7 +250,7 @@ static json_t *interpreter_json(const struct gathering *gathering, const char *p
     strv_add(&argv, path);
     strv_add(&argv, "-c");
     strv_add(&argv, question);
-    /* Only a Python is asked: any other program might take the question for an order to train. */
+    /* Run Python only: another program might start training. */
     bool known = is_python_command(path) && *path == '/' &&
                  job_query(gathering->containment, &argv, gathering->environment, QUERY_BYTES,
                            QUERY_TIMEOUT_S, &answer) &&
@@ -312,7 +313,7 @@ static const char *file_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Adds files that the other list lacks or has with another digest. */
+/* Files that before lacks or has with another digest. */
 static void add_changed_files(const json_t *before, const json_t *now, struct strv *out)
 {
     size_t i;
@@ -332,7 +333,7 @@ static void add_changed_files(const json_t *before, const json_t *now, struct st
     }
 }
 
-/* The entry of "code" for the script of the job; NULL: there is none. */
+/* The entry of "code" for the job's script; NULL: none. */
 static const json_t *find_code(const struct plan_job *job, const json_t *machine)
 {
     AUTO_FREE char *script = job->cwd ? find_job_script(job) : NULL;
@@ -409,7 +410,7 @@ static void add_job_changes(const struct plan_job *job, const json_t *before, co
             find_item(json_object_get(now, "interpreters"), "path", interpreter, NULL), out);
 }
 
-/* INT64_MAX: all files are the same. */
+/* INT64_MAX: no file differs. */
 static int64_t find_first_change(const struct plan_job *job, const json_t *before,
                                  const json_t *now)
 {

@@ -12,8 +12,7 @@
 #define QUESTION_TIMEOUT_S 5
 #define ANSWER_MAX         (16 << 20)
 
-/* One more setting for git on its way through the environment, where a name may hold every
- * character (git 2.31 and later). */
+/* Passes one setting in the environment, where a name may contain any character (git 2.31). */
 static void add_setting(struct strv *env, const char *name, const char *value)
 {
     const char *count = strv_env_get(env, "GIT_CONFIG_COUNT");
@@ -27,14 +26,13 @@ static void add_setting(struct strv *env, const char *name, const char *value)
     strv_env_set(env, "GIT_CONFIG_COUNT", number);
 }
 
-/* An untrusted repository may name programs in its configuration: filters, monitors, hooks,
- * transports. None of them is run: the known ones are disabled, and git runs as a job of its own
- * because of those that a later git may add. */
+/* An untrusted repository may configure programs: filters, monitors, hooks, transports. The known
+ * ones are disabled, and git runs contained because later versions may add others. */
 static void make_git_environment(const struct strv *environment, struct strv *env)
 {
     static const char *const settings[][2] = {{"core.fsmonitor", "false"},
                                               {"core.hooksPath", "/dev/null"}};
-    /* GIT_CONFIG_COUNT and its like too: what follows takes their place. */
+    /* Drops GIT_CONFIG_COUNT and related variables, too. */
     EACH (item, environment->items, environment->count)
         if (strncmp(*item, "GIT_", 4) != 0 || strncmp(*item, "GIT_CEILING_DIRECTORIES=", 24) == 0)
             strv_add(env, *item);
@@ -73,7 +71,7 @@ bool git_has_repository(const char *path)
             faccessat(AT_FDCWD, bare, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             return true;
     }
-    return !folder; /* git will say why */
+    return !folder;
 }
 
 bool git_ask(const struct git *git, const char *path, const char *const *words, struct text *out)
@@ -101,7 +99,7 @@ static bool has_tail(const char *text, const char *tail)
     return length > tail_length && strcmp(text + length - tail_length, tail) == 0;
 }
 
-/* A checkout fails where a filter is required and does nothing: then it is not required either. */
+/* A required filter that does nothing makes a checkout fail, so it must not be required. */
 static void switch_off(struct strv *env, const char *name)
 {
     static const char *const programs[] = {".clean", ".smudge", ".process"};
@@ -112,7 +110,7 @@ static void switch_off(struct strv *env, const char *name)
         add_setting(env, name, "false");
 }
 
-/* names: "scope\0name\0" again and again (git-config(1), -z --show-scope --name-only). */
+/* Output: "scope\0name\0" repeated (git-config(1), -z --show-scope --name-only). */
 bool git_disable_filters(struct git *git, const char *path)
 {
     static const char *const ask[] = {"config",       "--list",      "-z",
@@ -125,7 +123,7 @@ bool git_disable_filters(struct git *git, const char *path)
         const char *name = scope + strlen(scope) + 1;
         if (name >= end)
             break;
-        /* Of "command" scope is what add_setting said. */
+        /* add_setting has scope "command". */
         bool trusted = strcmp(scope, "global") == 0 || strcmp(scope, "system") == 0 ||
                        strcmp(scope, "command") == 0;
         if (!trusted && strncmp(name, "filter.", 7) == 0)

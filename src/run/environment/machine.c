@@ -18,7 +18,7 @@
 
 #define KERNEL_FILE_MAX (4 << 20)
 
-/* Adds the value of the first line "key ...: value", if there is one. */
+/* The value of the first line "key ...: value". */
 static void line_value(const char *text, const char *key, struct text *out)
 {
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
@@ -49,7 +49,7 @@ static json_t *cpu_json(void)
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     fs_read_kernel(AT_FDCWD, "/proc/cpuinfo", KERNEL_FILE_MAX, &info, NULL);
     json_t *model = value_or_null(text_get(&info), "model name");
-    /* On arm64 there is no name, only numbers. */
+    /* arm64 reports no name. */
     if (json_is_null(model))
         model = value_or_null(text_get(&info), "CPU part");
     return json_pack("{s:o, s:o}", "model", model, "count",
@@ -84,7 +84,7 @@ static json_t *gpu_devices_json(void)
     return json;
 }
 
-/* Those that this session uses; "none" without any. */
+/* "none" without calibrations. */
 static json_t *calibrations_json(const struct energy_meters_options *energy_meters)
 {
     json_t *json = json_array();
@@ -127,8 +127,8 @@ struct gathering {
     json_t *found;
 };
 
-/* json_true, json_false, or null where git does not say. Of submodules only the commit counts: what
- * is in them is not looked into, as they have configurations of their own. */
+/* null: git does not report it. Ignores the content of submodules: they have configurations of
+ * their own. */
 static json_t *dirty_json(struct git *git, const char *path)
 {
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
@@ -162,11 +162,8 @@ static void add_repository(void *context, const struct plan_job *job)
     json_array_append_new(gathering->found, repository_json(gathering, job));
 }
 
-/* [{name, path, commit, dirty}] of every repository of the plan, in its order. commit and dirty (a
- * tracked file, or the commit of a submodule, differs) are null where git does not say: no
- * repository, no git, too slow, or a folder of another user's. git and interpreters are found and
- * run with this environment, each as a job of its own; no program that a repository's own
- * configuration names is started. */
+/* [{name, path, commit, dirty}] in the plan's order. commit and dirty (tracked files and submodule
+ * commits) are null without repository, git, answer in time or ownership. */
 static json_t *repositories_json(const struct plan *plan, const struct containment *containment,
                                  const struct strv *environment)
 {
@@ -176,8 +173,6 @@ static json_t *repositories_json(const struct plan *plan, const struct containme
     strv_fini(&gathering.seen);
     return gathering.found;
 }
-
-/* ---- The whole. */
 
 json_t *machine_software_json(const struct plan *plan, const struct containment *containment,
                               const struct strv *environment)
@@ -220,7 +215,7 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     return json;
 }
 
-/* The earlier session's file under the first free number. */
+/* Renames the previous session's file to the first free number. */
 static bool keep_earlier(int dir, struct err *err)
 {
     char name[40];

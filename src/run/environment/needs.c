@@ -32,8 +32,8 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
     return models->count == 0;
 }
 
-/* The repository's folder as a person types it: relative where the registry says so and it is still
- * to be made (a relative one is looked for in the working folder too). */
+/* The registry names a relative path that does not exist yet. Relative paths are searched in the
+ * working folder, too. */
 static bool is_relative(const struct repo *repo)
 {
     const char *given = repo->path_given;
@@ -45,7 +45,6 @@ static char *typed_folder(const struct repo *repo)
     return mem_strdup(is_relative(repo) ? repo->path_given : repo->path);
 }
 
-/* A path below the repository's folder, typed in the same way. */
 static char *typed_path(const struct repo *repo, const char *path)
 {
     size_t length = strlen(repo->path);
@@ -54,7 +53,7 @@ static char *typed_path(const struct repo *repo, const char *path)
                                       : mem_strdup(path);
 }
 
-/* "git clone ... && git ... checkout ...", as it can be pasted. */
+/* Can be pasted into a shell. */
 static char *clone_command(const struct repo *repo)
 {
     if (!repo->source.url)
@@ -91,7 +90,7 @@ static char *environment_command(const struct repo *repo)
     return out.length ? text_take(&out) : NULL;
 }
 
-/* Maps the key of a planner's problem to the kind of need. */
+/* Maps the key of a planner's problem. */
 static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
 {
     static const struct {
@@ -113,14 +112,13 @@ static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
     return false;
 }
 
-/* text without front, if it begins so. */
 static const char *skip_front(const char *text, const char *front)
 {
     size_t length = strlen(front);
     return text + (strncmp(text, front, length) == 0 ? length : 0);
 }
 
-/* What the problem says, without "'REPO': " and the name at the front. The caller frees it. */
+/* The problem without "'REPO': " and name; the caller frees. */
 static char *make_detail(const struct repo *repo, const struct problem *problem, const char *name)
 {
     AUTO_FREE char *front = mem_printf("'%s': ", repo->name);
@@ -166,9 +164,8 @@ static void add_missing_needs(const struct repo *repo, const struct command *com
     }
 }
 
-/* ---- What the disk tells: data, a clone's commit, and room for what is to be fetched. */
+/* ---- Data, the commit of a clone, and free disk space. */
 
-/* The commit at the beginning of text, or NULL. */
 static char *parse_commit(const char *text)
 {
     size_t length = strspn(text, "0123456789abcdef");
@@ -181,7 +178,6 @@ static bool read_git_file(const char *folder, const char *name, size_t limit, st
     return fs_read(path, limit, out, NULL);
 }
 
-/* Lines "COMMIT REF"; others are comments. */
 static char *find_packed(const char *text, const char *ref)
 {
     for (const char *line = text; line && *line;
@@ -196,8 +192,7 @@ static char *find_packed(const char *text, const char *ref)
     return NULL;
 }
 
-/* The commit of the clone in this folder, as its files tell it. The caller frees it; NULL: no
- * clone, or it cannot be told. */
+/* Read from the clone's files; the caller frees. NULL: no clone, or unknown. */
 static char *find_commit(const char *folder)
 {
     static const char pointer[] = "ref: ";
@@ -217,8 +212,7 @@ static char *find_commit(const char *folder)
                : NULL;
 }
 
-/* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...":
- * it could not be looked at); the caller frees it. */
+/* NULL: exists and is not empty. Else the problem ("cannot ...": unreadable); the caller frees. */
 static char *find_path_problem(const char *path)
 {
     struct stat at;
@@ -237,7 +231,7 @@ static char *find_path_problem(const char *path)
     return filled ? NULL : mem_strdup("the folder is empty");
 }
 
-/* The folder itself, or the nearest above it that is there. The caller frees it. */
+/* The folder, or its nearest existing parent; the caller frees. */
 static char *nearest_folder(const char *path)
 {
     char *folder = mem_strdup(path);
@@ -249,7 +243,7 @@ static char *nearest_folder(const char *path)
     return folder;
 }
 
-/* Bytes of disk that are needed to make what path lacks. */
+/* Adds the disk space that is needed to create path. */
 static void add_disk_need(struct needs *needs, const char *path, uint64_t bytes)
 {
     AUTO_FREE char *folder = nearest_folder(path);

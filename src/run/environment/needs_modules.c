@@ -1,7 +1,6 @@
-/* Python modules, found by importing them: whether "import torch" works is what a training wants to
- * know, and that depends on libraries that no list of packages tells. Each interpreter is started
- * once for all repositories that use it in the same environment, and several interpreters import
- * beside each other. */
+/* Imports Python modules, because a list of packages does not show whether "import torch" works.
+ * Starts each interpreter once for all repositories with the same environment, several interpreters
+ * at once. */
 #include "base/utf8.h"
 #include "run/environment/needs.h"
 
@@ -13,18 +12,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A first import of a large framework from a cold disk takes a minute. */
+/* A first import of a large framework takes up to a minute. */
 #define ASK_TIMEOUT_S 180.0
 
 enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT_ONCE = 4 };
 
-/* Fixed; its arguments are names and version specifiers that the registry's reader has checked. It
- * imports nothing from the working folder, and what modules print does not mix with the answer. A
- * word is "NAME" or "NAME SPECIFIER"; "=" is the interpreter itself. The version is that of the
- * distribution that the module belongs to (PyYAML's for yaml) and that is installed in the module's
- * folder; where there is none, or several with different ones, what the module says; else that of a
- * distribution in another folder (an editable installation). Specifiers are compared by
- * `packaging`, else by pip's copy of it; without both, a version is "unchecked". */
+/* Fixed text; the registry's reader has checked its arguments, "NAME" or "NAME SPECIFIER"; "=" is
+ * the interpreter. It imports nothing from the working folder, and modules cannot print into the
+ * answer. The version is that of the distribution installed in the module's folder; if there is
+ * none, or several, the module's own; else that of a distribution elsewhere (editable
+ * installation). `packaging`, or pip's copy, compares specifiers; without both a version is
+ * "unchecked". */
 static const char question[] =
     "import sys\n"
     "sys.path[:] = [p for p in sys.path if p]\n"
@@ -78,20 +76,19 @@ static const char question[] =
     "    out.flush()\n";
 
 struct answer {
-    enum need_state state; /* THERE, MISSING, VERSION or UNKNOWN */
-    bool unchecked;        /* UNKNOWN because the version could not be compared */
-    char *text;            /* a version, or why not */
-    bool late;             /* its time was over */
+    enum need_state state;
+    bool unchecked; /* UNKNOWN: the version could not be compared */
+    char *text;     /* a version, or the problem */
+    bool late;
 };
 
-/* One interpreter in one environment, and all that is asked of it. */
 struct interpreter {
     const char *python;
     const struct strv *env;
-    struct strv words; /* of `question` */
+    struct strv words;
     struct answer *answers;
-    struct answer version; /* its own */
-    /* for all its starts together: each repository that uses it adds ASK_TIMEOUT_S */
+    struct answer version;
+    /* for all starts: ASK_TIMEOUT_S per repository */
     double limit_s;
 };
 
@@ -101,7 +98,7 @@ struct interpreters {
     atomic_size_t next;
 };
 
-/* Repositories that link to one environment share it. NULL: not found. */
+/* Makes repositories that link to one environment share it. NULL: not found. */
 static char *resolve_links(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -127,7 +124,7 @@ static void set_path(struct strv *env, const struct strv *prepend)
     }
 }
 
-/* As the training's, but without GPUs: a check must not disturb measurements. */
+/* The training's environment without GPUs: a check must not disturb measurements. */
 static void make_probe_environment(const struct repo *repo, const struct command *command,
                                    struct strv *env)
 {
@@ -235,8 +232,7 @@ static void collect_interpreters(struct needs *needs, struct interpreters *all)
         entry->answers = mem_array(entry->words.count + 1, sizeof *entry->answers);
 }
 
-/* The next line of the answer, which is whatever a module made of it: printable, not too long.
- * False: it is over. */
+/* The next line of the answer, printable and short. False: the end. Modules may print anything. */
 static bool next_line(const char **at, char line[LONGEST_DETAIL + 16])
 {
     const char *end = strchr(*at, '\n');
@@ -277,8 +273,8 @@ static bool read_module_answer(const char **at, struct answer *out)
     return true;
 }
 
-/* Starts it once, for the modules from first on. Stores how many were answered; the next one
- * blocked it. False: it did not even print its version. */
+/* Imports the modules from first on and counts the answers; the next one blocked. False: not even a
+ * version. */
 static bool start_interpreter(struct interpreter *interpreter, size_t first, size_t count,
                               double timeout_s, size_t *answered)
 {
@@ -309,8 +305,8 @@ static bool start_interpreter(struct interpreter *interpreter, size_t first, siz
     return true;
 }
 
-/* Beside the modules of another repository an import may fail that works by itself. That there is
- * no such module is no matter of these. */
+/* An import may fail beside modules of another repository, except when the module does not exist.
+ */
 static bool may_work_alone(const struct interpreter *interpreter, const struct answer *answer)
 {
     static const char absent[] = "ModuleNotFoundError:";
@@ -324,7 +320,7 @@ static double probe_time_left_s(const struct interpreter *interpreter, int64_t b
     return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
 }
 
-/* A module that ends or blocks the interpreter costs one start; the next start asks the rest. */
+/* A module that ends or blocks the interpreter costs one start. */
 static void ask_interpreter(struct interpreter *interpreter)
 {
     int64_t began_ns = clock_monotonic_ns();

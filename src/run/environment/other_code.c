@@ -18,7 +18,6 @@ void other_code_fini(struct other_code *code)
     *code = (struct other_code){0};
 }
 
-/* By the number of the session. */
 static json_t *read_session_machines(int dir)
 {
     struct err err = {0};

@@ -1,17 +1,15 @@
-/* other_code: results of earlier sessions whose fingerprint (run/environment/fingerprint.h) differs
- * from what would run now. */
+/* other_code: results of earlier sessions whose code or software differs from the current one. */
 #ifndef TARE_RUN_ENVIRONMENT_OTHER_CODE_H
 #define TARE_RUN_ENVIRONMENT_OTHER_CODE_H
 
 #include "results/store/store.h"
 
-/* The kind of evidence. */
 #define OTHER_CODE_KIND "other_code"
 
 struct other_code_item {
-    char *text;      /* how the result that stands differs; NULL: not at all */
-    int64_t attempt; /* that gave the result */
-    bool recorded;   /* evidence from before says the same */
+    char *text;      /* how the current result differs; NULL: not */
+    int64_t attempt; /* of the result */
+    bool recorded;   /* the same evidence exists */
 };
 
 struct other_code {
@@ -19,19 +17,17 @@ struct other_code {
     size_t size, count;            /* count: with a text */
 };
 
-/* dir: the run's folder, open, with machine.json of the newest session and machine.<n>.json of
- * those before. now: machine_software_json. Results of sessions that did not record their code are
- * left out. */
+/* dir: the run's folder with machine.json of the newest session and machine.<n>.json of earlier
+ * ones. now: machine_software_json. Skips sessions that did not record their code. */
 void other_code_find(int dir, const struct results *results, const json_t *now,
                      struct other_code *out);
 
-/* The same of results of this session, whose code was changed while it lasted: those that ended
- * after the change. now: {"code": ...} at its end. */
+/* Results of this session that ended after their code changed. now: {"code": ...} at its end. */
 void other_code_find_later(const struct results *results, int64_t session, const json_t *began,
                            const json_t *now, struct other_code *out);
 void other_code_fini(struct other_code *code);
 
-/* "3 results are unverified: other code (train.py changed)"; fresh. */
+/* "3 results are unverified: other code (train.py changed)"; the caller frees. */
 char *other_code_text(const struct other_code *code);
 
 #endif

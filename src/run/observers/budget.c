@@ -8,30 +8,29 @@
 
 #include <math.h>
 
-/* What an attempt under way has used is journaled about once a minute, and at each hundredth of a
- * budget. */
+/* Use is journaled each minute and at each hundredth of a budget. */
 static const int64_t RECORD_NS = 60 * NS_PER_S;
 static const double RECORD_SHARE = 0.01;
 
-/* A reading that is missing at the end of a short attempt is no reason to end a run. */
+/* A missing reading at the end of a short attempt does not break the run. */
 static const double UNMEASURED_S = 60;
 
-/* Of one lane: the attempt under way. */
+/* The current attempt of a lane. */
 struct lane_budget {
-    struct reading power_w; /* as read last: it is taken to hold until there is another */
-    int64_t read_ns;        /* when that was taken up; 0: nothing is under way */
+    struct reading power_w; /* the last reading, until there is another */
+    int64_t read_ns;        /* of power_w; 0: no attempt */
     double gpu_j;
-    int64_t split_mj;            /* the lane's part of the packages, when the attempt began */
-    int64_t *first_mj, *last_mj; /* of each counter of the host; below 0: not read yet */
+    int64_t split_mj;            /* when the attempt began */
+    int64_t *first_mj, *last_mj; /* of each counter of the host; below 0: not read */
     size_t counters;
-    char *unmeasured; /* the lane's GPU that is not measured; NULL: none */
+    char *unmeasured; /* a GPU without energy; NULL: none */
 };
 
 enum budget_kind { BUDGET_ENERGY, BUDGET_TIME, BUDGETS };
 
-/* One budget, and how far it is used: J or s. */
+/* In J or s. */
 struct use {
-    const char *name; /* "energy budget" */
+    const char *name;
     double budget, used, mean, reserved;
 };
 
@@ -59,7 +58,6 @@ static double read_cpu_energy(const struct lane *lane)
     return (double)mj / 1000;
 }
 
-/* Of the attempt under way, from about one reading a second. */
 static struct reading read_used_energy(const struct lane *lane)
 {
     const struct lane_budget *own = budget_of(lane);
@@ -108,7 +106,7 @@ static void set_reached(struct runner *runner, char *text)
     runner->budget.reached = text;
 }
 
-/* Which one is used up; NULL: none. Fresh. */
+/* NULL: none. The caller frees. */
 static char *describe_used_up(const struct use uses[BUDGETS])
 {
     for (enum budget_kind i = 0; i < BUDGETS; i++) {
@@ -121,7 +119,7 @@ static char *describe_used_up(const struct use uses[BUDGETS])
     return NULL;
 }
 
-/* Which one would not do for another experiment; NULL: none. Fresh. */
+/* NULL: the rest is enough for another experiment. The caller frees. */
 static char *describe_too_little(const struct use uses[BUDGETS])
 {
     for (enum budget_kind i = 0; i < BUDGETS; i++) {
@@ -149,7 +147,7 @@ static void break_unmeasured(struct runner *runner, const char *what)
     runner_break(runner, &err);
 }
 
-/* "Not measured" must not look like "not used". */
+/* Unmeasured use must not count as none. */
 static bool is_blind(struct runner *runner)
 {
     const struct store_use *use = store_use(runner->request->store);
@@ -249,8 +247,6 @@ json_t *budget_json(struct runner *runner)
                      budget_is_reached(runner) ? json_string(runner->budget.reached) : json_null());
 }
 
-/* The lane's. */
-
 static void begin_budget(struct lane *lane)
 {
     struct lane_budget *own = budget_of(lane);
@@ -306,7 +302,7 @@ static void record_budget(struct lane *lane)
     lane_record(lane, EVENT_BUDGET, data, NULL);
 }
 
-/* The greatest share of a budget that is used. */
+/* Of the budget that is used most. */
 static double used_share(const struct use uses[BUDGETS])
 {
     double share = 0;

@@ -1,7 +1,6 @@
-/* Checkpoints that are older than an attempt and are read while it runs: a training that does not
- * train, but evaluates what another one left, has that one's metrics. Only files that were there
- * before are watched, which costs nothing during the training. The metric is suspect where another
- * experiment of the run wrote the file, as its time of change says. */
+/* Finds attempts that read a checkpoint older than themselves: a training that only evaluates
+ * another model reports that model's metrics. The files are watched from the start, which costs the
+ * training nothing. If another experiment of the run wrote the file, the metric is suspect. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -13,31 +12,30 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-/* What one look at a repository may take: a folder of data has millions of files, a network's is
- * slow. */
+/* Limits of a scan: data folders have millions of files, network disks are slow. */
 enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
 static const int64_t SCAN_NS = 100 * NS_PER_MS;
 
-/* Files are stamped by a clock that ticks (CLOCK_REALTIME_COARSE), at most this much behind. */
+/* CLOCK_REALTIME_COARSE stamps files up to this much too early. */
 static const int64_t FILE_CLOCK_NS = 10 * NS_PER_MS;
 
 struct checkpoint {
-    char *path; /* below the repository */
+    char *path; /* relative to the repository */
     int watch;
     int64_t written_ns;
-    bool rewritten, was_read; /* in this attempt: rewritten, it is the training's own */
+    bool rewritten, was_read; /* in this attempt; rewritten: the training's own */
 };
 
 struct checkpoints {
     int notify;
     struct checkpoint files[FILES_MAX];
     size_t count, entries;
-    bool cut_short;               /* a limit was reached: not every file is known */
+    bool cut_short;               /* a limit was reached */
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
 
 struct old_checkpoints {
-    struct checkpoints *checkpoints; /* of the attempt; NULL: none are watched */
+    struct checkpoints *checkpoints; /* NULL: not watched */
 };
 
 LANE_STATE(old_checkpoints_of, struct old_checkpoints, checkpoints_observer);
@@ -62,7 +60,7 @@ static bool contains_word(const char *path, const char *const *words)
 static const char *const model_words[] = {"model", "checkpoint", "ckpt", "weight", "best",
                                           "last",  "epoch",      "save", NULL};
 
-/* Data has some of these endings too: then the path must speak of a model. */
+/* Data shares some endings: then the path must name a model. */
 static bool is_checkpoint_path(const char *path)
 {
     static const char *const certain[] = {".pt", ".pth", ".ckpt", ".safetensors", NULL};
@@ -71,8 +69,7 @@ static bool is_checkpoint_path(const char *path)
            (has_ending(path, data_too) && contains_word(path, model_words));
 }
 
-/* Trained weights, as far as the path says: the first experiment makes data, caches and downloads
- * for all others. */
+/* Trained weights, by the path: the first experiment also makes data, caches and downloads. */
 static bool is_surely_checkpoint(const char *path)
 {
     static const char *const weights[] = {".pth", ".ckpt", ".safetensors", NULL};
@@ -103,8 +100,7 @@ static void add_checkpoint_file(struct checkpoints *checkpoints, const char *roo
             (struct checkpoint){.path = mem_strdup(path), .watch = watch, .written_ns = written_ns};
 }
 
-/* Takes folder. Hidden folders (.git, .venv) hold no training's results, and a run's folder,
- * wherever it is, holds those of its own experiments. */
+/* Owns folder. Skips hidden folders (.git, .venv) and runs of this program. */
 static void find_checkpoints_in(struct checkpoints *checkpoints, const char *root,
                                 const char *below, int folder, int depth)
 {
@@ -145,7 +141,7 @@ static void free_checkpoints(struct lane *lane)
     free(steal_ptr(old_checkpoints_of(lane)->checkpoints));
 }
 
-/* Before the job is born: this takes time, and none of it is the training's. */
+/* Before the job is born, because it takes time. */
 static void watch_checkpoints(struct lane *lane)
 {
     struct old_checkpoints *old = old_checkpoints_of(lane);
@@ -184,8 +180,7 @@ static void read_file_events(struct checkpoints *checkpoints)
         }
 }
 
-/* Which of them somebody has read since then, before they were written anew; the caller frees it.
- * NULL: none is known of. */
+/* Files that were read before they were rewritten; the caller frees. NULL: none. */
 static char *read_since(struct checkpoints *checkpoints)
 {
     struct text text = {0};
@@ -213,8 +208,8 @@ static bool has_job_in(const struct plan_experiment *experiment, const char *fol
            (experiment->parallel && strcmp(experiment->background->cwd, folder) == 0);
 }
 
-/* The experiment whose last attempt ran in the same folder when the file was last written, and had
- * ended before this attempt began: one that goes on may itself be who reads it. NULL: none. */
+/* The experiment whose last attempt ran in this folder when the file was written, and ended before
+ * this attempt began; one that still runs may be the reader. NULL: none. */
 static const struct plan_experiment *find_writer(const struct lane *lane, int64_t written_ns)
 {
     const struct runner *runner = lane->runner;

@@ -11,14 +11,13 @@
 
 static const double MIB = 1048576;
 
-/* Processes are listed about once a second: what is shorter lies between the list before it and the
- * one after it, which are no further apart than two lists within a longer one. */
+/* Processes are listed each second: a shorter attempt lies between two lists. */
 static const double BETWEEN_LISTS_S = 2;
 
 struct lane_checks {
     struct check_result of[CHECKS];
-    bool told[CHECKS]; /* something is known of it already */
-    char *idle_text;   /* what its GPUs were like before it; NULL: not looked at */
+    bool told[CHECKS]; /* an outcome is known */
+    char *idle_text;   /* state of the GPUs before the attempt; NULL: unknown */
 };
 
 LANE_STATE(checks_of, struct lane_checks, checks_observer);
@@ -32,7 +31,7 @@ static void reset_checks(struct lane *lane)
     *checks = (struct lane_checks){0};
 }
 
-/* The more serious outcome is kept; of two equal ones the first. */
+/* Keeps the more serious outcome; of equal ones the first. */
 __attribute__((format(printf, 4, 5))) static void note_check(struct lane *lane, enum check check,
                                                              enum check_outcome outcome,
                                                              const char *format, ...)
@@ -74,7 +73,7 @@ void lane_checks_add_preflight(struct lane *lane, const struct guard_findings *f
             note_check(lane,
                        kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
                        CHECK_FAILED, "%s", item->text);
-        /* A leak, or a process that is not listed. */
+        /* Leaked memory, or a process that is not listed. */
         if (item->holds && !item->start_time)
             note_check(lane, CHECK_PROCESSES_BEFORE, CHECK_NOT_MADE, "%s", item->text);
     }
@@ -116,8 +115,8 @@ static void check_processes(struct lane *lane)
             text_addf(&looks, "checked %zu time%s", device->list_count,
                       device->list_count == 1 ? "" : "s");
     }
-    /* A process that was there when the training began had the GPU in its time too, even if no
-     * check within it saw that. One that could not be seen before is not seen in it either. */
+    /* A process that was there before used the GPU during the training, too. If it could not be
+     * seen before, it cannot be seen during the training. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
     if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome != CHECK_PASSED)
         note_check(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);
@@ -277,7 +276,6 @@ static void check_containment(struct lane *lane)
         note_check(lane, CHECK_LENGTH, CHECK_NOT_MADE, "how long it took is not known");
 }
 
-/* True: at least one has a value. */
 static bool check_metrics(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
@@ -314,8 +312,7 @@ static bool check_metrics(struct lane *lane)
     return found > 0;
 }
 
-/* A check that was not made, and that nothing has told of yet, makes the row unverified: that is
- * evidence too. */
+/* A required check that was not made makes the row unverified, which is evidence. */
 static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], unsigned has)
 {
     bool unseen = false;
@@ -326,7 +323,7 @@ static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], uns
         const struct check_result *result = &checks_of(lane)->of[i];
         if (told[i] || !kind->required || !(kind->needed_by & has))
             continue;
-        /* That nobody can be seen was told already, and whose the memory is follows from it. */
+        /* Reported already; who holds the memory follows from it. */
         if ((i == CHECK_PROCESSES_DURING || i == CHECK_MEMORY_BACK) && unseen)
             continue;
         if (result->outcome == CHECK_NOT_MADE)
@@ -336,7 +333,7 @@ static void record_unmade_checks(struct lane *lane, const bool told[CHECKS], uns
     }
 }
 
-/* A list; null: the attempt never began. */
+/* null: the attempt never began. */
 static json_t *end_checks(struct lane *lane)
 {
     struct lane_checks *checks = checks_of(lane);

@@ -1,4 +1,4 @@
-/* The limit of CPU time of the settings: a job that used more is stopped. */
+/* Stops a job that exceeds the limit of CPU time. */
 #include "run/lane.h"
 
 static void check_limits(struct lane *lane)

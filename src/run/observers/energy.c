@@ -14,22 +14,22 @@
 
 enum { TICK_US = 1000000, SPREAD_US = 120000, ANSWER_US = 2000000 };
 
-/* More gaps than this are one long one. */
+/* More gaps count as one. */
 enum { GAPS_RECORDED_MAX = 20 };
 
-/* A job that marks so often is not measured epoch by epoch. */
+/* With more epochs only the whole attempt is measured. */
 enum { EPOCHS_MAX = 10000 };
 
-/* Beyond this the time that nobody looked at is worth telling. */
+/* A smaller share is reported. */
 static const double COVERED_ENOUGH = 0.99;
 
-/* energy/gpu.csv and energy/cpu.csv of an attempt, a row a second and device, written as the
- * readings come: what was written before a crash stays. */
+/* energy/gpu.csv and energy/cpu.csv: a row per second and device, written at once, so that a crash
+ * loses none. */
 enum { ENERGY_DOMAINS_MAX = 64 };
 
 struct energy_files {
-    int gpu, cpu; /* -1: not open yet */
-    bool failed;  /* nothing more is written */
+    int gpu, cpu;
+    bool failed;
     struct energy_counter {
         bool begun;
         struct counter_reading first, last;
@@ -38,8 +38,8 @@ struct energy_files {
 
 struct lane_energy {
     struct step_source timer;
-    struct rng rng;     /* of the timer */
-    struct mark *marks; /* in the order in which the journal has them */
+    struct rng rng;
+    struct mark *marks; /* in the journal's order */
     size_t mark_count;
     size_t gaps;
     struct energy_files files;
@@ -124,8 +124,8 @@ static void prepare_energy(struct lane *lane)
         energy_meters_prepare(lane->energy_meters);
 }
 
-/* Varies, because readings at equal intervals can fall into step with a counter's updates and then
- * all err to the same side (docs/explanation/uncertainty.md). */
+/* Varies: readings at equal intervals can lock onto a counter's updates and then share one error
+ * (docs/explanation/uncertainty.md). */
 static uint64_t next_tick_us(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
@@ -155,8 +155,8 @@ static void record_sensor_values(struct lane *lane)
         report_reading(lane, item->sensor,
                        energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
-    /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and
-     * shares of the multiprocessors are told to the first who asks. */
+    /* Asked once for all observers: it takes the driver milliseconds, and only the first query gets
+     * the multiprocessors' shares. */
     if (!lane->command_end_reported)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, measure);
@@ -230,7 +230,7 @@ static void record_meter_gap(struct lane *lane, const char *label, const struct 
                                   });
 }
 
-/* Files hold rows of the attempt only, though readings around it are used. */
+/* Readings around the attempt are used, but not written. */
 static bool is_within_attempt(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
@@ -325,7 +325,7 @@ static void record_device_faults(struct lane *lane, const struct energy_meters_f
                           100 * window->covered_share);
 }
 
-/* An energy of the row, by the devices of which it is the sum. */
+/* Names the least precise device of an energy. */
 static void record_imprecise(struct lane *lane, const struct energy_meters_result *result,
                              enum energy_meters_scope scope)
 {

@@ -12,15 +12,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Lanes tick at their own moments: one division a second is enough for all. */
+/* Lanes tick at different times: one division per second is enough. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
 
-/* What a lane has done in this session. */
+/* Of one lane in this session. */
 struct lane_tally {
     int64_t attempts;
-    double busy_s;                        /* jobs ran */
-    int64_t attributed_mj;                /* of the CPU packages, to its attempts */
-    int64_t share_from_mj, total_from_mj; /* when the attempt began */
+    double busy_s;         /* with a job */
+    int64_t attributed_mj; /* energy of the CPU packages */
+    int64_t share_from_mj, total_from_mj;
 };
 
 LANE_STATE(tally_of, struct lane_tally, split_observer);
@@ -38,7 +38,7 @@ void energy_split_begin(struct runner *runner)
         cpu_split_begin(&runner->split, find_host_meter(runner));
 }
 
-/* At the edges of a job, however soon after the last step. */
+/* At the edges of a job, even soon after the last step. */
 static void step_cpu_split(struct runner *runner)
 {
     if (runner->split.begun)
@@ -68,7 +68,7 @@ static void begin_tally(struct lane *lane)
     tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
-/* Adds "cpu_package_share" to the energy that was measured (docs/reference/measuring.md). */
+/* Adds "cpu_package_share" to the energy (docs/reference/measuring.md). */
 static json_t *end_tally(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -118,8 +118,7 @@ static json_t *cpu_split_json(struct runner *runner)
     int64_t attributed_mj = 0;
     EACH (lane, runner->lanes, runner->lane_count)
         attributed_mj += tally_of(lane)->attributed_mj;
-    /* Unattributed: with what a job used between the attempts that have figures: it adds up to the
-     * total. */
+    /* Unattributed energy includes jobs between measured attempts, so the parts add up. */
     return json_pack("{s:b, s:s, s:I, s:I, s:I}", "estimate", true, "by", "CPU time", "total_mj",
                      (json_int_t)split->total_mj, "attributed_mj", (json_int_t)attributed_mj,
                      "unattributed_mj", (json_int_t)(split->total_mj - attributed_mj));
@@ -131,8 +130,7 @@ json_t *energy_split_json(struct runner *runner)
     if (runner->lane_count < 2)
         return json_null();
     json_t *lanes = json_array();
-    json_t *split =
-        cpu_split_json(runner); /* before the lanes: their parts are of the same moment */
+    json_t *split = cpu_split_json(runner); /* first, so that all parts are of the same moment */
     EACH (lane, runner->lanes, runner->lane_count)
         json_array_append_new(lanes, lane_tally_json(lane, seconds));
     return json_pack("{s:o, s:o, s:o}", "seconds", json_finite(seconds), "cpu_package", split,

@@ -1,18 +1,17 @@
-/* energy_split: how the energy of the processors is divided among several lanes, and how long each
- * lane worked. */
+/* energy_split: divides the energy of the processors among several lanes, and adds up their work.
+ */
 #ifndef TARE_RUN_OBSERVERS_ENERGY_SPLIT_H
 #define TARE_RUN_OBSERVERS_ENERGY_SPLIT_H
 
 #include "run/lane.h"
 #include "run/runner.h"
 
-/* What several lanes come to together (lanes.c): whose the processors' energy was, and how long
- * each lane worked. */
-void energy_split_begin(struct runner *runner); /* the meters were started */
+/* After the meters were started. */
+void energy_split_begin(struct runner *runner);
 
-/* For EVENT_SESSION_ENDED, or null: docs/reference/files.md. */
+/* For EVENT_SESSION_ENDED; null with one lane (docs/reference/files.md). */
 json_t *energy_split_json(struct runner *runner);
-/* of the packages' energy that is divided: this lane's, since the session began */
+/* This lane's part since the session began. */
 int64_t energy_split_part_mj(const struct lane *lane);
 
 #endif

@@ -9,7 +9,7 @@ static void record_lock_evidence(struct lane *lane)
         lane_add_evidence(lane, gpu->kind, "%s", gpu->text);
 }
 
-/* Once more at the end: whoever can take a lock away does it while it is held. */
+/* Checks again at the end: a lock can be removed while it is held. */
 static json_t *check_locks(struct lane *lane)
 {
     const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;

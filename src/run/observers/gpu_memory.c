@@ -5,15 +5,14 @@
 
 #include <string.h>
 
-/* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked
- * for. */
+/* NVML reports multiples of MIB; SLACK_BYTES covers memory that the driver adds. */
 static const double MIB = 1048576, SLACK_BYTES = 64.0 * 1048576;
 
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err)
 {
     const struct plan_job *job = attempt->plan;
     bool asked = job->track_gpu_memory == SWITCH_ON || gpu_limit_is_set(&job->gpu_limit);
-    if (!asked && request->preload && job->track_gpu_memory == SWITCH_UNSAID) /* if it can be */
+    if (!asked && request->preload && job->track_gpu_memory == SWITCH_UNSAID) /* if possible */
         attempt->ledger = ledger_new(request->preload, &job->gpu_limit, &(struct err){0});
     if (!asked)
         return true;
@@ -33,7 +32,7 @@ json_t *gpu_memory_json(const struct attempt *attempt)
     return asked || sum.attached > 0 ? ledger_json(attempt->ledger) : NULL;
 }
 
-/* memory: of an attempt's end. */
+/* memory: of EVENT_ATTEMPT_ENDED. */
 static struct gpu_memory_reported find_most_reported(const json_t *memory)
 {
     const json_t *gpus = json_object_get(memory, "gpus");
@@ -50,7 +49,7 @@ static struct gpu_memory_reported find_most_reported(const json_t *memory)
     return most;
 }
 
-/* Why, in words; NULL: it was held. */
+/* NULL: held. The caller frees. */
 static char *explain_not_held(const struct attempt *attempt, const struct ledger_sum *sum,
                               const struct gpu_memory_reported *told)
 {

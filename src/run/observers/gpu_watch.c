@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* Between two looks for the memory to come back; the first comes at once. */
+/* After the first check, which comes at once. */
 enum { POLL_US = 50000 };
 
 static json_t *pids_json(const int32_t *pids, size_t count)
@@ -17,7 +17,7 @@ static json_t *pids_json(const int32_t *pids, size_t count)
     return list;
 }
 
-/* device: NULL: the text says it. */
+/* device NULL: named in the text. */
 static void record_findings(struct lane *lane, const struct guard_findings *findings,
                             const char *device, int64_t from_ns)
 {
@@ -63,18 +63,18 @@ static void start_guard_watch(struct lane *lane)
     struct lane_guard *guard = lane_guard_of(lane);
     if (!guard)
         return;
-    /* What was seen beside a background that was alone stays evidence. */
+    /* Evidence from before the foreground stays. */
     if (!guard->before_foreground)
         begin_watching(lane, lane->attempt.start_ns);
     guard->before_foreground = false;
     guard->running = true;
-    /* what was found before it began */
+    /* Findings of the preflight. */
     record_findings(lane, &guard->pending, NULL, guard->pending_ns);
     guard_findings_fini(&guard->pending);
 }
 
-/* Between the end of the command and its being noticed a sample may be taken, when its memory is
- * free already: then the one before tells. */
+/* A sample between the end of the command and its notice may show the memory freed: then the one
+ * before counts. */
 static void keep_before(struct guard_device *device)
 {
     struct reading last = device->sample.readings.of[GPU_MEMORY_USED_BYTES],
@@ -108,7 +108,7 @@ static void record_watch_spans(struct lane *lane, struct guard_device *device)
 {
     struct watch *watch = &device->watch;
     watch_end(watch, lane->attempt.end_ns);
-    /* Where nothing was measured nothing speaks against it. */
+    /* An attempt without measurement has no evidence. */
     if (lane->attempt.start_ns == 0)
         watch_fini(watch);
     EACH (span, watch->spans, watch->count) {
@@ -145,7 +145,7 @@ static json_t *back_json(const struct guard_device *device)
     return json;
 }
 
-/* As the study prints its cleanup. */
+/* In the words of the study. */
 static void add_cleanup(struct text *text, const struct guard_device *device)
 {
     struct reading before = device->before_bytes,
@@ -184,7 +184,7 @@ static void judge_postflight(struct lane *lane, struct guard_device *device,
     lane_guard_sample_of(device, guard->asked_ns, &look);
     device->release = postflight_judge(&plan->guard.preflight, &device->known, &look, &times,
                                        device->release_s, lane->runner->time_scale, findings);
-    /* Nobody waits for one that does not answer. */
+    /* Do not wait for a GPU that does not answer. */
     if (device->release == POSTFLIGHT_WAIT &&
         (device->unresponsive || device->unavailable || lane->runner->kill_now))
         device->release = POSTFLIGHT_UNKNOWN;
@@ -242,7 +242,6 @@ bool lane_guard_has_quarantine(struct lane *lane)
                 "it; reset it "
                 "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
                 guard->devices[i].label, lane->runner->typed_dir);
-        /* Other lanes have other GPUs. */
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);
         else

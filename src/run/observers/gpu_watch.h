@@ -1,5 +1,5 @@
-/* lane_watch: while an attempt is measured, and when its job is gone: what happened on the lane's
- * GPUs, and whether they are empty again. */
+/* gpu_watch: other users of the lane's GPUs during an attempt, and whether the memory is released
+ * afterwards. */
 #ifndef TARE_RUN_OBSERVERS_GPU_WATCH_H
 #define TARE_RUN_OBSERVERS_GPU_WATCH_H
 
@@ -7,7 +7,7 @@
 
 void phase_postflight(struct lane *lane);
 
-/* a GPU did not come back: the lane takes nothing more */
+/* A GPU did not release its memory: the lane takes no more experiments. */
 bool lane_guard_has_quarantine(struct lane *lane);
 
 #endif

@@ -1,5 +1,4 @@
-/* The guard of a lane: who has its GPUs (told apart once for each process, by number and start
- * time); its life, its rounds of questions, and what it writes down. */
+/* Identifies each process once, by pid and start time; asks the GPUs in rounds. */
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/lane.h"
@@ -15,8 +14,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than
- * that. */
+/* SIGKILL ends leftovers; the event loop must not wait longer. */
 static const double RECOVERY_S = 0.2;
 
 static const struct census_roots machine = {"/proc", "/dev"};
@@ -49,8 +47,7 @@ static struct guard_person *find_or_add_person(struct lane *lane, int32_t pid, u
     if (person || !who_look(census_roots_for(lane)->proc, pid, &who))
         return person;
     bool ours = is_member(lane->attempt.job, pid) || is_member(lane->background.loop.job, pid);
-    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a
-     * number of another pid namespace is nobody's here. */
+    /* An exiting job process is not foreign. Ignore PIDs of other namespaces. */
     if (!ours &&
         (who_is_going(census_roots_for(lane)->proc, pid) ||
          !who_may_have_gpu(census_roots_for(lane)->proc, census_roots_for(lane)->dev, pid))) {
@@ -79,7 +76,7 @@ static void people_fini(struct lane_guard *guard)
     guard->person_count = 0;
 }
 
-/* Texts are borrowed from the list of people, which may have moved, or been described anew. */
+/* People may have moved or been described again. */
 static void set_texts(struct lane_guard *guard, struct guard_device *device)
 {
     EACH (user, device->users, device->user_count) {
@@ -135,7 +132,7 @@ static void keep_users(struct lane *lane, struct guard_device *device,
 void lane_guard_mark_known(struct lane_guard *guard)
 {
     EACH (item, guard->people, guard->person_count)
-        item->known = false; /* who comes back is news */
+        item->known = false; /* a process that returns is reported again */
     for (size_t d = 0; d < guard->count; d++)
         for (size_t i = 0; i < guard->devices[d].user_count; i++) {
             struct guard_user *user = &guard->devices[d].users[i];
@@ -145,8 +142,8 @@ void lane_guard_mark_known(struct lane_guard *guard)
         }
 }
 
-/* The drivers' lists are trusted in that only where they named a process of the job's by a number
- * that /proc knows: in a container they may be empty, or of another pid namespace. */
+/* Trust the driver's list only if it named one of the job's processes: in a container it may be
+ * empty or of another pid namespace. */
 bool lane_guard_is_monitor(const struct lane *lane, int32_t pid)
 {
     const struct lane_guard *guard = lane_guard_of(lane);
@@ -191,7 +188,7 @@ void lane_guard_end_leftovers(struct lane *lane)
     leftovers_fini(&leftovers);
 }
 
-/* A GPU that does not answer for so long is left out until it does. */
+/* A GPU that takes longer is left out until it answers. */
 enum { ANSWER_US = 3000000 };
 
 double lane_guard_seconds_since(int64_t ns)
@@ -329,7 +326,7 @@ void lane_guard_ask(struct lane *lane, lane_step *step)
         device->answered = false;
     energy_meters_tick(lane->energy_meters);
     energy_meters_users(lane->energy_meters);
-    /* The deaf are asked too; with nobody else they get a moment. */
+    /* Unresponsive GPUs are asked, too; alone they get a short time. */
     lane_enter_after(lane, lane_guard_is_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }
 
@@ -398,7 +395,7 @@ void lane_guard_leave(struct lane *lane, enum lane_event event)
         return;
     guard->at_work = false;
     lane_guard_cancel(lane);
-    lane_enter_next(lane); /* which finds out why */
+    lane_enter_next(lane); /* the next phase finds the reason */
 }
 
 json_t *lane_guard_device_json(const struct guard_device *device)

@@ -1,4 +1,4 @@
-/* A training without a sign of life: its stack is kept in hang_stack.txt, and it is ended
+/* A training without a sign of life: writes its stack to hang_stack.txt and stops it
  * (docs/reference/running.md). */
 #include "machine/contain/enter.h"
 #include "machine/contain/prove.h"
@@ -16,13 +16,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* A process that waits in a loop with naps takes less. */
+/* A polling loop uses less. */
 static const double CPU_SHARE = 0.05;
 
-/* A GPU that shows something on a screen is busy for less. */
+/* A GPU that drives a screen uses less. */
 static const double GPU_PERCENT = 1;
 
-/* This program was stopped, or had no processor: what came meanwhile has not been read yet. */
+/* This program was stopped: output may be unread. */
 static const int64_t LATE_NS = 5 * NS_PER_S;
 
 enum {
@@ -34,14 +34,13 @@ enum {
 };
 
 struct hang {
-    int64_t quiet_ns, ticked_ns; /* since when there is no sign of life; 0: nothing is watched */
+    int64_t quiet_ns, ticked_ns; /* 0: not watched */
     uint64_t bytes;
     double cpu_s;
-    bool gpu_known; /* its use was read since then */
+    bool gpu_known; /* since quiet_ns */
     bool blind_reported;
-    /* While its stack is taken: */
     bool dumping;
-    int out; /* -1: not open */
+    int out;
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     size_t count, next, dumped;
     char *py_spy; /* NULL: not found */
@@ -57,7 +56,7 @@ static void init_hang(struct lane *lane)
     hang_of(lane)->out = hang_of(lane)->pidfd = -1;
 }
 
-/* The program that looks, and all it started, is ended and reaped; -1: it ran for too long. */
+/* Kills and reaps the dump and its children. -1: it took too long. */
 static int end_dump(struct hang *hang)
 {
     siginfo_t info = {0};
@@ -67,8 +66,8 @@ static int end_dump(struct hang *hang)
         return -1;
     bool ended = waitid(P_PID, (id_t)hang->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
                  info.si_pid == hang->pid;
-    kill(-hang->pid, SIGKILL); /* it is not reaped: the number is still its own */
-    kill(hang->pid, SIGKILL);  /* not reaped; its group may not be there yet */
+    kill(-hang->pid, SIGKILL); /* not reaped: the number is still valid */
+    kill(hang->pid, SIGKILL);  /* not reaped; its group may not exist yet */
     while (waitid(P_PID, (id_t)hang->pid, &info, WEXITED) != 0 && errno == EINTR)
         continue;
     attempt_close_fd(&hang->pidfd);
@@ -86,7 +85,7 @@ static void drop_dump(struct lane *lane)
     hang->quiet_ns = 0;
 }
 
-/* Errors are ignored: a part of the dump is better than none. */
+/* A partial dump is better than none. */
 static void write_dump(const struct hang *hang, const char *bytes, size_t count)
 {
     if (hang->out >= 0)
@@ -123,7 +122,6 @@ static void add_thread(struct text *text, pid_t pid, pid_t thread)
     }
 }
 
-/* What the kernel tells of each thread. */
 static void add_threads(struct text *text, const struct job_member *member)
 {
     AUTO_FREE char *path = mem_printf("/proc/%d/task", (int)member->pid);
@@ -168,7 +166,7 @@ static bool runs_python(const struct job_member *member)
     return name && strncmp(name + 1, "python", 6) == 0;
 }
 
-/* Its number where the job's processes see it. */
+/* In the job's pid namespace. */
 static pid_t inner_pid(pid_t pid)
 {
     char bytes[4096];
@@ -252,7 +250,6 @@ static bool start_dump(struct lane *lane, const struct job_member *member, struc
     return err_set(err, "cannot watch it (error %d)", -code);
 }
 
-/* One process after the other, then what the kernel tells. */
 static void next_dump(struct lane *lane)
 {
     struct hang *hang = hang_of(lane);
@@ -330,7 +327,7 @@ static void check_for_hang(struct lane *lane)
     }
 }
 
-/* Ignores samples taken before the last sign of life. */
+/* Ignores samples from before the last sign of life. */
 static void note_gpu_activity(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct hang *hang = hang_of(lane);

@@ -16,11 +16,9 @@ enum {
     SAMPLES_MIN = 3
 };
 
-/* How long the readings at the end of the time alone are waited for. */
 static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
 
-/* Less than this is no load: a percent of the multiprocessors' time; and memory where only the
- * board's can be seen. */
+/* A percent of the multiprocessors; and memory, if only the board's figures are known. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
 
 void lane_load_add_sample(struct load_watch *watch, int64_t t_ns, bool loaded)
@@ -71,7 +69,7 @@ static int64_t scaled_ns(const struct lane *lane, double seconds)
     return (int64_t)(seconds * lane->runner->time_scale * (double)NS_PER_S);
 }
 
-/* When the foreground starts: as its settings entry says, or as the load lets it. */
+/* At a set time, or when the load has held. */
 static struct load_times start_times(const struct lane *lane)
 {
     const struct parallel_timing *timing = &lane->runner->plan->parallel;
@@ -85,7 +83,7 @@ static struct load_times start_times(const struct lane *lane)
                                .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
-/* At least twice while the load holds, and at varying intervals (as in lane_energy.c). */
+/* At least twice within hold_ns, at varying intervals (as in energy.c). */
 static uint64_t next_load_us(struct lane *lane)
 {
     struct load_times times = start_times(lane);
@@ -211,14 +209,14 @@ struct gpu_memory_reported lane_load_loop_peak(struct lane *lane)
     return most;
 }
 
-/* Without its processes, only while nobody else is on the GPU. */
+/* Valid while no other process uses the GPU. */
 static bool board_is_loaded(const struct load_gpu *gpu)
 {
     return gpu->memory_bytes.value - gpu->memory_before_bytes.value >= MEMORY_LEAST_BYTES &&
            gpu->utilisation_percent.value >= SHARE_LEAST;
 }
 
-/* Evaluates what was reported since the last sample. False: not enough to decide. */
+/* False: not enough to decide. */
 static bool sample_load(struct lane_load *load, bool *loaded)
 {
     bool can_decide = false;
@@ -243,7 +241,7 @@ static void set_sample_timer(struct lane *lane, uint64_t us)
     lane_set_timer(lane, &load_of(lane)->timer, us, sample_load_again);
 }
 
-/* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
+/* The time with load before the foreground, if that is known. */
 static int64_t standalone_start_ns(const struct lane_load *load)
 {
     if (load->verdict == LOAD_HELD)
@@ -279,7 +277,7 @@ static void measure_standalone(struct lane *lane)
     energy_meters_result_fini(&result);
 }
 
-/* The time alone is over: its last readings are waited for, then the foreground comes. */
+/* Waits for the last readings, then starts the foreground. */
 static void end_standalone(struct lane *lane)
 {
     struct lane_load *load = load_of(lane);
@@ -320,7 +318,7 @@ static void decide_load(struct lane *lane)
 static void order_load_sample(struct lane *lane)
 {
     struct energy_meters *energy_meters = lane->energy_meters;
-    /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
+    /* Beside the foreground energy.c asks for both. */
     if (!energy_meters || load_of(lane)->beside)
         return;
     energy_meters_tick(energy_meters);

@@ -1,5 +1,5 @@
-/* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs
- * alone, until its load has held, then beside the foreground. */
+/* load: whether the background of a parallel experiment loads the GPU, before and beside the
+ * foreground. */
 #ifndef TARE_RUN_OBSERVERS_LOAD_H
 #define TARE_RUN_OBSERVERS_LOAD_H
 
@@ -7,36 +7,34 @@
 #include "run/lane.h"
 #include "run/observers/gpu_memory.h"
 
-/* Whether the background loads the GPU, from looks at it, and when the foreground may start.
- * Pure. */
+/* Pure. */
 struct load_watch {
-    bool visible;           /* some look could tell */
-    int64_t since_ns;       /* the load holds since; 0: there is none */
-    int64_t last_ns;        /* of the last look that found it; 0: none has */
-    bool missed;            /* the look before found none */
-    size_t samples, loaded; /* that could tell, and that found it */
+    bool visible;           /* some sample could decide */
+    int64_t since_ns;       /* the load holds since then; 0: no load */
+    int64_t last_ns;        /* of the last sample with load; 0: none */
+    bool missed;            /* the previous sample had no load */
+    size_t samples, loaded; /* that could decide, with load */
 };
 
 struct load_times {
     int64_t wait_ns, hold_ns, limit_ns;
-    bool set; /* the foreground starts after wait_ns, whether there is load or not */
+    bool set; /* start after wait_ns, in any case */
 };
 
 enum load_verdict {
     LOAD_WAIT,
-    LOAD_HELD,   /* it has loaded the GPU for hold_ns, and wait_ns are over */
-    LOAD_UNSEEN, /* nobody can tell here; wait_ns are over */
-    LOAD_SET,    /* nobody asks; wait_ns are over */
-    LOAD_NONE    /* limit_ns (wait_ns, when that is longer) are over without it */
+    LOAD_HELD,   /* for hold_ns, and wait_ns are over */
+    LOAD_UNSEEN, /* not visible here; wait_ns are over */
+    LOAD_SET,    /* not required; wait_ns are over */
+    LOAD_NONE    /* limit_ns are over (or wait_ns, if longer) */
 };
 
-/* What is known of one GPU. */
 struct load_gpu {
     char *label;
-    struct reading power_w, utilisation_percent, memory_bytes; /* of the last sample */
-    struct reading memory_before_bytes;                        /* before the background was born */
-    double background_peak_bytes; /* of the background's processes, since a loop of it ended */
-    /* its processes were listed since the last look; the background's load it */
+    struct reading power_w, utilisation_percent, memory_bytes; /* last sample */
+    struct reading memory_before_bytes;                        /* before the background */
+    double background_peak_bytes;                              /* since a loop ended */
+    /* processes were listed since the last sample; the background loads it */
     bool listed, loaded;
     struct colocated_shares shares;
     struct colocated_trace trace;
@@ -44,17 +42,17 @@ struct load_gpu {
 
 enum load_role { LOAD_OTHER, LOAD_FOREGROUND, LOAD_BACKGROUND };
 
-/* Whose a process is, so that /proc is not searched at every look. */
+/* Caches whose process it is, to avoid searches in /proc. */
 struct load_member {
     pid_t pid;
     enum load_role role;
 };
 
 struct lane_load {
-    bool on, beside;  /* looks are taken; the foreground runs */
-    bool waiting;     /* for the readings at the end of the time alone */
-    bool by_process;  /* the background's processes can be told from others on the GPU */
-    int64_t begun_ns; /* the background's first gate was opened; 0: not yet */
+    bool on, beside;  /* sampling; the foreground runs */
+    bool waiting;     /* for the last readings before the foreground */
+    bool by_process;  /* the driver lists the background's processes */
+    int64_t begun_ns; /* 0: no gate was opened yet */
     int64_t standalone_end_ns;
     enum load_verdict verdict;
     struct load_watch standalone_watch, beside_watch;
@@ -68,22 +66,21 @@ struct lane_load {
     struct rng rng;
 };
 
-/* One look (CLOCK_MONOTONIC). A training that reads its data computes nothing for a moment: only
- * two looks in a row without load end it. */
+/* t_ns: CLOCK_MONOTONIC. Reading data needs no GPU for a moment: only two samples without load end
+ * it. */
 void lane_load_add_sample(struct load_watch *watch, int64_t t_ns, bool loaded);
 
 enum load_verdict lane_load_decide(const struct load_watch *watch, const struct load_times *times,
                                    int64_t begun_ns, int64_t now_ns);
 
-/* The share of the looks that found load; false: too few to say. */
+/* Share of samples with load; false: too few. */
 bool lane_load_share(const struct load_watch *watch, double *out);
 
-/* Looks. */
-void lane_load_prepare(struct lane *lane); /* the background is about to be born */
-void lane_load_begin(struct lane *lane);   /* its gate is open */
+void lane_load_prepare(struct lane *lane); /* before the background is born */
+void lane_load_begin(struct lane *lane);   /* after its gate opened */
 const struct lane_load *lane_load_get(const struct lane *lane);
 
-/* What the driver told of the loop that has just ended. */
+/* Of the loop that has just ended; resets it. */
 struct gpu_memory_reported lane_load_loop_peak(struct lane *lane);
 
 #endif

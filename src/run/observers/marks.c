@@ -7,8 +7,8 @@ enum { DRAIN_READS_MAX = 16 };
 
 struct lane_marks {
     struct step_source fifo;
-    int64_t recorded_ns;     /* when one was recorded as it came */
-    struct step_marks steps; /* of the attempt; never journaled */
+    int64_t recorded_ns;     /* the last one that was recorded at once */
+    struct step_marks steps; /* not journaled */
 };
 
 LANE_STATE(marks_of, struct lane_marks, marks_observer);
@@ -49,7 +49,7 @@ void lane_marks_add(void *context, const struct mark *mark)
 {
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
-    if (step_marks_take(&marks_of(lane)->steps, mark)) /* many: neither journaled nor epochs */
+    if (step_marks_take(&marks_of(lane)->steps, mark)) /* too many for journal and epochs */
         return;
     if (mark->source == MARK_FIFO && attempt->log)
         joblog_note_mark(attempt->log, mark);
@@ -57,7 +57,7 @@ void lane_marks_add(void *context, const struct mark *mark)
     if (task_status == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();
         OBSERVE(lane, mark, mark);
-        /* Most come alone, and a tick may be far; those of a burst wait for it. */
+        /* A single mark is recorded at once, a burst with the next tick. */
         if (now_ns - marks_of(lane)->recorded_ns >= NS_PER_S) {
             marks_of(lane)->recorded_ns = now_ns;
             record_pending_marks(lane);
@@ -95,8 +95,7 @@ void lane_marks_close(struct lane *lane)
     struct attempt *attempt = &lane->attempt;
     step_cancel(&marks_of(lane)->fifo);
     int64_t now_ns = clock_monotonic_ns();
-    /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job
-     * whose gate never opened has marked nothing. */
+    /* Bounded: a foreign process may write forever. A job whose gate stayed closed has no marks. */
     bool all = !attempt->fifo || !attempt->gate_open;
     for (int i = 0; !all && i < DRAIN_READS_MAX; i++)
         all = mark_fifo_read(attempt->fifo, now_ns, lane_marks_add, lane);

@@ -11,45 +11,45 @@
 
 enum { GPUS_MAX = 16, EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };
 
-/* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
+/* Without a known number of epochs no warning looks farther ahead. */
 enum { HORIZON_EPOCHS = 100 };
 
-/* Where a training names no epochs, spans of this length stand for them. */
+/* Replaces epochs in a training that has none. */
 static const double WINDOW_S = 10;
 
-/* So near to its highest memory a job is at its peak. */
+/* Share of the peak that counts as the peak. */
 static const double NEAR_PEAK = 0.9;
 
 static const char main_mark[] = "epoch";
 
 struct memory_gpu {
-    const char *label; /* of the energy_meters */
+    const char *label; /* borrowed from the meters */
     const char *uuid;  /* NULL: not known */
-    /* the driver names the job's processes: the figures are the job's own */
+    /* the driver lists the job's processes */
     bool by_process;
-    /* now; without by_process all that is in use, less what was before the job */
+    /* without by_process: in use, less before_bytes */
     double own_bytes;
-    /* in use when it was last read before the job; below 0: it never was */
+    /* last reading before the job; below 0: none */
     double before_bytes;
-    double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
-    struct reading reserved_bytes;  /* of it, by the driver for itself */
-    uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
-    /* the most that such a look saw beyond what was before the job, and when */
+    double used_bytes, total_bytes; /* of the GPU; 0: unknown */
+    struct reading reserved_bytes;  /* by the driver */
+    uint32_t every_ms;              /* interval of peaks; 0: samples only */
+    /* largest such peak above before_bytes */
     double device_peak_bytes;
     int64_t device_peak_ns;
     struct memory_curve curve;
     struct counted counted;
-    double sampled_peak; /* of curve */
-    /* sum of the job's shares of the multiprocessors, in so many looks near that: */
+    double sampled_peak;
+    /* sum of shares near the peak, and their number */
     double load_percent;
     size_t load_samples;
-    double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
-    double *peaks;     /* of each epoch that has ended */
+    double epoch_peak; /* below 0: no reading in this epoch */
+    double *peaks;
     size_t peak_count;
-    struct growth_windows windows; /* for a training that names no epochs */
+    struct growth_windows windows;
     bool warned;
-    double pair_before_bytes; /* in use when last read before the background; below 0: never */
-    double pair_peak_bytes;   /* of foreground and background together; 0: not known */
+    double pair_before_bytes; /* before the background; below 0: none */
+    double pair_peak_bytes;   /* foreground and background; 0: unknown */
 };
 
 struct lane_memory {
@@ -57,11 +57,11 @@ struct lane_memory {
     struct memory_gpu gpus[GPUS_MAX];
     size_t gpu_count;
     struct memory_curve host;
-    char mark[MARK_NAME_MAX + 1]; /* whose epochs are looked at: the first that came, or "epoch" */
-    bool open;                    /* an epoch of it */
-    /* of the last epoch that began, as its label says; -1: it says none */
+    char mark[MARK_NAME_MAX + 1]; /* the first mark, or "epoch" */
+    bool open;                    /* in an epoch */
+    /* label of the last epoch; -1: none */
     int64_t number;
-    size_t ended; /* epochs */
+    size_t ended;
 };
 
 LANE_STATE(memory_of, struct lane_memory, memory_observer);
@@ -147,7 +147,7 @@ static void sample_host_memory(struct lane *lane)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
 }
 
-/* Sensors go on after the experiment. */
+/* Meters also report between experiments. */
 static bool is_memory_sample_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
@@ -155,14 +155,13 @@ static bool is_memory_sample_within(const struct lane *lane, int64_t t_ns)
            (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
-/* What the job can have: all that others do not. */
+/* Total memory without that of others. */
 static double available_bytes(const struct memory_gpu *gpu)
 {
     double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
 }
 
-/* GPU memory that others leave for the job. */
 static double gpu_memory_limit(const struct lane *lane, const struct memory_gpu *gpu)
 {
     double left = available_bytes(gpu);
@@ -176,7 +175,7 @@ static void add_size(struct text *text, double bytes)
     oom_size_add_text(oom_size_of((uint64_t)bytes), text);
 }
 
-/* A window has ended, and no epoch has been named yet. */
+/* Before any epoch is named. */
 static void warn_of_growth_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
 {
     double limit = gpu_memory_limit(lane, gpu);
@@ -229,7 +228,7 @@ static void raise_pair_peak(const struct lane *lane, struct memory_gpu *gpu, int
         gpu->pair_peak_bytes = bytes;
 }
 
-/* The growth of the GPU's memory since before the background belongs to the pair. */
+/* Growth since before the background belongs to both jobs. */
 static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
                             const struct gpu_sample *sample)
 {
@@ -242,8 +241,8 @@ static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
         raise_pair_peak(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
 }
 
-/* Between two samples. Whose it was the driver does not tell so often: all that is more than before
- * the job is the job's, where nothing of this program runs beside it. */
+/* The driver does not report between samples whose memory it is: all above before_bytes counts as
+ * the job's, unless it is parallel. */
 static void add_device_peak(struct lane *lane, struct memory_gpu *gpu,
                             const struct gpu_sample *sample)
 {
@@ -279,7 +278,7 @@ static void add_memory_sample(struct lane *lane, const char *label, const struct
     add_pair_sample(lane, gpu, sample);
 }
 
-/* The looks at or near the highest memory so far. */
+/* Averages the load near the peak. */
 static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct reading percent)
 {
     if (own_bytes * NEAR_PEAK > gpu->sampled_peak) {
@@ -293,7 +292,7 @@ static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct rea
     gpu->load_samples++;
 }
 
-/* Who knows the background's processes would know the job's. */
+/* If the driver lists the background's processes, it lists the job's. */
 static bool is_backgrounds(const struct lane *lane, pid_t pid)
 {
     return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
@@ -320,8 +319,7 @@ static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
         own_percent += own && user->sm_percent.valid ? user->sm_percent.value : 0;
         shares = shares && (!own || user->sm_percent.valid);
     }
-    /* Where the driver numbers processes otherwise than we do (containers), none is ever known
-     * again. */
+    /* In containers the driver's PIDs may never match. */
     if (known && !gpu->by_process) {
         gpu->by_process = true;
         gpu->curve = (struct memory_curve){0};
@@ -347,7 +345,7 @@ static size_t epochs_to_come(const struct lane *lane)
     return HORIZON_EPOCHS;
 }
 
-/* Said once, as long before as can be known. */
+/* Once, as early as possible. */
 static void warn_of_epoch_growth(struct lane *lane, struct memory_gpu *gpu)
 {
     const struct lane_memory *memory = memory_of(lane);
@@ -376,7 +374,7 @@ static void end_epoch(struct lane *lane)
     memory->open = false;
     memory->ended++;
     EACH (gpu, memory->gpus, memory->gpu_count) {
-        /* An epoch may be shorter than the time between two readings. */
+        /* An epoch may lie between two readings. */
         double peak = gpu->epoch_peak >= 0 ? gpu->epoch_peak : gpu->own_bytes;
         gpu->epoch_peak = -1;
         if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
@@ -414,7 +412,7 @@ static void note_epoch_mark(struct lane *lane, const struct mark *mark)
         end_epoch(lane);
     if (mark->is_end)
         return;
-    /* What came before the first epoch is none. */
+    /* Drop what came before the first epoch. */
     if (memory->ended == 0)
         EACH (item, memory->gpus, memory->gpu_count)
             item->epoch_peak = -1;

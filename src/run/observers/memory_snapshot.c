@@ -1,10 +1,10 @@
-/* The snapshot of PyTorch's memory that a training leaves when that runs out. */
+/* The snapshot of PyTorch's memory after that ran out. */
 #include "run/lane.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
+/* {"file", "bytes"}, or null. Ignores links. */
 static json_t *snapshot_end(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;

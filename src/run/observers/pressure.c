@@ -1,24 +1,20 @@
-/* Evidence that others delayed an attempt: programs that waited for processors, memory or disks. */
+/* Evidence that others delayed an attempt: programs waited for processors, memory or disks. */
 #include "machine/sensors/host_window.h"
 #include "run/lane.h"
 
 #include "base/mem.h"
 
-/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is
- * everyday. */
+/* Smaller shares are normal. */
 static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
 enum { NAMED_MAX = 8 };
 
-/* Of an attempt's time in which every program stood still for want of it, or some waited for
- * memory. */
+/* All programs waited, or some waited for memory. */
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
 
-/* A shorter attempt is judged by what these shares of a second are: the start of every program
- * waits for the disk for a moment. */
+/* Shorter attempts are judged by shares of a second: every start waits for the disk. */
 static const double PRESSURE_LEAST_S = 1;
 
-/* Evidence for the whole attempt. Takes text; "; on other slots: ID, ID" comes behind it: those
- * that have an experiment in work. */
+/* Covers the whole attempt; owns text and appends "; on other slots: ID, ID". */
 static void record_pressure_by_others(struct lane *lane, const char *kind, struct text *text,
                                       double duration_s)
 {

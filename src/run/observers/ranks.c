@@ -62,7 +62,7 @@ static size_t rank_number_length(const char *at, const char *end)
     return length;
 }
 
-/* The same but for numbers with a point, of which one at least differs. */
+/* Equal except for numbers with a point, of which one differs. */
 static bool differ_in_values(struct line_span one, struct line_span other)
 {
     const char *a = one.at, *b = other.at, *a_end = a + one.length, *b_end = b + other.length;
@@ -84,7 +84,7 @@ static bool differ_in_values(struct line_span one, struct line_span other)
     return differs && a == a_end && b == b_end;
 }
 
-/* The line that ends before end. False: none left. */
+/* False: none left. */
 static bool previous_line(const char *log, const char *end, struct line_span *out)
 {
     if (end <= log)

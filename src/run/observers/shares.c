@@ -1,5 +1,4 @@
-/* What a parallel experiment's figures say of its two jobs: estimates. The result is the device's
- * total. */
+/* Estimates for each of the two jobs of a parallel experiment. */
 
 #include "base/mem.h"
 #include "measure/energy_meters_measure.h"
@@ -8,7 +7,7 @@
 
 #include <string.h>
 
-/* Beside the foreground the background must have loaded the GPU in so many of the checks. */
+/* Minimum share of samples with load. */
 static const double LOAD_ENOUGH = 0.5;
 
 static json_t *elapsed_json(int64_t ns)
@@ -16,7 +15,7 @@ static json_t *elapsed_json(int64_t ns)
     return json_finite(ns_to_s(ns));
 }
 
-/* Times of the loops as seconds from the foreground's start, negative before it. */
+/* In seconds since the foreground's start. */
 static void make_times_relative(const struct attempt *attempt, json_t *background)
 {
     size_t at;
@@ -63,7 +62,7 @@ static json_t *standalone_json(const struct lane_load *load)
                      json_finite(alone->half_width_w));
 }
 
-/* Why the foreground's part is unknown: which of both figures is too uncertain for it. */
+/* Names the figure that is too uncertain. */
 static char *explain_not_separable(const struct lane_load *load, const struct window_energy *total,
                                    const struct colocated_marginal *marginal, double seconds)
 {
@@ -99,7 +98,7 @@ static json_t *marginal_json(const struct lane_load *load,
                      json_finite(load->standalone.half_width_w), "seconds", json_finite(seconds));
 }
 
-/* Covers every GPU that was measured; null if one of them has no samples. */
+/* null: a GPU has no samples. */
 static json_t *gpu_split_json(const struct lane_load *load,
                               const struct energy_meters_result *result, double seconds)
 {
@@ -129,7 +128,7 @@ static json_t *gpu_split_json(const struct lane_load *load,
                      json_finite(sum.covered_share));
 }
 
-/* Of the GPU on which the background had most. */
+/* Of the GPU where the background used most. */
 static json_t *load_trace_json(const struct lane *lane)
 {
     const struct lane_load *load = lane_load_get(lane);
@@ -158,7 +157,6 @@ static json_t *load_trace_json(const struct lane *lane)
                      "background_percent", percent[1]);
 }
 
-/* The foreground ran, and the background was not what it should have been. */
 static void record_background_stall(struct lane *lane)
 {
     const struct lane_load *load = lane_load_get(lane);

@@ -4,17 +4,15 @@
 
 #include <time.h>
 
-/* A machine that slept less than this did not sleep: two clocks are read one after the other. */
+/* Covers the time between reading both clocks. */
 static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
 
 struct lane_sleep {
-    /* the last look for a suspend, and how long the machine had slept since boot */
     int64_t awake_ns, asleep_ns;
 };
 
 LANE_STATE(sleep_of, struct lane_sleep, sleep_observer);
 
-/* How long the machine has slept since boot. */
 static int64_t asleep_now_ns(void)
 {
     struct timespec boot;
@@ -29,7 +27,6 @@ int64_t lane_sleep_total_ns(const struct lane *lane)
     return sleep_of(lane)->asleep_ns;
 }
 
-/* What is slept from now on is slept while it is measured. */
 static void start_sleep_watch_at_gate(struct lane *lane)
 {
     *sleep_of(lane) = (struct lane_sleep){clock_monotonic_ns(), asleep_now_ns()};

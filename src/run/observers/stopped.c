@@ -3,13 +3,12 @@
 
 #include "base/mem.h"
 
-/* The next look for stopped processes comes when it costs less than a thousandth of the time. */
+/* A check may use a thousandth of the time. */
 static const int64_t CHECK_SHARE = 1000;
 
 struct lane_stops {
-    int64_t next_check_ns; /* not before that its processes are looked at again for one that is
-                              stopped */
-    bool told;             /* of this attempt: that one was */
+    int64_t next_check_ns;
+    bool told;
 };
 
 LANE_STATE(stops_of, struct lane_stops, stopped_observer);
@@ -23,8 +22,7 @@ void lane_stopped_record(struct lane *lane, const char *who, int64_t for_ns)
         lane_add_evidence(lane, "job_stopped", "%s was stopped", who);
 }
 
-/* Processes below the command's own, and the background's, are seen only by looking: once a second,
- * less often in a job with very many processes. */
+/* Stopped children are visible only in /proc: checked each second, less often for large jobs. */
 static void check_for_stopped(struct lane *lane)
 {
     int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();

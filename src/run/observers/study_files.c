@@ -1,6 +1,5 @@
-/* Files in energy/ that scripts written for the study read: the samples of energy/gpu.csv, one row
- * a second, and the energy of the processors. Each is published whole once the attempt has ended,
- * so a file that exists is complete. */
+/* Files in energy/ that scripts of the study read: samples of energy/gpu.csv, a row per second, and
+ * energy of the processors. Each is published whole when the attempt has ended. */
 #include "run/lane.h"
 
 #include "base/fs.h"
@@ -12,7 +11,7 @@
 enum { VALUE_COUNT = 5 };
 
 static const struct {
-    enum gpu_reading of; /* the first is the board's power, whichever reading has it */
+    enum gpu_reading of; /* index 0: the board's power */
     enum energy_meters_over over;
     int decimals; /* as nvidia-smi prints it */
 } values[VALUE_COUNT] = {
@@ -25,7 +24,7 @@ static const struct {
 
 static const struct csv_file {
     const char *name, *head;
-    int first, end; /* places in values */
+    int first, end; /* indices of values */
 } csv_files[] = {
     {"gpu_power.csv", "timestamp,power_draw_w\n", 0, 1},
     {"gpu_temperature.csv", "timestamp,gpu_temp_c,memory_temp_c\n", 1, 3},
@@ -39,7 +38,7 @@ struct second {
 
 struct study_files {
     bool on;
-    int64_t realtime_ns; /* at 0 of CLOCK_MONOTONIC; one for all rows, should the clock be set */
+    int64_t realtime_ns; /* of CLOCK_MONOTONIC 0; constant, because the clock may be set */
     struct second *seconds;
     size_t count;
 };
@@ -65,7 +64,7 @@ static struct reading read_study_value(const struct lane *lane, int value)
     return energy_meters_now(lane->energy_meters, values[value].of, values[value].over);
 }
 
-/* A row has the last reading of its second, because GPUs answer one after the other. */
+/* The last reading of its second counts: GPUs answer one after the other. */
 static void add_study_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct study_files *files = files_of(lane);
