@@ -5,7 +5,7 @@
 #include "cli/list.h"
 #include "cli/option_rows.h"
 #include "report/registry_text.h"
-#include "run/needs.h"
+#include "run/environment/needs.h"
 #include "session/caller.h"
 #include "session/command.h"
 #include "session/message.h"
@@ -84,7 +84,7 @@ static void find_listed_needs(const struct registry *registry, const struct list
         if (!how->only || strcmp(how->only, repo->name) == 0)
             find_models(how, repo, &models);
         if (models.count)
-            needs_look(registry, repo, &models, &options, needs);
+            needs_check_repo(registry, repo, &models, &options, needs);
     }
     needs_ask(needs);
 }

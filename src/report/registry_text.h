@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "plan/config/registry.h"
-#include "run/needs.h"
+#include "run/environment/needs.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -16,11 +16,10 @@
 
 enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 
-/* Files are stamped with the time of the kernel's last tick: at 100 Hz so long ago. */
+/* Files carry the time of the last tick: up to 10 ms ago at 100 Hz. */
 static const int64_t TICK_NS = 10 * NS_PER_MS;
 
-/* A pipe whose last writer has gone is at its end. */
-static bool at_end(int pipe)
+static bool is_at_end(int pipe)
 {
     struct pollfd wait = {.fd = pipe, .events = POLLIN};
     return poll(&wait, 1, 0) == 1 && (wait.revents & POLLHUP) != 0;
@@ -31,11 +30,11 @@ char *aftermath_log_holders(int pipe)
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     struct stat status;
     size_t hidden = 0;
-    if (at_end(pipe) || fstat(pipe, &status) != 0)
+    if (is_at_end(pipe) || fstat(pipe, &status) != 0)
         return NULL;
     size_t count =
         holders_of_pipe("/proc", (uint64_t)status.st_ino, members, ATTEMPT_MEMBERS_MAX, &hidden);
-    if (count == 0 && at_end(pipe))
+    if (count == 0 && is_at_end(pipe))
         return NULL;
     struct text text = {0};
     text_add(&text, "nothing of the job is left, but its log's pipe is still open for writing in ");
@@ -51,7 +50,7 @@ char *aftermath_log_holders(int pipe)
     return text_take(&text);
 }
 
-/* Without one of these there is no GPU to hold, and nothing to look for. */
+/* Without these device files there is no GPU to hold. */
 static bool has_gpus(const char *dev)
 {
     static const char *const names[] = {"kfd", "dri"};
@@ -94,13 +93,12 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
     return text.length ? text_take(&text) : NULL;
 }
 
-/* Names the first few. */
 struct left {
     struct text text;
     size_t count;
 };
 
-static void left_add(struct left *left, const char *what, const char *name, uint64_t bytes)
+static void add_remnant(struct left *left, const char *what, const char *name, uint64_t bytes)
 {
     if (left->count++ >= LEFT_NAMED)
         return;
@@ -138,7 +136,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
                   &status) != 0 ||
             !S_ISREG(status.stx_mode) || status.stx_uid != uid)
             continue;
-        /* tmpfs tells when a file was made since Linux 6.1. */
+        /* tmpfs records a file's creation since Linux 6.1. */
         const struct statx_timestamp *made =
             status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
         AUTO_FREE char *path = mem_printf("/dev/shm/%s", entry->d_name);
@@ -146,12 +144,11 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
             is_mapped(path))
             continue;
         utf8_make_printable(path, "");
-        left_add(left, "", path, status.stx_blocks * 512);
+        add_remnant(left, "", path, status.stx_blocks * 512);
     }
 }
 
-/* The number below a heading of a table whose first line names its columns. UINT64_MAX: not
- * found. */
+/* Finds a cell by its column's name. UINT64_MAX: not found. */
 static uint64_t find_cell_number(const char *heads, const char *row, const char *name)
 {
     size_t length = strlen(name);
@@ -182,7 +179,6 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
         for (const char *row = strchr(heads, '\n'); row && row[1]; row = strchr(row, '\n')) {
             row++;
             uint64_t attached = find_cell_number(heads, row, "nattch");
-            /* In whole seconds. */
             int64_t made_ns = (int64_t)find_cell_number(heads, row, "ctime") * NS_PER_S;
             if (find_cell_number(heads, row, "cuid") != uid ||
                 (attached != UINT64_MAX && attached > 0) ||
@@ -191,13 +187,13 @@ static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns
             char id[24];
             snprintf(id, sizeof id, "%llu",
                      (unsigned long long)find_cell_number(heads, row, kind->id));
-            left_add(left, kind->what, id,
-                     kind->bytes ? find_cell_number(heads, row, kind->bytes) : 0);
+            add_remnant(left, kind->what, id,
+                        kind->bytes ? find_cell_number(heads, row, kind->bytes) : 0);
         }
     }
 }
 
-char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns)
+char *aftermath_memory_left(uid_t uid, int64_t from_ns, int64_t to_ns)
 {
     struct left left = {0};
     add_shared_files(&left, uid, from_ns, to_ns);
@@ -222,7 +218,7 @@ bool aftermath_log_tail(int folder, const char *log_name, size_t most, struct te
     return length > 0;
 }
 
-bool aftermath_setuid_refused(int folder, const char *log_name)
+bool aftermath_has_setuid_refusal(int folder, const char *log_name)
 {
     AUTO_TEXT struct text tail = {0};
     if (!aftermath_log_tail(folder, log_name, LOG_TAIL, &tail))

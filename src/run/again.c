@@ -1,7 +1,7 @@
 #include "run/again.h"
 
 #include "base/mem.h"
-#include "run/other_code.h"
+#include "run/environment/other_code.h"
 
 #include <string.h>
 
@@ -12,7 +12,6 @@ void again_fini(struct again *again)
     *again = (struct again){0};
 }
 
-/* What is asked for. */
 struct question {
     bool asked[AGAIN_REASONS]; /* but not NAMED */
     struct strv ids;
@@ -28,8 +27,9 @@ static const char *const words[AGAIN_REASONS] = {
     [AGAIN_PENDING] = "planned before",
 };
 
-/* The verdict with the evidence that this session begins with. */
-static enum verdict verdict_of(const struct result *result, const struct question *question)
+/* Includes the evidence with which this session begins. */
+static enum verdict judge_with_evidence(const struct result *result,
+                                        const struct question *question)
 {
     bool other =
         question->other && question->other->size && question->other->items[result->number - 1].text;
@@ -49,7 +49,7 @@ static enum again_reason find_again_reason(const struct result *result,
     };
     bool failed = result->outcome == OUTCOME_FAILED,
          ended = failed || result->outcome == OUTCOME_SUCCEEDED;
-    enum verdict verdict = verdict_of(result, question);
+    enum verdict verdict = judge_with_evidence(result, question);
     enum again_reason by_verdict = ended ? of_verdict[verdict] : AGAIN_REASONS,
                       reason = AGAIN_REASONS;
     if (by_verdict < AGAIN_REASONS && question->asked[by_verdict])
@@ -71,7 +71,7 @@ static void choose_experiments_again(const struct results *results, const struct
     out->verdicts = mem_array(results->count + 1, sizeof *out->verdicts);
     EACH (result, results->items, results->count) {
         enum again_reason reason = find_again_reason(result, question);
-        out->verdicts[result->number - 1] = verdict_of(result, question);
+        out->verdicts[result->number - 1] = judge_with_evidence(result, question);
         out->unjudged += result->outcome == OUTCOME_SUCCEEDED && result->verdict == VERDICT_NONE;
         if (reason == AGAIN_REASONS)
             continue;
@@ -92,12 +92,12 @@ static void choose_not_clean(const struct results *results, const struct other_c
     choose_experiments_again(results, &not_clean, out);
 }
 
-void again_of_results(const struct results *results, struct again *out)
+void again_choose_unclean(const struct results *results, struct again *out)
 {
     choose_not_clean(results, NULL, out);
 }
 
-static bool no_such(const struct results *results, const char *word, struct err *err)
+static bool report_unknown_word(const struct results *results, const char *word, struct err *err)
 {
     AUTO_STRV struct strv names = {0};
     for (size_t i = 0; i <= AGAIN_FAILED; i++)
@@ -122,7 +122,7 @@ static bool parse_again_word(const struct results *results, const char *word,
             strv_add_once(&question->ids, word);
             return true;
         }
-    return no_such(results, word, err);
+    return report_unknown_word(results, word, err);
 }
 
 static bool choose_named(const struct results *results, const char *which,
@@ -153,7 +153,7 @@ bool again_choose(const struct results *results, const char *which, const struct
     return true;
 }
 
-char *again_why(const struct again *again)
+char *again_reasons_text(const struct again *again)
 {
     struct text text = {0};
     for (size_t i = 0; i < AGAIN_REASONS; i++)

@@ -5,7 +5,7 @@
 #include "machine/contain/start.h"
 #include "machine/contain/usage.h"
 #include "measure/marks/mark_fifo.h"
-#include "run/gpu_memory.h"
+#include "run/observers/gpu_memory.h"
 
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
@@ -24,7 +24,6 @@ static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
 #define LOOP_LOG_FORMAT "training_%lld.log" /* as the study named it */
 
-/* What one attempt leaves in the experiment's folder. */
 static const char *const attempt_files[] = {log_name,      times_name,      "energy", loops_name,
                                             SNAPSHOT_NAME, HANG_STACK_NAME, NULL};
 
@@ -58,7 +57,6 @@ void attempt_fini(struct attempt *attempt)
 {
     job_free(attempt->job);
     ledger_free(attempt->ledger);
-    checkpoints_free(attempt->checkpoints);
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
@@ -73,7 +71,7 @@ void attempt_fini(struct attempt *attempt)
     attempt_init(attempt, NULL, 0);
 }
 
-void attempt_job_gone(const struct run_request *request, const struct job *job)
+void attempt_forget_job(const struct run_request *request, const struct job *job)
 {
     if (request->guardian)
         guardian_release(request->guardian, job_identity(job));
@@ -118,7 +116,7 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
     return true;
 }
 
-/* Appending: where a job cuts the log, what follows does not hide that. */
+/* Appends, so that a job that truncates the log does not hide it. */
 static int create_log(const struct attempt *attempt, const char *name, ino_t *inode,
                       struct err *err)
 {
@@ -209,8 +207,8 @@ struct placeholder_place attempt_place(const struct attempt *attempt)
     return (struct placeholder_place){.id = attempt->place_id, .dir = attempt->place_dir};
 }
 
-/* Empty for an attempt: what the one before wrote was moved away with its other files. A loop of a
- * background finds what the loop before it left. own: the experiment's folder. */
+/* An attempt gets an empty folder: files of the previous one were moved. A background loop keeps
+ * the files of the loop before it. own: the experiment's folder. */
 static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own,
                                const char *run_dir, struct err *err)
 {
@@ -241,8 +239,7 @@ static void make_job_environment(const struct attempt *attempt, const struct run
     const struct plan_job *job = attempt->plan;
     char number[24];
     strv_add_all(env, request->environment);
-    /* Python keeps output back when it is not a terminal: lines would be stamped long after they
-     * were printed. */
+    /* Python buffers output that is not a terminal, which would delay the time stamps. */
     if (!strv_env_get(env, "PYTHONUNBUFFERED"))
         strv_env_set(env, "PYTHONUNBUFFERED", "1");
     AUTO_STRV struct strv own = {0};
@@ -255,7 +252,7 @@ static void make_job_environment(const struct attempt *attempt, const struct run
     snprintf(number, sizeof number, "%lld", (long long)attempt->number);
     strv_env_set(env, "TARE_RUN_DIR", run_dir);
     AUTO_FREE char *fifo = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, fifo_name);
-    /* Not the FIFO of a run around this one, either. */
+    /* Hide the FIFO of a surrounding run, too. */
     if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
         strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
     AUTO_FREE char *snapshot =
@@ -280,8 +277,7 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         return err_sys(err, "make the log's pipe");
     attempt->pipe = ends[0];
     AUTO_CLOSE int write_end = ends[1];
-    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment
-     * of ours; best effort. */
+    /* Only our end: programs expect theirs to block. The larger size is best effort. */
     if (fcntl(attempt->pipe, F_SETFL, O_NONBLOCK) != 0)
         return err_sys(err, "set up the log's pipe");
     (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);
@@ -298,9 +294,6 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     const struct placeholder_place place = attempt_place(attempt);
     placeholder_fill_argv(job, &place, &argv);
     make_job_environment(attempt, request, run_dir, &env);
-    /* it takes time, of which none is the training's */
-    if (attempt->loop == 0 && !job->rules.reads_checkpoints)
-        attempt->checkpoints = checkpoints_watch(job->cwd);
     struct job_request start = {
         .containment = request->containment,
         .argv = &argv,
@@ -323,7 +316,6 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     return attempt->job != NULL;
 }
 
-/* The patterns of a job as joblog takes them; the caller frees the array. */
 static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
 {
     *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count +
@@ -337,18 +329,18 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
     EACH (entry, job->errors.items, job->errors.count)
         *at++ = (struct joblog_pattern){JOBLOG_ERROR, *entry, *entry};
     EACH (mark, job->marks, job->mark_count) {
-        if (mark->end) /* first: a line that is both ends one and begins the next */
+        if (mark->end) /* first: one line may end a mark and begin the next */
             *at++ = (struct joblog_pattern){JOBLOG_MARK_END, mark->name, mark->end};
         if (mark->start)
             *at++ = (struct joblog_pattern){JOBLOG_MARK_START, mark->name, mark->start};
     }
     for (size_t i = 0; i < FAILURE_SIGNS; i++)
-        failure_sign(i, at++);
+        failure_get_sign(i, at++);
     *count = (size_t)(at - patterns);
     return patterns;
 }
 
-/* Whether the command starts with a launcher of several processes. */
+/* The command starts with a launcher of several processes. */
 static bool has_launcher(const struct strv *argv)
 {
     static const char *const launchers[] = {"torchrun",
@@ -363,7 +355,7 @@ static bool has_launcher(const struct strv *argv)
                                             "torch.distributed.launch",
                                             "accelerate.commands.launch",
                                             NULL};
-    enum { WORDS = 8 }; /* env and uv run before it, python3 -m */
+    enum { WORDS = 8 }; /* skips env, uv run, python3 -m */
     for (size_t i = 0; i < argv->count && i < WORDS; i++) {
         const char *slash = strrchr(argv->items[i], '/'),
                    *word = slash ? slash + 1 : argv->items[i];
@@ -391,26 +383,26 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
         .has_ranks = has_launcher(&attempt->plan->argv),
         .metric = metric,
         .mark = mark,
-        .holds = failure_sign_holds,
+        .holds = failure_sign_matches,
         .context = context,
     };
     attempt->log = joblog_new(&options, err);
     if (!attempt->log)
         return false;
     attempt->log_fd = attempt->times_fd = -1;
-    attempt->kills_told = machine_oom_kills("/proc/vmstat", &attempt->kills_before);
+    attempt->kills_known = machine_oom_kills("/proc/vmstat", &attempt->kills_before);
     attempt->gate_open = job_open_gate(attempt->job, err);
     return attempt->gate_open;
 }
 
-void attempt_take_exit(struct attempt *attempt)
+void attempt_read_exit(struct attempt *attempt)
 {
     if (attempt->exit.ended || !attempt->job)
         return;
     attempt->exit = job_take_exit(attempt->job);
     if (!attempt->exit.ended || attempt->end_ns != 0)
         return;
-    /* The init's word, not ours: this process may have been stopped since. */
+    /* Prefer the init's time: this process may have been stopped since. */
     bool told = attempt->exit.end_ns >= attempt->start_ns && attempt->exit.end_ns > 0;
     attempt->end_ns = told ? attempt->exit.end_ns : clock_monotonic_ns();
 }
@@ -420,7 +412,7 @@ int64_t attempt_log_now_ns(const struct attempt *attempt)
     return attempt->log_until_ns ? attempt->log_until_ns : clock_monotonic_ns();
 }
 
-void attempt_take_usage(struct attempt *attempt)
+void attempt_update_usage(struct attempt *attempt)
 {
     if (!attempt->job)
         return;
@@ -453,7 +445,7 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
 {
     if (limit_s <= 0)
         return false;
-    attempt_take_usage(attempt);
+    attempt_update_usage(attempt);
     if (!attempt->usage.has_cpu || attempt->usage.cpu_s <= limit_s)
         return false;
     free(attempt->detail);
@@ -464,15 +456,15 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
 bool attempt_is_quiet(struct attempt *attempt)
 {
     struct job_member members[1];
-    attempt_take_exit(attempt);
+    attempt_read_exit(attempt);
     return !attempt->job || !attempt->gate_open ||
            (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
 }
 
 void attempt_kill(struct attempt *attempt)
 {
-    attempt_take_exit(attempt);
-    attempt_take_usage(attempt);
+    attempt_read_exit(attempt);
+    attempt_update_usage(attempt);
     if (attempt->job)
         job_kill(attempt->job);
 }
@@ -492,7 +484,7 @@ bool attempt_close_log(struct attempt *attempt)
     struct err err = {0};
     int64_t now_ns = attempt_log_now_ns(attempt);
     bool kept = true, at_end = !attempt->log || attempt->pipe < 0;
-    /* Bounded: a process that is none of the job's may hold the pipe and write for ever. */
+    /* Bounded: a foreign process may hold the pipe and write forever. */
     for (int i = 0; attempt->log && attempt->pipe >= 0 && i < DRAIN_READS_MAX; i++) {
         int got = joblog_read(attempt->log, attempt->pipe, now_ns, &err);
         at_end = got == -1;
@@ -501,7 +493,7 @@ bool attempt_close_log(struct attempt *attempt)
         else if (got != 1)
             break;
     }
-    /* Whoever survived has it, of course. */
+    /* Survivors hold it, too. */
     if (!at_end && attempt->survivor_count == 0 && !attempt->log_held)
         attempt->log_held = aftermath_log_holders(attempt->pipe);
     attempt_close_fd(&attempt->pipe);
@@ -517,7 +509,7 @@ bool attempt_close_log(struct attempt *attempt)
 const char *attempt_setuid_hint(const struct attempt *attempt)
 {
     if (!attempt->job || attempt->folder < 0 ||
-        !aftermath_setuid_refused(attempt->folder, log_name))
+        !aftermath_has_setuid_refusal(attempt->folder, log_name))
         return NULL;
     return setuid_hint(job_layers(attempt->job));
 }
@@ -528,11 +520,11 @@ double attempt_duration_s(const struct attempt *attempt, bool *valid)
     return *valid ? ns_to_s(attempt->end_ns - attempt->start_ns) : 0;
 }
 
-/* Processes of anybody that the kernel has ended for want of memory meanwhile. */
+/* Processes that the kernel killed for lack of memory meanwhile, on the whole machine. */
 static uint64_t machine_kills(const struct attempt *attempt)
 {
     uint64_t now = 0;
-    bool more = attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) &&
+    bool more = attempt->kills_known && machine_oom_kills("/proc/vmstat", &now) &&
                 now > attempt->kills_before;
     return more ? now - attempt->kills_before : 0;
 }
@@ -571,7 +563,7 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
     struct joblog_words words;
     if (attempt->log)
         joblog_last_words(attempt->log, &words);
-    /* A log that is not whole cannot say that all is well. */
+    /* An incomplete log cannot prove success. */
     bool lost = attempt->log_failed && attempt->reason == STOP_EXITED;
     struct outcome_facts facts = {
         .reason = lost ? STOP_LOG_ERROR : attempt->reason,

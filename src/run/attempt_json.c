@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* json_string refuses what is no UTF-8, and paths may be anything: then each byte that is none
- * becomes '?'. */
+/* json_string rejects invalid UTF-8, which paths may contain: replace each invalid byte by '?'. */
 static json_t *safe_text(const char *text)
 {
     json_t *json = json_string(text);
@@ -24,7 +23,6 @@ static json_t *integer_or_null(bool known, json_int_t value)
     return known ? json_integer(value) : json_null();
 }
 
-/* On which processors the job was kept, and by what. */
 static json_t *cpus_json(const struct attempt *attempt)
 {
     static const char *const by[] = {[JOB_CPUS_FREE] = "nothing",
@@ -133,8 +131,7 @@ static json_t *attempt_metrics_json(const struct attempt *attempt)
     return json;
 }
 
-/* {"matches", "step", "epoch" (no key: no point has one), "seconds" since the attempt's start,
- * "value"}: lists of the same length. */
+/* Lists of equal length; "epoch" only if a point has one; "seconds" since the attempt's start. */
 static json_t *points_json(const struct metric_history *history, int64_t start_ns)
 {
     json_t *steps = json_array(), *epochs = json_array(), *seconds = json_array(),
@@ -155,7 +152,6 @@ static json_t *points_json(const struct metric_history *history, int64_t start_n
     return json;
 }
 
-/* Of each metric that was matched. */
 static json_t *history_json(const struct attempt *attempt)
 {
     json_t *json = json_object();

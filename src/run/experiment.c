@@ -1,21 +1,20 @@
 #include "run/experiment.h"
 #include "run/attempt_json.h"
-#include "run/budget.h"
 #include "run/ladder.h"
 #include "run/lane_background.h"
 #include "run/lane_calibration.h"
-#include "run/lane_energy.h"
 #include "run/lane_governor.h"
-#include "run/lane_guard.h"
 #include "run/lane_idle.h"
 #include "run/lane_job.h"
 #include "run/lane_preflight.h"
-#include "run/lane_watch.h"
 #include "run/meters.h"
+#include "run/observers/budget.h"
+#include "run/observers/energy.h"
+#include "run/observers/gpu_watch.h"
+#include "run/observers/guard.h"
 #include "run/runner.h"
 
 #include "base/mem.h"
-#include "run/ranks.h"
 
 #include <string.h>
 
@@ -25,38 +24,37 @@ static json_t *pause_json(const struct lane *lane, double seconds, const char *w
 {
     json_t *json = json_pack("{s:o, s:s*}", "seconds",
                              json_finite(seconds * lane->runner->time_scale), "why", why);
-    lane_add_number(lane, json);
+    lane_add_identity(lane, json);
     return json;
 }
 
-/* How long it waits for other lanes. */
 static void count_wait(struct lane *lane, bool waits)
 {
     int64_t now_ns = clock_monotonic_ns();
-    if (lane->waits_ns)
-        lane->waited_s += ns_to_s(now_ns - lane->waits_ns);
-    lane->waits_ns = waits ? now_ns : 0;
+    if (lane->wait_start_ns)
+        lane->waited_s += ns_to_s(now_ns - lane->wait_start_ns);
+    lane->wait_start_ns = waits ? now_ns : 0;
 }
 
-static void take_next_experiment(struct lane *lane)
+static void choose_next_experiment(struct lane *lane)
 {
     const struct timing *timing = &lane->runner->plan->timing;
-    const struct plan_experiment *former = lane->experiment;
+    const struct plan_experiment *previous = lane->experiment;
     bool waits = false;
     lane->experiment = NULL;
-    lane->retired = lane->retired || lane_guard_refuses(lane);
-    if (!lane->retired && !runner_halted(lane->runner))
-        lane->experiment = runner_take(lane->runner, &waits);
+    lane->retired = lane->retired || lane_guard_has_quarantine(lane);
+    if (!lane->retired && !runner_is_halted(lane->runner))
+        lane->experiment = runner_next_experiment(lane->runner, &waits);
     if (waits)
         lane->phase = PHASE_WAITING;
     count_wait(lane, waits);
-    if (former && lane->lost && !runner_halted(lane->runner) &&
-        !runner_experiment_ended(lane->runner, former->number))
-        runner_return(lane->runner, former);
-    else if (former)
-        runner_wake(lane->runner);
+    if (previous && lane->lost && !runner_is_halted(lane->runner) &&
+        !runner_is_experiment_ended(lane->runner, previous->number))
+        runner_return_experiment(lane->runner, previous);
+    else if (previous)
+        runner_wake_lanes(lane->runner);
     if (waits)
-        return; /* and it may have been woken already */
+        return; /* it may be awake again */
     if (!lane->experiment) {
         lane_enter(lane, PHASE_CLOSING);
         return;
@@ -68,26 +66,26 @@ static void take_next_experiment(struct lane *lane)
         return;
     }
     const char *why = same ? "between_runs" : "between_configurations";
-    lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_next);
+    lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_enter_next);
 }
 
 static void return_experiment(struct lane *lane, enum phase next)
 {
     const struct plan_experiment *experiment = lane->experiment;
     lane->experiment = NULL;
-    runner_return(lane->runner, experiment);
+    runner_return_experiment(lane->runner, experiment);
     lane_enter(lane, next);
 }
 
 static void pause_before(struct lane *lane)
 {
-    if (runner_halted(lane->runner)) {
+    if (runner_is_halted(lane->runner)) {
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
     const struct timing *timing = &lane->runner->plan->timing;
     bool same = lane->experiment->configuration == lane->last_configuration;
-    lane_guard_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s);
+    lane_idle_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s);
 }
 
 static void leave_pause(struct lane *lane, enum lane_event event)
@@ -108,12 +106,12 @@ static void leave_calibration(struct lane *lane, enum lane_event event)
 static void begin_preparing(struct lane *lane)
 {
     budget_check(lane->runner);
-    if (runner_halted(lane->runner)) {
+    if (runner_is_halted(lane->runner)) {
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
-    if (lane->lost || lane->runner->paused) { /* it was taken before that was asked for */
-        return_experiment(lane, lane->lost ? PHASE_FINISHED : PHASE_TAKING);
+    if (lane->lost || lane->runner->paused) {
+        return_experiment(lane, lane->lost ? PHASE_FINISHED : PHASE_CHOOSING);
         return;
     }
     const struct store_history *before =
@@ -122,16 +120,16 @@ static void begin_preparing(struct lane *lane)
     lane->machine_excused = false;
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(before->last_ended);
-    ladder_begin(lane, before->ladder);
+    ladder_restore(lane, before->ladder);
     json_t *data = json_pack("{s:s}", "id", lane->experiment->id);
-    lane_add_number(lane, data);
-    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_next);
+    lane_add_identity(lane, data);
+    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_enter_next);
 }
 
 static void prepare_attempt(struct lane *lane)
 {
     OBSERVE(lane, reset);
-    lane_guard_preflight(lane);
+    lane_preflight_begin(lane);
 }
 
 static void end_without_attempt(struct lane *lane)
@@ -140,7 +138,7 @@ static void end_without_attempt(struct lane *lane)
     lane_enter(lane, PHASE_ENDING);
 }
 
-/* The GPUs are free, or the attempt begins all the same. */
+/* Begins the attempt, even if the preflight only recorded problems. */
 static void make_attempt(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -152,9 +150,10 @@ static void make_attempt(struct lane *lane)
     }
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
-    lane->attempt.environment = lane->means ? &lane->means->environment : NULL;
-    /* One that is alone on the machine has all of it. */
-    lane->attempt.cpus = lane->means && !lane->experiment->exclusive ? lane->means->cpus : NULL;
+    lane->attempt.environment = lane->resources ? &lane->resources->environment : NULL;
+    /* An exclusive experiment has the whole machine. */
+    lane->attempt.cpus =
+        lane->resources && !lane->experiment->exclusive ? lane->resources->cpus : NULL;
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);
@@ -162,22 +161,22 @@ static void make_attempt(struct lane *lane)
         return;
     }
     json_t *data = json_pack("{s:s}", "folder", lane->experiment->id);
-    ladder_prepared(lane, data);
-    lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_next);
+    ladder_add_changes(lane, data);
+    lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_enter_next);
 }
 
-/* Once a run: the training cannot know why. */
+/* Once a run. */
 static void note_setuid_hint(struct lane *lane)
 {
-    const char *hint = lane->runner->setuid_said ? NULL : attempt_setuid_hint(&lane->attempt);
+    const char *hint = lane->runner->setuid_reported ? NULL : attempt_setuid_hint(&lane->attempt);
     if (!hint)
         return;
-    lane->runner->setuid_said = true;
-    lane_say(lane, "%s", hint);
+    lane->runner->setuid_reported = true;
+    lane_note(lane, "%s", hint);
 }
 
-/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the
- * training may have had it first. */
+/* Slurm signals all processes of a run at once, so the training may have received the signal first.
+ */
 static bool had_our_signal(const struct lane *lane)
 {
     const struct job_exit *end = &lane->attempt.exit;
@@ -186,9 +185,8 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* What the machine failed is none of the training's retries. It is tried once more after the pause,
- * then left to a resume; where attempt after attempt comes to that, the rest of the plan would be
- * gone through in vain. */
+/* A failure of the machine does not count as a retry. It is repeated once after the pause, then
+ * left to a resume; several in a row break the run. */
 static bool is_excused(struct lane *lane, const char *error)
 {
     bool first = !lane->machine_excused;
@@ -209,7 +207,6 @@ static bool is_excused(struct lane *lane, const char *error)
     return false;
 }
 
-/* Each adds what it has come to; a later one reads what an earlier one has added. */
 static void observers_end(struct lane *lane, json_t *ended)
 {
     lane->ended = ended;
@@ -231,16 +228,13 @@ static void judge_attempt(struct lane *lane)
     attempt_blame_machine(&lane->attempt);
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->lost && lane->outcome == OUTCOME_FAILED) {
-        /* It failed for want of its GPU, as far as anybody can tell. */
-        lane_lost_detail(lane);
+        lane_set_lost_detail(lane);
         lane->attempt.reason = STOP_GPU_LOST;
         free(steal_ptr(error));
         lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     }
     if (lane->outcome == OUTCOME_FAILED)
         note_setuid_hint(lane);
-    else if (lane->outcome == OUTCOME_SUCCEEDED)
-        ranks_note(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
     observers_end(lane, data);
@@ -251,31 +245,31 @@ static void judge_attempt(struct lane *lane)
                  !lane->refused && !lane_is_over(lane);
     lane->once_more = is_excused(lane, error);
     lane->again = ladder_judge(lane, data, again) || lane->once_more;
-    lane_record(lane, EVENT_ATTEMPT_ENDED, data, lane->again ? NULL : lane_next);
+    lane_record(lane, EVENT_ATTEMPT_ENDED, data, lane->again ? NULL : lane_enter_next);
     if (lane->again)
         lane_record(lane, EVENT_RETRY_PAUSE,
-                    pause_json(lane, runner->plan->timing.before_retry_s, NULL), lane_next);
+                    pause_json(lane, runner->plan->timing.before_retry_s, NULL), lane_enter_next);
 }
 
 static void retry_pause(struct lane *lane)
 {
-    if (!lane->again || runner_halted(lane->runner))
-        lane_next(lane);
+    if (!lane->again || runner_is_halted(lane->runner))
+        lane_enter_next(lane);
     else
-        lane_guard_pause(lane, lane->runner->plan->timing.before_retry_s);
+        lane_idle_pause(lane, lane->runner->plan->timing.before_retry_s);
 }
 
 static void leave_retry_pause(struct lane *lane, enum lane_event event)
 {
     (void)event;
     lane_guard_cancel(lane);
-    lane_next(lane);
+    lane_enter_next(lane);
 }
 
-static void retry(struct lane *lane)
+static void end_attempt(struct lane *lane)
 {
     bool again = lane->once_more;
-    OBSERVE(lane, over);
+    OBSERVE(lane, recorded);
     attempt_fini(&lane->attempt);
     lane->once_more = false;
     if (lane->outcome == OUTCOME_FAILED) {
@@ -286,15 +280,14 @@ static void retry(struct lane *lane)
     if (again)
         lane_enter(lane, PHASE_PREFLIGHT);
     else
-        lane_next(lane);
+        lane_enter_next(lane);
 }
 
-static int64_t attempts_of(const struct lane *lane)
+static int64_t count_attempts(const struct lane *lane)
 {
     return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
 }
 
-/* Of one model, so that the same script and modules are started each time. */
 static bool has_one_script(const struct plan *plan)
 {
     const struct plan_job *first = &plan->experiments[0].foreground;
@@ -306,7 +299,7 @@ static bool has_one_script(const struct plan *plan)
     return plan->count > 1;
 }
 
-/* The first one, of a plan with one script: all would fail like it. */
+/* If the script refuses the first experiment, it refuses all. */
 static void stop_if_refused(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -323,23 +316,23 @@ static void end_lane_experiment(struct lane *lane)
     enum outcome outcome = lane->outcome;
     stop_if_refused(lane);
     lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
-    /* The last of the failures was not tried again. */
+    /* The last failure was not retried. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
-    if (attempts_of(lane) == 0)
+    if (count_attempts(lane) == 0)
         json_object_set_new(data, "begun", json_false());
-    lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_next);
+    lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_enter_next);
 }
 
 static void write_experiment_results(struct lane *lane)
 {
     lane->ran_one = true;
     lane->last_configuration = lane->experiment->configuration;
-    if (attempts_of(lane) == 0) {
-        lane_next(lane); /* planned still: nothing is known of it */
+    if (count_attempts(lane) == 0) {
+        lane_enter_next(lane); /* no attempt, no results */
         return;
     }
-    runner_write_results(lane->runner, lane->experiment->number, lane, lane_next);
+    runner_write_results(lane->runner, lane->experiment->number, lane, lane_enter_next);
 }
 
 static void finish_lane(struct lane *lane)
@@ -348,30 +341,29 @@ static void finish_lane(struct lane *lane)
     lane->experiment = NULL;
     if (lane->energy_meters)
         energy_meters_rest(lane->energy_meters);
-    /* One that another lane gave back meanwhile. */
-    if (!lane->retired && !runner_halted(runner) && runner_has_more(runner))
-        lane_enter(lane, PHASE_TAKING);
+    /* Another lane may have returned an experiment. */
+    if (!lane->retired && !runner_is_halted(runner) && runner_has_more(runner))
+        lane_enter(lane, PHASE_CHOOSING);
     else
-        runner_lane_finished(runner);
+        runner_finish_lane(runner);
 }
 
-/* Nothing is in work. */
 static void leave_start(struct lane *lane, enum lane_event event)
 {
     if (event == LANE_LOST && lane->phase == PHASE_METERS)
-        return; /* it has not taken one yet */
+        return; /* no experiment was chosen yet */
     step_cancel(&lane->timer);
     lane_enter(lane, PHASE_FINISHED);
 }
 
-/* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing
- * to do, an attempt that is not begun. */
+/* The story of one experiment, from top to bottom. A phase that enters another one than its next
+ * names it. */
 static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
-    [PHASE_METERS] = {phase_meters, leave_start, PHASE_TAKING, false},
+    [PHASE_METERS] = {phase_meters, leave_start, PHASE_CHOOSING, false},
 
-    [PHASE_TAKING] = {take_next_experiment, NULL, PHASE_PAUSING, false},
-    [PHASE_WAITING] = {NULL, leave_start, PHASE_TAKING, false},
+    [PHASE_CHOOSING] = {choose_next_experiment, NULL, PHASE_PAUSING, false},
+    [PHASE_WAITING] = {NULL, leave_start, PHASE_CHOOSING, false},
     [PHASE_PAUSING] = {pause_before, leave_pause, PHASE_CALIBRATING, false},
     [PHASE_CALIBRATING] = {phase_calibrating, leave_calibration, PHASE_STARTING, false},
     [PHASE_STARTING] = {begin_preparing, NULL, PHASE_GOVERNOR, false},
@@ -390,13 +382,13 @@ static const struct phase_row phases[] = {
     [PHASE_POSTFLIGHT] = {phase_postflight, NULL, PHASE_JUDGING, false},
     [PHASE_JUDGING] = {judge_attempt, NULL, PHASE_RETRY_PAUSE, false},
     [PHASE_RETRY_PAUSE] = {retry_pause, leave_retry_pause, PHASE_RETRYING, false},
-    [PHASE_RETRYING] = {retry, NULL, PHASE_ENDING, false}, /* or PREFLIGHT */
+    [PHASE_RETRYING] = {end_attempt, NULL, PHASE_ENDING, false}, /* or PREFLIGHT */
 
     [PHASE_ENDING] = {end_lane_experiment, NULL, PHASE_WRITING, false},
-    [PHASE_WRITING] = {write_experiment_results, NULL, PHASE_TAKING, false},
+    [PHASE_WRITING] = {write_experiment_results, NULL, PHASE_CHOOSING, false},
 
     [PHASE_CLOSING] = {phase_closing, lane_guard_leave, PHASE_FINISHED, false},
-    [PHASE_FINISHED] = {finish_lane, NULL, PHASE_TAKING, false},
+    [PHASE_FINISHED] = {finish_lane, NULL, PHASE_CHOOSING, false},
 };
 
 void lane_init(struct lane *lane, struct runner *runner, size_t number)
@@ -405,7 +397,7 @@ void lane_init(struct lane *lane, struct runner *runner, size_t number)
     size_t count = 0;
     *lane = (struct lane){.runner = runner,
                           .number = number,
-                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
+                          .resources = request->lane_count ? &request->lanes[number - 1] : NULL,
                           .phases = phases,
                           .observers = observers};
     attempt_init(&lane->attempt, NULL, 0);

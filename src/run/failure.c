@@ -1,4 +1,4 @@
-/* Finds the cause of a failed attempt: a signal, a message of a shell, a known line of its log. */
+/* Finds the cause of a failure: a signal, a shell's message, a known line of the log. */
 #include "gpu_memory/oom/line.h"
 #include "results/store/store.h"
 #include "run/outcome.h"
@@ -11,11 +11,10 @@
 #include <signal.h>
 #include <string.h>
 
-/* Behind the line that tells it come tracebacks, and the words of whoever started several
- * processes. */
+/* Tracebacks and messages of launchers follow the line. */
 enum { LINES_NEAR = 200 };
 
-/* A shell gives 128 + N for what signal N ended. */
+/* A shell reports signal N as 128 + N. */
 enum { SHELL_SIGNAL = 128, EXIT_MAX = 255 };
 
 static const char *const names[FAILURE_CAUSES] = {
@@ -45,9 +44,9 @@ const char *failure_cause_name(enum failure_cause cause)
     return names[cause];
 }
 
-/* Few words, of which every line that counts holds one: so most of a log is passed over quickly
+/* Short words that every relevant line contains, so that matching skips most lines
  * (base/pattern/pattern.h). */
-void failure_sign(size_t index, struct joblog_pattern *out)
+void failure_get_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
@@ -62,7 +61,7 @@ void failure_sign(size_t index, struct joblog_pattern *out)
     *out = signs[index];
 }
 
-/* What is left of a line, or of one of its parts. */
+/* The rest of a line. */
 struct span {
     const char *at, *end;
 };
@@ -84,8 +83,7 @@ static size_t skip_spaces(struct span *span)
     return (size_t)(span->at - from);
 }
 
-/* "x: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and
- * its blanks off. */
+/* Cuts the pid off the end: "x: line 3: 12345 ". */
 static bool cut_pid(struct span *before, const char *behind)
 {
     size_t digits = 0, tail = strlen(behind);
@@ -99,9 +97,8 @@ static bool cut_pid(struct span *before, const char *behind)
     return digits > 0;
 }
 
-/* bash pads the word to 24 columns and writes the command behind it: "bash: line 1:  9618 Killed
- * python x". In a pipe's later lines there is only the pid before it, in an interactive shell
- * nothing. */
+/* bash pads the word to 24 columns and appends the command: "bash: line 1:  9618 Killed python x".
+ * Later lines of a pipe begin with the pid; an interactive shell prints none. */
 static bool is_of_bash(struct span before, struct span behind, size_t word)
 {
     enum { COLUMNS = 24, LEAST = 5 };
@@ -116,7 +113,7 @@ static bool is_of_bash(struct span before, struct span behind, size_t word)
     return before.at == before.end ? *behind.at == '|' : before.end[-1] == ':';
 }
 
-/* dash, busybox, mksh: nothing but the word. */
+/* dash, busybox, mksh: the word alone. */
 static bool is_of_dash(struct span before, struct span behind)
 {
     skip_words(&behind, " (core dumped)");
@@ -140,7 +137,7 @@ static bool is_of_zsh(struct span before, struct span behind)
            behind.at < behind.end;
 }
 
-/* Whole lines as shells write them: a training that speaks of being killed is not meant. */
+/* Matches whole lines, so that a training may print "killed". */
 static bool is_shell_message(const char *line, size_t length)
 {
     static const struct {
@@ -172,9 +169,8 @@ static bool is_shell_message(const char *line, size_t length)
     return false;
 }
 
-/* The usage that argparse, click and Typer print with an error, and argparse's error, "train.py:
- * error: ...", after blanks or a launcher's "[rank0]: "; absl's error; docopt's usage, whose first
- * line is "Usage:". */
+/* argparse, click and Typer print a usage; argparse "train.py: error: ...", perhaps after "[rank0]:
+ * "; absl an error; docopt "Usage:". */
 static bool is_usage(const char *line, size_t length)
 {
     struct span span = {line, line + length};
@@ -196,7 +192,7 @@ static bool is_usage(const char *line, size_t length)
     return skip_words(&span, argument_error);
 }
 
-bool failure_sign_holds(const char *sign, const char *line, size_t length)
+bool failure_sign_matches(const char *sign, const char *line, size_t length)
 {
     if (strcmp(sign, usage_sign) == 0)
         return is_usage(line, length);
@@ -211,7 +207,7 @@ static void keep_failure_line(struct failure *failure, uint64_t line, const char
     snprintf(failure->text, sizeof failure->text, "%s", text);
 }
 
-const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts)
+const struct joblog_result *failure_find_shortage(const struct outcome_facts *facts)
 {
     const struct joblog_result *found = NULL;
     EACH (item, facts->results, facts->result_count) {
@@ -226,7 +222,7 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     return found;
 }
 
-const struct joblog_result *failure_shell_message(const struct outcome_facts *facts)
+const struct joblog_result *failure_find_shell_message(const struct outcome_facts *facts)
 {
     EACH (item, facts->results, facts->result_count) {
         const struct joblog_result *result = *item;
@@ -237,8 +233,8 @@ const struct joblog_result *failure_shell_message(const struct outcome_facts *fa
     return NULL;
 }
 
-/* argparse and click end with 2, absl and docopt with 1, launchers with a code of their own. docopt
- * has no word for an error, so its usage counts only without an exception. */
+/* argparse and click exit with 2, absl and docopt with 1, launchers with their own code. docopt
+ * prints no error, so its usage counts only without an exception. */
 static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };
@@ -269,7 +265,7 @@ static bool is_refused(const struct outcome_facts *facts)
 
 static bool explain_by_sign(const struct outcome_facts *facts, struct failure *out)
 {
-    const struct joblog_result *sign = failure_sign_shown(facts);
+    const struct joblog_result *sign = failure_find_shortage(facts);
     if (!sign)
         return false;
     out->cause = strcmp(sign->name, disk_sign) == 0 ? FAILURE_DISK_FULL : FAILURE_OUT_OF_MEMORY;
@@ -277,14 +273,13 @@ static bool explain_by_sign(const struct outcome_facts *facts, struct failure *o
     return true;
 }
 
-/* By the signal itself, or as a shell tells that its command was ended by it. */
 static bool ended_by(const struct job_exit *exit, int number)
 {
     return exit->ended && exit->code == (exit->signalled ? number : SHELL_SIGNAL + number);
 }
 
-/* The job's own cgroup says it for certain, of whichever of its processes. The machine's counter
- * says only that somebody was ended, so the command must have died of that very signal. */
+/* memory.events of the job is certain. The machine's counter is not, so the command must have died
+ * of SIGKILL. */
 static bool explain_by_oom_kill(const struct outcome_facts *facts, struct failure *out)
 {
     unsigned long long own = facts->usage.oom_kills;
@@ -332,7 +327,7 @@ static void explain_exit_code(const struct outcome_facts *facts, struct failure 
                  sigabbrev_np(exit->code - SHELL_SIGNAL));
     else
         snprintf(out->why, sizeof out->why, "exit code %d", exit->code);
-    /* The end of a traceback says more than its head, which error patterns match. */
+    /* The exception at the end of a traceback explains more than its head. */
     bool has_exception = facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION;
     if (error && !has_exception)
         keep_failure_line(out, error->line, error->text);
@@ -346,7 +341,6 @@ static void copy_failure_reason(const char *why, struct failure *out)
         utf8_copy_legible(why, strlen(why), out->why, sizeof out->why);
 }
 
-/* Patterns are as long as people make them. */
 static void format_pattern_reason(const char *words, const char *pattern, struct failure *out)
 {
     AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
@@ -370,13 +364,13 @@ static void explain_by_patterns(const struct outcome_facts *facts, struct failur
     out->cause = FAILURE_UNKNOWN;
 }
 
-/* It exited with 0, and the patterns say nothing against it. */
+/* It exited with 0, and no pattern objects. */
 static void explain_by_rules(const struct plan_job *job, const struct outcome_facts *facts,
                              struct failure *out)
 {
     AUTO_TEXT struct text why = {0};
-    const struct joblog_result *message = failure_shell_message(facts);
-    enum outcome_broken broken = outcome_rules(job, facts, &why);
+    const struct joblog_result *message = failure_find_shell_message(facts);
+    enum outcome_broken broken = outcome_check_rules(job, facts, &why);
     out->cause = broken == BROKEN_METRICS ? FAILURE_NO_METRIC : FAILURE_KILLED_BY_SIGNAL;
     copy_failure_reason(text_get(&why), out);
     if (broken == BROKEN_SHELL_MESSAGE && message)
@@ -385,14 +379,13 @@ static void explain_by_rules(const struct plan_job *job, const struct outcome_fa
         keep_error_words(facts, out);
 }
 
-/* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
+/* A process that SIGKILL ended could not write a message. */
 static bool explain_by_shortage(const struct outcome_facts *facts, struct failure *out)
 {
     return (ended_by(&facts->exit, SIGKILL) && explain_by_oom_kill(facts, out)) ||
            explain_by_sign(facts, out) || explain_by_oom_kill(facts, out);
 }
 
-/* For a command that ended by itself. */
 static void explain_exit(const struct plan_job *job, const struct outcome_facts *facts,
                          struct failure *out)
 {

@@ -1,20 +1,19 @@
-
 #include "run/ladder.h"
 #include "base/mem.h"
 #include "gpu_memory/oom/cause.h"
 #include "gpu_memory/oom/finder.h"
 #include "plan/change.h"
 #include "run/aftermath.h"
-#include "run/memory.h"
+#include "run/lane.h"
+#include "run/observers/memory.h"
 
 #include <string.h>
 
-/* A training that fails by it says so at its end: one that went on for longer than this has
+/* A training that fails by it prints the message at its end: one that printed more than this
  * survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
 
-/* Others that have more of a GPU than this may be why its memory ran out, where the message does
- * not say. */
+/* With more than this share others may be the cause that the message does not name. */
 static const double OTHERS_SHARE = 0.05;
 
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
@@ -37,8 +36,7 @@ const struct plan_experiment *ladder_experiment(const struct lane *lane)
     return lane->ladder.experiment ? lane->ladder.experiment : lane->experiment;
 }
 
-/* The job that may be changed: a copy, from the first change on. NULL: the plan cannot be
- * copied. */
+/* A copy from the first change on. NULL: not possible. */
 static struct plan_job *job_to_change(struct lane *lane)
 {
     struct ladder *ladder = &lane->ladder;
@@ -49,29 +47,28 @@ static struct plan_job *job_to_change(struct lane *lane)
     return ladder->experiment ? &ladder->experiment->foreground : NULL;
 }
 
-/* What the job would find; NULL: not set. */
-static const char *effective(const struct lane *lane, const struct plan_job *job, const char *name)
+static const char *find_variable(const struct lane *lane, const struct plan_job *job,
+                                 const char *name)
 {
     const char *own = strv_env_get(&job->env, name);
     return own ? own : strv_env_get(lane->runner->request->environment, name);
 }
 
-/* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one
- * counts. */
-static const char *setting_now(const struct lane *lane)
+/* NULL: none. The newer variable counts. */
+static const char *find_setting(const struct lane *lane)
 {
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
-    const char *newer = effective(lane, job, conf_names[0]);
-    return newer ? newer : effective(lane, job, conf_names[1]);
+    const char *newer = find_variable(lane, job, conf_names[0]);
+    return newer ? newer : find_variable(lane, job, conf_names[1]);
 }
 
-static enum oom_setting expandable_now(const struct lane *lane)
+static enum oom_setting read_expandable(const struct lane *lane)
 {
-    return oom_expandable(setting_now(lane));
+    return oom_expandable(find_setting(lane));
 }
 
-/* The setting without what it says of expandable segments, and with them on; the caller frees. */
-static char *with_expandable(const char *conf)
+/* Turns expandable segments on; the caller frees. */
+static char *make_expandable_setting(const char *conf)
 {
     static const char name[] = "expandable_segments";
     struct text text = {0};
@@ -88,17 +85,17 @@ static char *with_expandable(const char *conf)
     return text_take(&text);
 }
 
-/* Uses the variable that is set; if neither is, the older name, which all versions know. */
+/* Changes the variable that is set, else the older name, which all versions know. */
 static bool set_expandable_segments(struct lane *lane)
 {
     struct plan_job *job = job_to_change(lane);
     bool any = false;
     for (size_t i = 0; job && i < CONF_NAMES; i++) {
-        AUTO_FREE char *before = mem_strdup(effective(lane, job, conf_names[i]));
+        AUTO_FREE char *before = mem_strdup(find_variable(lane, job, conf_names[i]));
         bool last = i + 1 == CONF_NAMES;
         if (!before && (any || !last))
             continue;
-        AUTO_FREE char *then = with_expandable(before);
+        AUTO_FREE char *then = make_expandable_setting(before);
         change_set_env(job, conf_names[i], before, then, lane->ladder.changed);
         any = true;
     }
@@ -125,8 +122,7 @@ static bool apply_ladder_step(struct lane *lane, size_t step)
     return true;
 }
 
-/* The first step that has not been taken as often as it may, and leads somewhere; not back to one
- * before the last. */
+/* The first step within its bounds that changes something, never back before the last one. */
 static bool apply_next_step(struct lane *lane)
 {
     const struct ladder *ladder = &lane->ladder;
@@ -139,7 +135,7 @@ static bool apply_next_step(struct lane *lane)
     return false;
 }
 
-void ladder_begin(struct lane *lane, const json_t *before)
+void ladder_restore(struct lane *lane, const json_t *before)
 {
     ladder_fini(&lane->ladder);
     const json_t *steps = json_get(before, "steps");
@@ -166,7 +162,7 @@ static json_t *state_json(const struct ladder *ladder)
     return json_pack("{s:b, s:o}", "expandable_segments", ladder->expandable, "steps", steps);
 }
 
-void ladder_prepared(const struct lane *lane, json_t *data)
+void ladder_add_changes(const struct lane *lane, json_t *data)
 {
     const struct ladder *ladder = &lane->ladder;
     if (json_array_size(ladder->changed) == 0)
@@ -182,7 +178,6 @@ static void keep_last(void *context, const struct oom *message)
         *last = *message;
 }
 
-/* The last message at the end of the log. */
 static bool find_message(const struct attempt *attempt, struct oom *out)
 {
     AUTO_TEXT struct text tail = {0};
@@ -197,8 +192,8 @@ static bool find_message(const struct attempt *attempt, struct oom *out)
     return out->framework != OOM_NONE && lines - out->last_line <= LINES_BEHIND_MAX;
 }
 
-/* Changes what the next attempt does; why: in words. */
-static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosis, const char **why)
+static enum action choose_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
+                                 const char **why)
 {
     bool hidden =
         diagnosis->cause == OOM_CAUSE_UNKNOWN && lane_memory_others_share(lane) >= OTHERS_SHARE;
@@ -229,8 +224,8 @@ static void report_ladder_action(struct lane *lane, const struct oom_diagnosis *
     AUTO_FREE char *changed = NULL;
     if (json_array_size(ladder->changed) > changes_before)
         changed = change_text(ladder->changed);
-    lane_say(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why,
-             changed ? ": " : "", changed ? changed : "");
+    lane_note(lane, "the GPU's memory ran out (%s): %s%s%s", oom_cause_name(diagnosis->cause), why,
+              changed ? ": " : "", changed ? changed : "");
 }
 
 static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *diagnosis,
@@ -238,7 +233,7 @@ static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *
 {
     size_t before = json_array_size(lane->ladder.changed);
     const char *why = "";
-    enum action action = climb(lane, diagnosis, &why);
+    enum action action = choose_action(lane, diagnosis, &why);
     lane->ladder.given_up = action == RETRY_NONE;
     report_ladder_action(lane, diagnosis, why, before);
     json_t *state = state_json(&lane->ladder);
@@ -248,7 +243,7 @@ static bool decide_ladder_action(struct lane *lane, const struct oom_diagnosis *
     return action != RETRY_NONE;
 }
 
-/* The cause belongs to what is told of the attempt, where there is one. */
+/* Appends the cause to the error, if there is one. */
 static void add_cause(json_t *data, const struct oom_diagnosis *diagnosis)
 {
     const char *error = json_string_value(json_object_get(data, "error"));
@@ -268,10 +263,10 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
         !find_message(&lane->attempt, &message))
         return may_retry;
     struct growth growth = lane_memory_growth(lane);
-    struct oom_circumstances known = {.expandable = expandable_now(lane), .growth = &growth};
+    struct oom_circumstances known = {.expandable = read_expandable(lane), .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
     json_t *oom = oom_message_json(&message, &diagnosis);
-    json_set_text(oom, "allocator_setting", setting_now(lane));
+    json_set_text(oom, "allocator_setting", find_setting(lane));
     json_object_set_new(data, "oom", oom);
     add_cause(data, &diagnosis);
     if (may_retry)

@@ -1,15 +1,46 @@
-/* What all that acts for a lane has of it: its phase, its timer, its words to the journal and the
- * listener. */
 #include "run/lane.h"
 
 #include "base/mem.h"
 
 #include <math.h>
-#include <sys/epoll.h>
 
-enum { TIMER_ACCURACY_US = 1000 };
+void lane_enter(struct lane *lane, enum phase phase)
+{
+    lane->phase = phase;
+    if (lane->phases[phase].enter)
+        lane->phases[phase].enter(lane);
+}
 
-void *lane_state(const struct lane *lane, const struct observer *observer)
+void lane_enter_next(struct lane *lane)
+{
+    lane_enter(lane, lane->phases[lane->phase].next);
+}
+
+void lane_handle_event(struct lane *lane, enum lane_event event)
+{
+    if (lane->phases[lane->phase].on_event)
+        lane->phases[lane->phase].on_event(lane, event);
+}
+
+bool lane_has_job(const struct lane *lane)
+{
+    return lane->phases[lane->phase].has_job;
+}
+
+void lane_wake(struct lane *lane)
+{
+    if (lane->phase == PHASE_WAITING ||
+        (lane->phase == PHASE_FINISHED && !lane->retired && !runner_is_halted(lane->runner)))
+        lane_enter(lane, PHASE_CHOOSING);
+}
+
+void lane_stop_attempt(struct lane *lane, enum stop_reason reason)
+{
+    lane->attempt.reason = reason;
+    lane_enter(lane, PHASE_STOPPING);
+}
+
+void *lane_observer_state(const struct lane *lane, const struct observer *observer)
 {
     size_t i = 0;
     while (lane->observers[i] != observer)
@@ -17,21 +48,21 @@ void *lane_state(const struct lane *lane, const struct observer *observer)
     return lane->states[i];
 }
 
-void lane_edge(struct lane *lane)
+void lane_report_command_end(struct lane *lane)
 {
-    /* A job that is stopped has not ended yet. */
-    if (!lane->measured || lane->edged || lane->attempt.end_ns == 0)
+    /* Not while the job is being stopped. */
+    if (!lane->measured || lane->command_end_reported || lane->attempt.end_ns == 0)
         return;
-    lane->edged = true;
-    OBSERVE(lane, edge);
+    lane->command_end_reported = true;
+    OBSERVE(lane, command_ended);
 }
 
 bool lane_is_over(const struct lane *lane)
 {
-    return lane->lost || runner_halted(lane->runner);
+    return lane->lost || runner_is_halted(lane->runner);
 }
 
-void lane_lost_detail(struct lane *lane)
+void lane_set_lost_detail(struct lane *lane)
 {
     free(lane->attempt.detail);
     lane->attempt.detail = mem_strdup(lane->lost);
@@ -45,9 +76,9 @@ enum stop_reason lane_stop_reason(struct lane *lane)
         lane->attempt.detail = mem_strdup(runner->budget.reached);
         return STOP_BUDGET;
     }
-    if (!lane->lost || runner_halted(lane->runner))
+    if (!lane->lost || runner_is_halted(lane->runner))
         return STOP_INTERRUPTED;
-    lane_lost_detail(lane);
+    lane_set_lost_detail(lane);
     return STOP_GPU_LOST;
 }
 
@@ -60,19 +91,20 @@ void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_ste
                        lane, next);
 }
 
-void lane_tell(struct lane *lane, enum event_type type, json_t *data)
+void lane_report(struct lane *lane, enum event_type type, json_t *data)
 {
-    runner_tell(lane->runner, type, (int64_t)lane->experiment->number, lane->attempt.number, data);
+    runner_report(lane->runner, type, (int64_t)lane->experiment->number, lane->attempt.number,
+                  data);
 }
 
-void lane_say(struct lane *lane, const char *format, ...)
+void lane_note(struct lane *lane, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     AUTO_FREE char *words = mem_vprintf(format, args);
     va_end(args);
     AUTO_FREE char *text = mem_printf("%s: %s", lane->experiment->id, words);
-    lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
+    lane_report(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
 }
 
 static json_t *rounded_seconds_json(struct reading seconds)
@@ -80,7 +112,7 @@ static json_t *rounded_seconds_json(struct reading seconds)
     return seconds.valid ? json_finite(round(seconds.value * 1000) / 1000) : json_null();
 }
 
-void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
+void lane_add_evidence_entry(struct lane *lane, struct lane_evidence_entry entry)
 {
     OBSERVE(lane, evidence, &entry);
     json_t *data =
@@ -93,92 +125,53 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     free(entry.text);
 }
 
-void lane_evidence_span(struct lane *lane, const char *kind, struct reading from_s,
-                        struct reading to_s, const char *format, ...)
+void lane_add_evidence_span(struct lane *lane, const char *kind, struct reading from_s,
+                            struct reading to_s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    lane_evidence_at(
+    lane_add_evidence_entry(
         lane, (struct lane_evidence_entry){
                   .kind = kind, .text = mem_vprintf(format, args), .from_s = from_s, .to_s = to_s});
     va_end(args);
 }
 
-void lane_add_number(const struct lane *lane, json_t *json)
+void lane_add_identity(const struct lane *lane, json_t *json)
 {
-    const struct run_lane *means = lane->means;
+    const struct run_lane *resources = lane->resources;
     const struct energy_meters_options *energy_meters = lane->runner->request->energy_meters;
     if (lane->runner->lane_count < 2)
         return;
     json_t *gpus = json_array();
-    for (size_t i = 0; means && energy_meters && i < means->gpu_count; i++)
-        json_array_append_new(gpus, json_string(energy_meters->gpus[means->gpu_first + i].label));
+    for (size_t i = 0; resources && energy_meters && i < resources->gpu_count; i++)
+        json_array_append_new(gpus,
+                              json_string(energy_meters->gpus[resources->gpu_first + i].label));
     json_set_count(json, "lane", lane->number);
     json_object_set_new(json, "gpus", gpus);
 }
 
-static int on_time(sd_event_source *event, uint64_t us, void *context)
-{
-    (void)event;
-    (void)us;
-    struct step_source *source = context;
-    step_cancel(source);
-    source->step(source->lane);
-    return 0;
-}
-
-static int on_input(sd_event_source *event, int fd, uint32_t events, void *context)
-{
-    (void)event;
-    (void)fd;
-    (void)events;
-    struct step_source *source = context;
-    source->step(source->lane);
-    return 0;
-}
-
-int lane_on_time(struct lane *lane, struct step_source *source, uint64_t us, lane_step *step)
-{
-    step_cancel(source);
-    *source = (struct step_source){.step = step, .lane = lane};
-    return sd_event_add_time_relative(lane->runner->loop, &source->source, CLOCK_MONOTONIC, us,
-                                      TIMER_ACCURACY_US, on_time, source);
-}
-
-int lane_on_input(struct lane *lane, struct step_source *source, int fd, lane_step *step)
-{
-    *source = (struct step_source){.step = step, .lane = lane};
-    return sd_event_add_io(lane->runner->loop, &source->source, fd, EPOLLIN, on_input, source);
-}
-
-void step_cancel(struct step_source *source)
-{
-    source->source = sd_event_source_disable_unref(source->source);
-}
-
-void lane_timer_set(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
+void lane_set_timer(struct lane *lane, struct step_source *timer, uint64_t us, lane_step *step)
 {
     struct err err;
     bool own = timer == &lane->timer;
-    int code = lane_on_time(lane, timer, us, step);
+    int code = step_on_time(lane, timer, us, step);
     if (code >= 0)
         return;
-    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is
-     * left. */
+    /* A lane without timers cannot continue; lane_fini kills its job. */
     if (own)
         lane->phase = PHASE_FINISHED;
     err_set(&err, "cannot set a timer (error %d)", -code);
     runner_break(lane->runner, &err);
     if (own)
-        runner_lane_finished(lane->runner);
+        runner_finish_lane(lane->runner);
 }
 
-void lane_after(struct lane *lane, uint64_t us, lane_step *step)
+void lane_enter_after(struct lane *lane, uint64_t us, lane_step *step)
 {
-    lane_timer_set(lane, &lane->timer, us, step);
+    lane_set_timer(lane, &lane->timer, us, step);
 }
 
-struct reading lane_since_start(const struct lane *lane, int64_t ns)
+struct reading lane_seconds_since_start(const struct lane *lane, int64_t ns)
 {
     if (lane->attempt.start_ns == 0)
         return (struct reading){0};

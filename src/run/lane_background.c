@@ -1,22 +1,22 @@
 
-#include "run/lane_background.h"
 #include "base/mem.h"
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
-#include "run/gpu_memory.h"
+#include "run/lane.h"
 #include "run/lane_job.h"
-#include "run/lane_load.h"
-#include "run/lanes.h"
+#include "run/observers/gpu_memory.h"
+#include "run/observers/load.h"
 #include "run/runner.h"
+#include "run/runner_guardian.h"
 #include "tare_build.h"
 
-enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
+enum { PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_LISTED_MAX = 100 };
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
-enum background_next lane_background_ended(struct background_tally *tally, enum outcome outcome,
-                                           bool beside)
+enum background_next lane_background_count_loop(struct background_tally *tally,
+                                                enum outcome outcome, bool beside)
 {
     if (outcome == OUTCOME_SUCCEEDED) {
         tally->succeeded++;
@@ -27,11 +27,11 @@ enum background_next lane_background_ended(struct background_tally *tally, enum 
     tally->failed_in_a_row++;
     tally->failed_beside += beside;
     tally->gave_up =
-        tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_ALONE);
+        tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_BEFORE);
     if (tally->gave_up)
         return BACKGROUND_GIVE_UP;
-    return beside && tally->failed_beside == BACKGROUND_FAILURES_TOLD ? BACKGROUND_TELL
-                                                                      : BACKGROUND_AGAIN;
+    return beside && tally->failed_beside == BACKGROUND_FAILURES_REPORTED ? BACKGROUND_REPORT
+                                                                          : BACKGROUND_AGAIN;
 }
 
 static void init_background(struct lane *lane)
@@ -56,19 +56,17 @@ static void clear_background(struct lane *lane)
     init_background(lane);
 }
 
-static void after(struct lane *lane, uint64_t us, lane_step *step)
+static void set_background_timer(struct lane *lane, uint64_t us, lane_step *step)
 {
-    lane_timer_set(lane, &lane->background.timer, us, step);
+    lane_set_timer(lane, &lane->background.timer, us, step);
 }
 
-/* Before the foreground starts. */
-static bool is_background_alone(const struct lane *lane)
+static bool is_before_foreground(const struct lane *lane)
 {
     return lane->phase == PHASE_LOADING;
 }
 
-/* How long the foreground has run. */
-static double beside_s(const struct lane *lane)
+static double foreground_seconds(const struct lane *lane)
 {
     int64_t start_ns = lane->attempt.start_ns;
     return start_ns ? ns_to_s(clock_monotonic_ns() - start_ns) : 0;
@@ -80,7 +78,7 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
     const struct attempt *loop = &background->loop;
     if (!background->loops)
         background->loops = json_array();
-    if (json_array_size(background->loops) >= LOOPS_TOLD) {
+    if (json_array_size(background->loops) >= LOOPS_LISTED_MAX) {
         background->loops_more++;
         return;
     }
@@ -94,6 +92,11 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
         loop->gate_open ? json_integer(loop->end_ns) : json_null(), "log", log, "gpu_memory",
         gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
+}
+
+bool lane_background_was_born(const struct lane *lane)
+{
+    return lane->background.first_start_time != 0;
 }
 
 json_t *lane_background_json(const struct lane *lane)
@@ -112,22 +115,22 @@ static void report_held_log(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     const struct attempt *loop = &background->loop;
-    if (loop->log_held && !background->log_held_told) {
-        background->log_held_told = true;
-        lane_evidence(lane, "log_pipe_held", "the background's loop %lld: %s",
-                      (long long)loop->loop, loop->log_held);
+    if (loop->log_held && !background->log_held_reported) {
+        background->log_held_reported = true;
+        lane_add_evidence(lane, "log_pipe_held", "the background's loop %lld: %s",
+                          (long long)loop->loop, loop->log_held);
     }
-    if (loop->leftover_count == 0 || background->leftovers_told)
+    if (loop->leftover_count == 0 || background->leftovers_reported)
         return;
-    background->leftovers_told = true;
+    background->leftovers_reported = true;
     AUTO_FREE char *names = attempt_members_text(loop->leftovers, loop->leftover_count);
-    lane_evidence(lane, "leftover_processes",
-                  "the background's loop %lld ended and left %zu process%s, which were ended: %s",
-                  (long long)loop->loop, loop->leftover_count,
-                  loop->leftover_count == 1 ? "" : "es", names);
+    lane_add_evidence(
+        lane, "leftover_processes",
+        "the background's loop %lld ended and left %zu process%s, which were ended: %s",
+        (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es", names);
 }
 
-/* Its tree is gone, or what is left of it is told: the loop is written down. Gives how it went. */
+/* Journals the loop, after its tree is gone or its survivors are reported. */
 static enum outcome close_loop(struct lane *lane, char **error)
 {
     struct lane_background *background = &lane->background;
@@ -144,35 +147,23 @@ static enum outcome close_loop(struct lane *lane, char **error)
     json_object_set_new(data, "failure", failure_json(&failure));
     lane_record(lane, EVENT_JOB_EXITED, data, NULL);
     keep_loop(lane, outcome, *error);
-    struct gpu_memory_told told = lane_load_told(lane);
+    struct gpu_memory_reported told = lane_load_loop_peak(lane);
     gpu_memory_judge(lane, loop, &told);
     report_held_log(lane);
     if (loop->gate_open && lane->energy_meters)
         energy_meters_beside_end(lane->energy_meters, background->energy_meters_number,
                                  &loop->usage);
     if (!kept)
-        lane_log_lost(lane, loop, &loop->log_err);
+        lane_job_lose_log(lane, loop, &loop->log_err);
     return outcome;
 }
 
-void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
-{
-    struct err err;
-    AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-    err_set(&err,
-            "%s: still alive after SIGKILL: %s; '" TARE_NAME
-            " clean' shows what is left, go on with --resume %s when it "
-            "is gone",
-            lane->experiment->id, names, lane->runner->typed_dir);
-    runner_break(lane->runner, &err);
-}
-
-/* Not by any fault of the background training's. */
-static void machine_failed(struct lane *lane, char *why)
+/* Not a failure of the background. */
+static void stop_for_machine(struct lane *lane, char *why)
 {
     free(lane->attempt.detail);
     lane->attempt.detail = why;
-    lane_stop(lane, STOP_MACHINE);
+    lane_stop_attempt(lane, STOP_MACHINE);
 }
 
 static void start_loop(struct lane *lane);
@@ -181,46 +172,46 @@ static void give_up_background(struct lane *lane, const char *error)
 {
     struct lane_background *background = &lane->background;
     background->phase = BACKGROUND_OVER;
-    if (is_background_alone(lane)) {
-        lane_evidence(lane, "background_died",
-                      "the background failed %zu times in a row before the foreground could start",
-                      background->tally.failed_in_a_row);
+    if (is_before_foreground(lane)) {
+        lane_add_evidence(
+            lane, "background_died",
+            "the background failed %zu times in a row before the foreground could start",
+            background->tally.failed_in_a_row);
         free(lane->attempt.detail);
         lane->attempt.detail =
             mem_printf("the background training does not run: it failed %zu times in a row: %s",
                        background->tally.failed_in_a_row, error ? error : "unknown");
-        lane_stop(lane, STOP_NOT_STARTED);
+        lane_stop_attempt(lane, STOP_NOT_STARTED);
         return;
     }
-    lane_evidence_span(
-        lane, "background_stopped_early", (struct reading){beside_s(lane), lane->attempt.gate_open},
-        (struct reading){0},
+    lane_add_evidence_span(
+        lane, "background_stopped_early",
+        (struct reading){foreground_seconds(lane), lane->attempt.gate_open}, (struct reading){0},
         "the background failed %zu times in a row and was not started again, "
         "%.1f s after the foreground's start: %s",
-        background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown");
-    lane_say(lane, "the rest of the foreground runs without its background");
+        background->tally.failed_in_a_row, foreground_seconds(lane), error ? error : "unknown");
+    lane_note(lane, "the rest of the foreground runs without its background");
 }
 
 static void record_background_deaths(struct lane *lane, const char *error)
 {
     const struct lane_background *background = &lane->background;
-    lane_evidence_span(lane, "background_died",
-                       (struct reading){background->first_death_s, lane->attempt.gate_open},
-                       (struct reading){0},
-                       "the background failed %zu times beside the foreground, the last time "
-                       "%.1f s after the foreground's start: %s",
-                       background->tally.failed_beside, beside_s(lane), error ? error : "unknown");
+    lane_add_evidence_span(
+        lane, "background_died",
+        (struct reading){background->first_death_s, lane->attempt.gate_open}, (struct reading){0},
+        "the background failed %zu times beside the foreground, the last time "
+        "%.1f s after the foreground's start: %s",
+        background->tally.failed_beside, foreground_seconds(lane), error ? error : "unknown");
 }
 
-/* A loop is over and nothing of it lives. */
-static void loop_over(struct lane *lane, enum outcome outcome, const char *error)
+static void continue_after_loop(struct lane *lane, enum outcome outcome, const char *error)
 {
     struct lane_background *background = &lane->background;
     double delay_s = lane->runner->plan->parallel.restart_delay_s * lane->runner->time_scale;
     enum background_next next =
-        lane_background_ended(&background->tally, outcome, !is_background_alone(lane));
+        lane_background_count_loop(&background->tally, outcome, !is_before_foreground(lane));
     if (background->tally.failed_beside == 1 && outcome == OUTCOME_FAILED)
-        background->first_death_s = beside_s(lane);
+        background->first_death_s = foreground_seconds(lane);
     if (background->halted)
         return;
     if (next == BACKGROUND_GIVE_UP) {
@@ -228,12 +219,12 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         return;
     }
     if (outcome == OUTCOME_FAILED)
-        lane_say(lane, "loop %zu of the background failed: %s; again in %g s",
-                 background->tally.started, error ? error : "unknown", delay_s);
-    if (next == BACKGROUND_TELL)
+        lane_note(lane, "loop %zu of the background failed: %s; again in %g s",
+                  background->tally.started, error ? error : "unknown", delay_s);
+    if (next == BACKGROUND_REPORT)
         record_background_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
-    after(lane, (uint64_t)(delay_s * 1e6), start_loop);
+    set_background_timer(lane, (uint64_t)(delay_s * 1e6), start_loop);
 }
 
 static void prove_loop(struct lane *lane)
@@ -242,28 +233,27 @@ static void prove_loop(struct lane *lane)
     struct attempt *loop = &background->loop;
     bool gone = attempt_prove(loop);
     if (!gone && clock_monotonic_ns() - background->proof_start_ns <= PROOF_MAX_NS) {
-        after(lane, background->poll_us, prove_loop);
+        set_background_timer(lane, background->poll_us, prove_loop);
         background->poll_us = background->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US
                                                                           : background->poll_us * 2;
         return;
     }
     if (!gone && !loop->unproven) {
-        /* which stops the attempt: it looks once more, and tells */
-        lane_break_unkillable(lane, loop);
+        lane_job_break_unkillable(lane, loop);
         return;
     }
     AUTO_FREE char *error = NULL;
-    attempt_take_usage(loop);
+    attempt_update_usage(loop);
     enum outcome outcome = close_loop(lane, &error);
     if (gone)
-        attempt_job_gone(lane->runner->request, loop->job);
-    else if (!background->unproven_told) {
-        background->unproven_told = true;
-        lane_evidence(lane, "not_proven",
-                      "no process of the background is seen, but its cgroup cannot be removed");
+        attempt_forget_job(lane->runner->request, loop->job);
+    else if (!background->unproven_reported) {
+        background->unproven_reported = true;
+        lane_add_evidence(lane, "not_proven",
+                          "no process of the background is seen, but its cgroup cannot be removed");
     }
     attempt_fini(loop);
-    loop_over(lane, outcome, error);
+    continue_after_loop(lane, outcome, error);
 }
 
 static void end_loop(struct lane *lane, enum stop_reason reason)
@@ -281,20 +271,20 @@ static void end_loop(struct lane *lane, enum stop_reason reason)
 
 static void read_background_log(struct lane *lane)
 {
-    lane_read_log(lane, &lane->background.loop, &lane->background.log_source);
+    lane_job_read_log(lane, &lane->background.loop, &lane->background.log_source);
 }
 
 static void handle_background_exit(struct lane *lane)
 {
     struct attempt *loop = &lane->background.loop;
-    attempt_take_exit(loop);
+    attempt_read_exit(loop);
     if (!loop->exit.ended)
         return;
     step_cancel(&lane->background.job_source);
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
         return;
     if (loop->exit.init_killed && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
-        machine_failed(
+        stop_for_machine(
             lane,
             mem_printf(
                 "the init of the background's loop %lld (pid %d) was killed, and the loop with it",
@@ -305,29 +295,28 @@ static void handle_background_exit(struct lane *lane)
     end_loop(lane, STOP_EXITED);
 }
 
-static bool open_gate(struct lane *lane, struct err *err)
+static bool open_loop_gate(struct lane *lane, struct err *err)
 {
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
     if (!attempt_open_gate(loop, &lane->runner->plan->limits, NULL, NULL, lane, err))
         return false;
-    int code = lane_on_input(lane, &background->log_source, loop->pipe, read_background_log);
+    int code = step_on_input(lane, &background->log_source, loop->pipe, read_background_log);
     if (code >= 0)
         code =
-            lane_on_input(lane, &background->job_source, job_fd(loop->job), handle_background_exit);
+            step_on_input(lane, &background->job_source, job_fd(loop->job), handle_background_exit);
     return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
 }
 
-/* EVENT_JOB_BORN is durable. */
-static void loop_born(struct lane *lane)
+static void open_loop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     struct err err = {0};
-    if (background->halted || runner_halted(lane->runner))
-        return; /* it waits at its gate until the stop ends it */
-    lane_job_watch(lane, background->loop.job);
-    if (!open_gate(lane, &err)) {
-        machine_failed(lane, mem_printf("cannot start the background: %s", err.text));
+    if (background->halted || runner_is_halted(lane->runner))
+        return; /* the stop ends it at its gate */
+    runner_guardian_watch_job(lane, background->loop.job);
+    if (!open_loop_gate(lane, &err)) {
+        stop_for_machine(lane, mem_printf("cannot start the background: %s", err.text));
         return;
     }
     background->phase = BACKGROUND_RUNNING;
@@ -349,24 +338,24 @@ static void start_loop(struct lane *lane)
     loop->environment = lane->attempt.environment;
     loop->cpus = lane->attempt.cpus;
     if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
-        lane_log_lost(lane, loop, &err);
+        lane_job_lose_log(lane, loop, &err);
         return;
     }
     if (!attempt_start_job(loop, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         attempt_fini(loop);
-        machine_failed(lane, mem_printf("cannot start the background: %s", err.text));
+        stop_for_machine(lane, mem_printf("cannot start the background: %s", err.text));
         return;
     }
     background->phase = BACKGROUND_BORN;
     if (background->first_start_time == 0)
         background->first_start_time = job_identity(loop->job)->start_time;
-    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(loop), loop_born);
+    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(loop), open_loop);
 }
 
 void phase_loading(struct lane *lane)
 {
     if (!lane->experiment->parallel) {
-        lane_next(lane);
+        lane_enter_next(lane);
         return;
     }
     lane_load_prepare(lane);
@@ -391,15 +380,15 @@ static void stop_background(struct lane *lane)
         background->loop.reason = STOP_INTERRUPTED;
 }
 
-void lane_background_proven(struct lane *lane, double seconds)
+void lane_background_close(struct lane *lane, double seconds)
 {
     struct attempt *loop = &lane->background.loop;
     if (!lane_background_was_born(lane))
         return;
     if (loop->job) {
         AUTO_FREE char *error = NULL;
-        attempt_take_exit(loop);
-        attempt_take_usage(loop);
+        attempt_read_exit(loop);
+        attempt_update_usage(loop);
         close_loop(lane, &error);
     } else {
         attempt_init_loop(loop, lane->experiment, lane->attempt.number,
@@ -407,7 +396,7 @@ void lane_background_proven(struct lane *lane, double seconds)
     }
     json_t *data = attempt_proven_json(loop, seconds);
     if (!loop->job)
-        json_object_del(data, "leftovers"); /* they were told when it had ended */
+        json_object_del(data, "leftovers"); /* reported when the loop ended */
     lane_record(lane, EVENT_JOB_PROVEN, data, NULL);
 }
 
@@ -416,5 +405,5 @@ const struct observer background_observer = {
     .fini = clear_background,
     .tick = check_background_limit,
     .stop = stop_background,
-    .over = clear_background,
+    .recorded = clear_background,
 };

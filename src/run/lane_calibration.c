@@ -1,4 +1,4 @@
-#include "run/lane_calibration.h"
+#include "run/lane.h"
 #include "run/runner.h"
 
 #include "base/json.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* For less the time of a calibration is not worth it. */
+/* A shorter use of the GPUs does not justify a calibration. */
 static const double WORTH_S = 600;
 
 enum { ANSWER_MAX = 1 << 16 };
@@ -23,18 +23,18 @@ enum { ANSWER_MAX = 1 << 16 };
 static const struct energy_meters_gpu *calibration_gpu(const struct lane *lane, size_t place)
 {
     return &lane->runner->request->energy_meters
-                ->gpus[(lane->means ? lane->means->gpu_first : 0) + place];
+                ->gpus[(lane->resources ? lane->resources->gpu_first : 0) + place];
 }
 
-static size_t gpu_count(const struct lane *lane)
+static size_t count_gpus(const struct lane *lane)
 {
     const struct energy_meters_options *options = lane->runner->request->energy_meters;
     return !options || !lane->energy_meters ? 0
-           : lane->means                    ? lane->means->gpu_count
+           : lane->resources                ? lane->resources->gpu_count
                                             : options->gpu_count;
 }
 
-/* From its entry or order, else from earlier runs; absent: unknown. */
+/* From its settings, else from earlier runs. */
 static struct reading expected_experiment_s(const struct lane *lane,
                                             const struct plan_experiment *experiment)
 {
@@ -50,8 +50,8 @@ static struct reading expected_experiment_s(const struct lane *lane,
     return expected_of(earlier, context, epochs);
 }
 
-/* The time that the remaining experiments take on this lane. Unknown ones count as the mean of
- * those that succeeded in this run, else of the known ones. Absent: nothing is known yet. */
+/* How long this lane will take for the remaining experiments. Experiments without an estimate count
+ * as the mean of those that succeeded, else of those with one. */
 static struct reading expected_left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;
@@ -61,7 +61,7 @@ static struct reading expected_left_s(const struct lane *lane)
         return (struct reading){0};
     for (size_t i = 0; i < runner->plan->count; i++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[i];
-        bool taken = runner->taken[i] && experiment != lane->experiment;
+        bool taken = runner->assigned[i] && experiment != lane->experiment;
         if (taken || !runner_is_left(runner, experiment->number))
             continue;
         struct reading expected_s = expected_experiment_s(lane, experiment);
@@ -75,7 +75,7 @@ static struct reading expected_left_s(const struct lane *lane)
     return (struct reading){(known_s + unknown * mean_s) / (double)runner->lane_count, true};
 }
 
-/* Each time that as many again have succeeded: the plan is not counted anew for each experiment. */
+/* Estimates again only when twice as many have succeeded. */
 static bool is_worth_it(struct lane *lane)
 {
     struct lane_calibration *own = &lane->calibration;
@@ -94,7 +94,7 @@ static bool is_gpu_uncalibrated(const struct lane *lane, size_t place)
            !energy_meters_is_calibrated(lane->energy_meters, place);
 }
 
-/* Requires that the lane's GPUs are locked, so that runs of other users notice. */
+/* Requires locked GPUs, so that runs of other users notice. */
 static bool is_calibration_wanted(struct lane *lane)
 {
     const struct run_request *request = lane->runner->request;
@@ -102,7 +102,7 @@ static bool is_calibration_wanted(struct lane *lane)
     if (!request->calibrates || lane->calibration.over || !request->gpu_locks.locks ||
         request->gpu_locks.kind)
         return false;
-    for (size_t i = 0; i < gpu_count(lane) && !any; i++)
+    for (size_t i = 0; i < count_gpus(lane) && !any; i++)
         any = is_gpu_uncalibrated(lane, i);
     return any && is_worth_it(lane);
 }
@@ -160,7 +160,6 @@ void lane_calibration_fini(struct lane *lane)
     text_fini(&lane->calibration.text);
 }
 
-/* "GPU 0 was calibrated in 41.2 s with 5.9 kJ, apart from the experiments: ..." */
 static char *describe_calibration(const char *label, const json_t *answer, const char *outcome,
                                   const char *reason)
 {
@@ -178,7 +177,7 @@ static char *describe_calibration(const char *label, const json_t *answer, const
     return text_take(&text);
 }
 
-/* Becomes what the GPU is measured by from now on. False: it is not one of this GPU. */
+/* Measures this GPU with it from now on. False: it is of another GPU. */
 static bool use_calibration(struct lane *lane, const json_t *json, struct err *err)
 {
     struct calibration calibration;
@@ -190,7 +189,7 @@ static bool use_calibration(struct lane *lane, const json_t *json, struct err *e
            err_set(err, "the calibration is of another GPU");
 }
 
-static void next_gpu(struct lane *lane);
+static void calibrate_next_gpu(struct lane *lane);
 
 static void record_calibration(struct lane *lane, const json_t *answer)
 {
@@ -215,9 +214,9 @@ static void record_calibration(struct lane *lane, const json_t *answer)
         json_t *value = json_object_get(answer, *key);
         json_object_set_new(data, *key, value ? json_incref(value) : json_null());
     }
-    lane_add_number(lane, data);
+    lane_add_identity(lane, data);
     own->place++;
-    runner_record_then(lane->runner, EVENT_CALIBRATION, 0, 0, data, lane, next_gpu);
+    runner_record_then(lane->runner, EVENT_CALIBRATION, 0, 0, data, lane, calibrate_next_gpu);
 }
 
 static void read_calibrator_answer(struct lane *lane)
@@ -250,37 +249,37 @@ static bool start_calibrator(struct lane *lane, struct err *err)
     close(ends[1]);
     fcntl(own->fd, F_SETFL, O_NONBLOCK);
     errno = error;
-    return !error ? lane_on_input(lane, &own->answer, own->fd, read_calibrator_answer) >= 0 ||
+    return !error ? step_on_input(lane, &own->answer, own->fd, read_calibrator_answer) >= 0 ||
                         err_set(err, "cannot wait for it")
                   : err_sys(err, "start the process that calibrates it");
 }
 
-static void next_gpu(struct lane *lane)
+static void calibrate_next_gpu(struct lane *lane)
 {
     struct lane_calibration *own = &lane->calibration;
     struct err err = {0};
     if (lane->phase != PHASE_CALIBRATING)
-        return; /* it was left meanwhile */
-    while (own->place < gpu_count(lane) && !is_gpu_uncalibrated(lane, own->place))
+        return; /* left meanwhile */
+    while (own->place < count_gpus(lane) && !is_gpu_uncalibrated(lane, own->place))
         own->place++;
-    if (own->place >= gpu_count(lane) || lane_is_over(lane)) {
-        lane_next(lane);
+    if (own->place >= count_gpus(lane) || lane_is_over(lane)) {
+        lane_enter_next(lane);
         return;
     }
     if (start_calibrator(lane, &err))
         return;
     end_calibrator(own);
-    runner_say(lane->runner, "%s is not calibrated: %s", calibration_gpu(lane, own->place)->label,
-               err.text);
-    lane_next(lane);
+    runner_note(lane->runner, "%s is not calibrated: %s", calibration_gpu(lane, own->place)->label,
+                err.text);
+    lane_enter_next(lane);
 }
 
 void phase_calibrating(struct lane *lane)
 {
     if (!is_calibration_wanted(lane)) {
-        lane_next(lane);
+        lane_enter_next(lane);
         return;
     }
     lane->calibration.over = true; /* once a session */
-    next_gpu(lane);
+    calibrate_next_gpu(lane);
 }

@@ -1,14 +1,29 @@
-/* Before an experiment: the sensors of the lane's GPUs are calibrated where that was not done yet
- * and the plan uses them for long enough. A process of its own does it (doctor/calibrator.h), which
- * ends with this one. Whatever comes of it, the experiment follows. */
+/* lane_calibration: calibrates the sensors of the lane's GPUs before an experiment, if the plan
+ * uses them long enough. A child process (doctor/calibrator.h) does it and ends with this one. A
+ * failure does not stop the experiment. */
 #ifndef TARE_RUN_LANE_CALIBRATION_H
 #define TARE_RUN_LANE_CALIBRATION_H
 
-#include "run/lane.h"
+#include "base/text.h"
+#include "run/step.h"
 
-/* lane_calibration.c */
+#include <sys/types.h>
+
+/* The child and its answer so far. */
+struct lane_calibration {
+    bool over; /* done or tried in this session */
+    /* expected use, as of estimated_at successes */
+    bool estimated;
+    int64_t estimated_at;
+    size_t place; /* index of the lane's GPU */
+    pid_t pid;    /* 0: none */
+    int fd;
+    struct text text;
+    struct step_source answer;
+};
+
 void phase_calibrating(struct lane *lane);
-void lane_calibration_cancel(struct lane *lane); /* nothing is kept */
+void lane_calibration_cancel(struct lane *lane);
 void lane_calibration_fini(struct lane *lane);
 
 #endif

@@ -3,22 +3,21 @@
 
 #include "base/mem.h"
 #include "machine/governor/governor_keeper.h"
-#include "machine/gpu/lock.h"
 
 #include <string.h>
 
-/* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
+/* Sleeping cores of a large machine take a second or two. */
 enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 
-/* Once for each reason. */
+/* Once per reason. */
 static void note_governor_reason(struct lane *lane)
 {
     struct runner_governor *governor = &lane->runner->governor;
     AUTO_FREE char *text =
         mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text);
-    if (governor->why.text[0] && strcmp(governor->said, governor->why.text) != 0)
-        lane_tell(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
-    memcpy(governor->said, governor->why.text, sizeof governor->said);
+    if (governor->why.text[0] && strcmp(governor->reported, governor->why.text) != 0)
+        lane_report(lane, EVENT_NOTE, json_pack("{s:o*}", "text", json_string(text)));
+    memcpy(governor->reported, governor->why.text, sizeof governor->reported);
 }
 
 static void continue_with_governor(struct lane *lane)
@@ -28,10 +27,10 @@ static void continue_with_governor(struct lane *lane)
     governor->lane = NULL;
     step_cancel(&lane->timer);
     note_governor_reason(lane);
-    lane_next(lane);
+    lane_enter_next(lane);
 }
 
-static void too_late(struct lane *lane)
+static void handle_late_answer(struct lane *lane)
 {
     err_set(&lane->runner->governor.why, "the kernel has not taken it within %d s",
             ANSWER_US / 1000000);
@@ -59,26 +58,26 @@ static void request_governor(struct lane *lane)
         return;
     }
     int code =
-        lane_on_input(lane, &governor->answer, governor_keeper_fd(keeper), read_keeper_answer);
+        step_on_input(lane, &governor->answer, governor_keeper_fd(keeper), read_keeper_answer);
     if (code < 0) {
         err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
         continue_with_governor(lane);
         return;
     }
     governor->lane = lane;
-    lane_after(lane, ANSWER_US, too_late);
+    lane_enter_after(lane, ANSWER_US, handle_late_answer);
 }
 
-/* Without rights to set it, the governor may still be the wanted one. */
+/* Without rights the governor may still be the wanted one. */
 static void check_governor_unheld(struct lane *lane)
 {
-    const struct run_governor *means = lane->runner->request->governor;
+    const struct run_governor *settings = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
     struct governor_change change = {0};
-    if (governor->wanted && means->why->text[0])
-        governor->why = *means->why;
+    if (governor->wanted && settings->why->text[0])
+        governor->why = *settings->why;
     else if (governor->wanted &&
-             governor_plan(means->sysroot, governor->wanted, false, &change, &governor->why) &&
+             governor_plan(settings->sysroot, governor->wanted, false, &change, &governor->why) &&
              change.count > 0)
         err_set(&governor->why, "nothing could be started that gives back what was before");
     governor_change_fini(&change);
@@ -87,67 +86,23 @@ static void check_governor_unheld(struct lane *lane)
 
 void phase_governor(struct lane *lane)
 {
-    const struct run_governor *means = lane->runner->request->governor;
+    const struct run_governor *settings = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
-    /* Another lane has asked for the same: both go on when it is set. */
-    if (governor->lane && !runner_halted(lane->runner)) {
-        lane_after(lane, PENDING_US, phase_governor);
+    /* Another lane has requested it: continue when it is set. */
+    if (governor->lane && !runner_is_halted(lane->runner)) {
+        lane_enter_after(lane, PENDING_US, phase_governor);
         return;
     }
-    bool known = runner_same_governor(governor->wanted, lane->experiment->governor) &&
+    bool known = runner_is_same_governor(governor->wanted, lane->experiment->governor) &&
                  !governor->why.text[0];
-    if (!means || known || runner_halted(lane->runner)) {
-        lane_next(lane);
+    if (!settings || known || runner_is_halted(lane->runner)) {
+        lane_enter_next(lane);
         return;
     }
     governor->wanted = lane->experiment->governor;
     governor->why = (struct err){0};
-    if (means->keeper)
+    if (settings->keeper)
         request_governor(lane);
     else
         check_governor_unheld(lane);
 }
-
-static void record_governor_not_set(struct lane *lane)
-{
-    const struct runner_governor *governor = &lane->runner->governor;
-    if (governor->wanted && governor->why.text[0])
-        lane_evidence(lane, "governor_not_set",
-                      "the CPU governor \"%s\" was wanted and not set: %s", governor->wanted,
-                      governor->why.text);
-}
-
-static json_t *check_governor(struct lane *lane)
-{
-    const struct runner_governor *governor = &lane->runner->governor;
-    char now[GOVERNOR_NAME_MAX];
-    if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
-        !governor_read(lane->runner->request->governor->sysroot, now, NULL) ||
-        strcmp(now, governor->wanted) == 0)
-        return NULL;
-    lane_evidence(lane, "governor_changed",
-                  "the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
-                  governor->wanted, now);
-    return NULL;
-}
-
-static void record_lock_evidence(struct lane *lane)
-{
-    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
-    if (gpu->kind)
-        lane_evidence(lane, gpu->kind, "%s", gpu->text);
-}
-
-/* Once more at the end: whoever can take a lock away does it while it is held. */
-static json_t *check_locks(struct lane *lane)
-{
-    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
-    struct err err = {0};
-    if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
-        lane_evidence(lane, "gpu_lock_untrusted", "%s", err.text);
-    return NULL;
-}
-
-const struct observer governor_observer = {.started = record_governor_not_set,
-                                           .end = check_governor};
-const struct observer locks_observer = {.started = record_lock_evidence, .end = check_locks};

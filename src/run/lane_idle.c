@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-/* For the meters' answers at the edges. */
+/* For the last readings of a window. */
 enum { ANSWER_US = 2000000, TICK_US = 1000000, PAUSE_POLL_US = 500000 };
 
-/* After the last attempt nothing waits any more: its GPUs get that long to settle. */
+/* After the last attempt nothing else waits for the GPUs. */
 static const double CLOSE_S = 30;
 
 static double idle_window_s(const struct lane *lane)
@@ -20,8 +20,8 @@ static double idle_window_s(const struct lane *lane)
     return lane->runner->plan->guard.preflight.baseline_s * lane->runner->time_scale;
 }
 
-static struct reading power_of(const struct lane *lane, const char *label, int64_t from_ns,
-                               int64_t to_ns, struct reading *half_width_w)
+static struct reading measure_power(const struct lane *lane, const char *label, int64_t from_ns,
+                                    int64_t to_ns, struct reading *half_width_w)
 {
     struct energy_meters_result result;
     struct reading power = {0};
@@ -42,13 +42,13 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 
 static void measure_idle_device(const struct lane *lane, struct guard_device *device)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns,
             middle_ns = from_ns + (to_ns - from_ns) / 2;
     struct reading half_width, ignored;
-    struct reading whole = power_of(lane, device->label, from_ns, to_ns, &half_width);
-    struct reading first = power_of(lane, device->label, from_ns, middle_ns, &ignored);
-    struct reading second = power_of(lane, device->label, middle_ns, to_ns, &ignored);
+    struct reading whole = measure_power(lane, device->label, from_ns, to_ns, &half_width);
+    struct reading first = measure_power(lane, device->label, from_ns, middle_ns, &ignored);
+    struct reading second = measure_power(lane, device->label, middle_ns, to_ns, &ignored);
     device->idle = (struct idle_window){0};
     if (!whole.valid || !half_width.valid)
         return;
@@ -60,14 +60,14 @@ static void measure_idle_device(const struct lane *lane, struct guard_device *de
 
 static void measure_idle_devices(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     guard->waiting_edges = false;
     EACH (device, guard->devices, guard->count)
         measure_idle_device(lane, device);
-    guard_ask(lane, guard->idle_done);
+    lane_guard_ask(lane, guard->idle_done);
 }
 
-void guard_idle_look(struct lane *lane)
+void lane_idle_check_answers(struct lane *lane)
 {
     if (energy_meters_waiting(lane->energy_meters) > 0)
         return;
@@ -77,31 +77,31 @@ void guard_idle_look(struct lane *lane)
 
 static void end_window(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     guard->idle_to_ns = clock_monotonic_ns();
     energy_meters_edge(lane->energy_meters);
     guard->waiting_edges = true;
-    lane_after(lane, ANSWER_US, measure_idle_devices);
-    guard_look(lane);
+    lane_enter_after(lane, ANSWER_US, measure_idle_devices);
+    lane_guard_check_answers(lane);
 }
 
-/* The driver keeps its samples for a few seconds only. */
+/* The driver keeps samples for a few seconds only. */
 static void tick_idle_window(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
-    double left_s = idle_window_s(lane) - guard_since_s(guard->idle_from_ns);
+    const struct lane_guard *guard = lane_guard_of(lane);
+    double left_s = idle_window_s(lane) - lane_guard_seconds_since(guard->idle_from_ns);
     if (left_s <= 0) {
         end_window(lane);
         return;
     }
     energy_meters_tick(lane->energy_meters);
     uint64_t left_us = (uint64_t)(left_s * 1e6);
-    lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick_idle_window);
+    lane_enter_after(lane, left_us < TICK_US ? left_us : TICK_US, tick_idle_window);
 }
 
-bool guard_idle_begin(struct lane *lane, lane_step *done)
+bool lane_idle_begin(struct lane *lane, lane_step *done)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (idle_window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
@@ -112,7 +112,7 @@ bool guard_idle_begin(struct lane *lane, lane_step *done)
     return true;
 }
 
-json_t *guard_idle_json(const struct idle_window *window)
+json_t *lane_idle_json(const struct idle_window *window)
 {
     if (window->seconds <= 0)
         return json_null();
@@ -132,37 +132,34 @@ static const json_t *find_device_json(const json_t *list, const char *label)
     return NULL;
 }
 
-/* Of the attempt that is about to be recorded. */
-void guard_former_take(struct lane *lane, const json_t *energy)
+void lane_idle_keep_attempt(struct lane *lane, const json_t *energy)
 {
-    struct lane_guard *guard = guard_of(lane);
-    struct guard_former *former = &guard->former;
+    struct lane_guard *guard = lane_guard_of(lane);
+    struct guard_previous *previous = &guard->previous;
     const json_t *devices = json_object_get(energy, "devices");
     bool valid;
-    former->duration_s = attempt_duration_s(&lane->attempt, &valid);
-    former->experiment = (int64_t)lane->experiment->number;
-    former->attempt = lane->attempt.number;
-    former->waits = valid && json_array_size(devices) > 0;
+    previous->duration_s = attempt_duration_s(&lane->attempt, &valid);
+    previous->experiment = (int64_t)lane->experiment->number;
+    previous->attempt = lane->attempt.number;
+    previous->waits = valid && json_array_size(devices) > 0;
     for (size_t i = 0; i < guard->count; i++) {
         const json_t *json = find_device_json(devices, guard->devices[i].label);
-        struct former_device *device = &former->devices[i];
-        *device = (struct former_device){.before = guard->devices[i].idle};
+        struct previous_device *device = &previous->devices[i];
+        *device = (struct previous_device){.before = guard->devices[i].idle};
         device->energy_j.valid = json_get_number(json, "joules", &device->energy_j.value);
         device->half_width_j.valid =
             json_get_number(json, "half_width_j", &device->half_width_j.value);
     }
 }
 
-/* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures
- * moving. */
+/* Far below a CUDA context: noise of the driver's figures. */
 static const double UNUSED_BYTES = 16.0 * 1048576;
 
-/* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel
- * between two looks. */
+/* A kernel between two samples may show only in the energy above idle. */
 static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy,
                       const json_t *memory, struct text *text)
 {
-    const struct former_device *former = &guard->former.devices[i];
+    const struct previous_device *previous = &guard->previous.devices[i];
     const char *label = guard->devices[i].label;
     const json_t *used = find_device_json(json_object_get(memory, "gpus"), label);
     double peak_bytes, busy_percent;
@@ -174,8 +171,8 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
         return false;
     text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label,
               peak_bytes / 1048576);
-    struct idle_net net = idle_net_of(&former->before, &former->before, former->energy_j,
-                                      former->half_width_j, guard->former.duration_s);
+    struct idle_net net = idle_net_of(&previous->before, &previous->before, previous->energy_j,
+                                      previous->half_width_j, guard->previous.duration_s);
     if (!net.energy_j.valid || !net.half_width_j.valid)
         return true;
     AUTO_FREE char *above = amount_format_with(net.energy_j, net.half_width_j, "J");
@@ -183,34 +180,34 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
     return net.energy_j.value <= net.half_width_j.value;
 }
 
-void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory)
+void lane_idle_record_unused(struct lane *lane, const json_t *energy, const json_t *memory)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     AUTO_TEXT struct text text = {0};
-    if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED ||
+    if (!guard || !guard->previous.waits || lane->outcome != OUTCOME_SUCCEEDED ||
         lane->experiment->parallel || lane->attempt.plan->rules.cpu_only)
         return;
     for (size_t i = 0; i < guard->count; i++)
         if (!is_unused(guard, i, energy, memory, &text))
             return;
-    lane_evidence(lane, "gpu_unused", "%s", text_get(&text));
+    lane_add_evidence(lane, "gpu_unused", "%s", text_get(&text));
 }
 
 static json_t *net_json(struct lane_guard *guard, bool *any)
 {
-    const struct guard_former *former = &guard->former;
+    const struct guard_previous *previous = &guard->previous;
     struct reading sum = {0, true}, variance = {0, true};
     json_t *devices = json_array();
     for (size_t i = 0; i < guard->count; i++) {
-        const struct former_device *device = &former->devices[i];
+        const struct previous_device *device = &previous->devices[i];
         struct idle_net net =
             idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
-                        device->half_width_j, former->duration_s);
+                        device->half_width_j, previous->duration_s);
         json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "device", guard->devices[i].label,
                                  "net_of_bare_idle_j", json_reading_or_null(net.energy_j),
                                  "half_width_j", json_reading_or_null(net.half_width_j), "before",
-                                 guard_idle_json(&device->before), "after",
-                                 guard_idle_json(&guard->devices[i].idle));
+                                 lane_idle_json(&device->before), "after",
+                                 lane_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
         *any = *any || net.energy_j.valid;
         sum = (struct reading){sum.value + net.energy_j.value, sum.valid && net.energy_j.valid};
@@ -224,22 +221,22 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
                      "devices", devices);
 }
 
-void guard_idle_settle_former(struct lane *lane)
+void lane_idle_record_net(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    struct guard_former *former = &guard->former;
+    struct lane_guard *guard = lane_guard_of(lane);
+    struct guard_previous *previous = &guard->previous;
     bool any = false;
-    if (!former->waits)
+    if (!previous->waits)
         return;
-    former->waits = false;
+    previous->waits = false;
     json_t *data = net_json(guard, &any);
     if (!any) {
         json_decref(data);
         return;
     }
-    runner_record(lane->runner, EVENT_GUARD, former->experiment, former->attempt, data);
-    if (runner_experiment_ended(lane->runner, (size_t)former->experiment))
-        runner_write_results(lane->runner, (size_t)former->experiment, NULL, NULL);
+    runner_record(lane->runner, EVENT_GUARD, previous->experiment, previous->attempt, data);
+    if (runner_is_experiment_ended(lane->runner, (size_t)previous->experiment))
+        runner_write_results(lane->runner, (size_t)previous->experiment, NULL, NULL);
 }
 
 /* ---- Until the GPUs are idle and cool. */
@@ -250,79 +247,80 @@ static void begin_settling(struct lane_guard *guard)
         cooldown_begin(&device->cooldown);
 }
 
-static bool all_settled(struct lane_guard *guard)
+static bool have_all_settled(struct lane_guard *guard)
 {
     bool settled = true;
     EACH (device, guard->devices, guard->count) {
         struct guard_look look;
-        guard_look_of(device, guard->asked_ns, &look);
+        lane_guard_sample_of(device, guard->asked_ns, &look);
         settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
     }
     return settled;
 }
 
-static void close_end(struct lane *lane)
+static void end_closing(struct lane *lane)
 {
-    guard_of(lane)->at_work = false;
-    lane_next(lane);
+    lane_guard_of(lane)->at_work = false;
+    lane_enter_next(lane);
 }
 
-/* The last window counts when its GPUs are free after it, and it was even. */
-static void close_judge(struct lane *lane)
+/* The last window counts if it was even and its GPUs are still free. */
+static void judge_closing(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     const struct preflight_settings *settings = &lane->runner->plan->guard.preflight;
     EACH (device, guard->devices, guard->count) {
         struct guard_findings findings = {0};
         struct guard_look look;
-        guard_look_of(device, guard->asked_ns, &look);
+        lane_guard_sample_of(device, guard->asked_ns, &look);
         preflight_look(settings, &device->known, &look, &findings);
         device->idle.proven =
             findings.count == 0 && device->idle.seconds > 0 && idle_is_even(&device->idle);
         guard_findings_fini(&findings);
     }
-    guard_idle_settle_former(lane);
-    close_end(lane);
+    lane_idle_record_net(lane);
+    end_closing(lane);
 }
 
-static void close_looked(struct lane *lane)
+static void check_closing(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    bool over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
-    if (all_settled(guard) && guard_idle_begin(lane, close_judge))
+    struct lane_guard *guard = lane_guard_of(lane);
+    bool over = lane_guard_seconds_since(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
+    if (have_all_settled(guard) && lane_idle_begin(lane, judge_closing))
         return;
-    if (over || guard_blind(guard))
-        close_end(lane);
+    if (over || lane_guard_is_blind(guard))
+        end_closing(lane);
     else
-        guard_ask_later(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_looked);
+        lane_guard_ask_later(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2),
+                             check_closing);
 }
 
 void phase_closing(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    bool wanted = guard && guard->former.waits && !lane_is_over(lane) && idle_window_s(lane) > 0;
+    struct lane_guard *guard = lane_guard_of(lane);
+    bool wanted = guard && guard->previous.waits && !lane_is_over(lane) && idle_window_s(lane) > 0;
     bool proven_before = false;
     for (size_t i = 0; wanted && i < guard->count; i++)
-        proven_before = proven_before || guard->former.devices[i].before.proven;
+        proven_before = proven_before || guard->previous.devices[i].before.proven;
     if (!proven_before) {
-        lane_next(lane);
+        lane_enter_next(lane);
         return;
     }
     guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     begin_settling(guard);
-    guard_ask(lane, close_looked);
+    lane_guard_ask(lane, check_closing);
 }
 
 /* ---- The pause. */
 
 static void record_pause(struct lane *lane, double took_s, bool settled)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
     json_t *devices = json_array();
     EACH (device, guard->devices, guard->count)
-        json_array_append_new(devices, guard_device_json(device));
+        json_array_append_new(devices, lane_guard_device_json(device));
     AUTO_FREE char *text =
         mem_printf("paused %.1f s, %s: %.1f s %s than the fixed %g s", took_s,
                    settled ? "until the GPUs were idle and cool"
@@ -332,23 +330,22 @@ static void record_pause(struct lane *lane, double took_s, bool settled)
                              "mode", "adaptive", "settled", settled, "planned_s",
                              json_finite(planned_s), "took_s", json_finite(took_s), "saved_s",
                              json_finite(saved_s), "devices", devices, "text", json_string(text));
-    runner_record_then(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt,
-                       data, lane, lane_next);
+    runner_record_then(lane->runner, EVENT_GUARD, guard->previous.experiment,
+                       guard->previous.attempt, data, lane, lane_enter_next);
 }
 
-/* For displays alone. */
-static void report_former_use(struct lane *lane)
+static void report_previous_use(struct lane *lane)
 {
-    const struct guard_former *former = &guard_of(lane)->former;
+    const struct guard_previous *previous = &lane_guard_of(lane)->previous;
     struct reading busy =
         energy_meters_now(lane->energy_meters, GPU_UTILISATION_PERCENT, ENERGY_MEAN);
     if (busy.valid)
-        runner_tell(lane->runner, EVENT_METRIC, former->experiment, former->attempt,
-                    json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value",
-                              json_finite(busy.value)));
+        runner_report(lane->runner, EVENT_METRIC, previous->experiment, previous->attempt,
+                      json_pack("{s:s, s:o}", "sensor", "gpu_utilisation_percent", "value",
+                                json_finite(busy.value)));
 }
 
-/* Adds "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
+/* "GPU 0 (0 % busy, 77 W, 41 °C)". Returns whether it is busy. */
 static bool add_device_use(const struct lane *lane, const struct guard_device *device,
                            struct text *out)
 {
@@ -370,14 +367,14 @@ static bool add_device_use(const struct lane *lane, const struct guard_device *d
 
 static void note_fixed_pause(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale;
     json_t *devices = json_array();
     AUTO_TEXT struct text uses = {0};
     AUTO_TEXT struct text text = {0};
     bool busy = false;
     for (size_t i = 0; i < guard->count; i++) {
-        json_array_append_new(devices, guard_device_json(&guard->devices[i]));
+        json_array_append_new(devices, lane_guard_device_json(&guard->devices[i]));
         text_add(&uses, i ? ", " : "");
         busy = add_device_use(lane, &guard->devices[i], &uses) || busy;
     }
@@ -387,68 +384,70 @@ static void note_fixed_pause(struct lane *lane)
     json_t *data =
         json_pack("{s:s, s:s, s:o, s:o, s:o*}", "phase", "cooldown", "mode", "fixed", "planned_s",
                   json_finite(planned_s), "devices", devices, "text", json_string(text_get(&text)));
-    runner_record(lane->runner, EVENT_GUARD, guard->former.experiment, guard->former.attempt, data);
+    runner_record(lane->runner, EVENT_GUARD, guard->previous.experiment, guard->previous.attempt,
+                  data);
 }
 
-static void fixed_pause_looked(struct lane *lane);
+static void check_fixed_pause(struct lane *lane);
 
-/* The first check comes after this time: utilisation covers up to a second before it is read. */
+/* Utilisation covers up to a second before the reading. */
 enum { USE_SETTLED_US = 2000000 };
 
 static void wait_fixed_pause(struct lane *lane)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     double scale = lane->runner->time_scale;
-    double left_us =
-        (guard->planned_s * scale - idle_window_s(lane) - guard_since_s(guard->begun_ns)) * 1e6;
-    double next_us = (guard->said ? TICK_US : USE_SETTLED_US) * scale;
+    double left_us = (guard->planned_s * scale - idle_window_s(lane) -
+                      lane_guard_seconds_since(guard->begun_ns)) *
+                     1e6;
+    double next_us = (guard->wait_reported ? TICK_US : USE_SETTLED_US) * scale;
     if (left_us > next_us)
-        guard_ask_later(lane, (uint64_t)next_us, fixed_pause_looked);
+        lane_guard_ask_later(lane, (uint64_t)next_us, check_fixed_pause);
     else
-        lane_after(lane, (uint64_t)fmax(left_us, 0), lane_next);
+        lane_enter_after(lane, (uint64_t)fmax(left_us, 0), lane_enter_next);
 }
 
-static void fixed_pause_looked(struct lane *lane)
+static void check_fixed_pause(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    report_former_use(lane);
-    if (!guard->said)
+    struct lane_guard *guard = lane_guard_of(lane);
+    report_previous_use(lane);
+    if (!guard->wait_reported)
         note_fixed_pause(lane);
-    guard->said = true;
+    guard->wait_reported = true;
     wait_fixed_pause(lane);
 }
 
-static void pause_looked(struct lane *lane)
+static void check_pause(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     double scale = lane->runner->time_scale,
-           took_s = guard_since_s(guard->begun_ns) + idle_window_s(lane);
-    bool settled = all_settled(guard);
-    report_former_use(lane);
+           took_s = lane_guard_seconds_since(guard->begun_ns) + idle_window_s(lane);
+    bool settled = have_all_settled(guard);
+    report_previous_use(lane);
     enum cooldown_state state =
         cooldown_decide(&lane->runner->plan->guard.cooldown, guard->planned_s, took_s, settled,
-                        guard_blind(guard), scale);
+                        lane_guard_is_blind(guard), scale);
     if (state == COOLDOWN_GOES_ON)
-        guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), pause_looked);
+        lane_guard_ask_later(lane, (uint64_t)(PAUSE_POLL_US * scale), check_pause);
     else
         record_pause(lane, took_s, settled);
 }
 
-void lane_guard_pause(struct lane *lane, double seconds)
+void lane_idle_pause(struct lane *lane, double seconds)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     double scale = lane->runner->time_scale;
-    if (!guard || guard_blind(guard)) {
-        lane_after(lane, (uint64_t)(seconds * scale * 1e6), lane_next);
+    if (!guard || lane_guard_is_blind(guard)) {
+        lane_enter_after(lane, (uint64_t)(seconds * scale * 1e6), lane_enter_next);
         return;
     }
     guard->begun_ns = clock_monotonic_ns();
     guard->planned_s = seconds;
-    guard->said = false;
+    guard->wait_reported = false;
     if (lane->runner->plan->guard.cooldown.mode == COOLDOWN_FIXED || seconds <= 0) {
         wait_fixed_pause(lane);
         return;
     }
     begin_settling(guard);
-    guard_ask(lane, pause_looked);
+    lane_guard_ask(lane, check_pause);
 }

@@ -1,36 +1,35 @@
 #include "run/lane_preflight.h"
-#include "run/lane_checks.h"
 #include "run/lane_idle.h"
+#include "run/observers/checks.h"
 #include "run/runner.h"
 
 #include "base/mem.h"
 
-/* Between two looks. */
 enum { POLL_US = 300000 };
 
-/* An idle window that was not proven is measured again, for so long. */
+/* Repeats an idle window that was not even. */
 static const double IDLE_TRIES_S = 30;
 
-static const struct preflight_settings *settings_of(const struct lane *lane)
+static const struct preflight_settings *preflight_settings(const struct lane *lane)
 {
     return &lane->runner->plan->guard.preflight;
 }
 
-static void looked(struct lane *lane);
+static void check_preflight(struct lane *lane);
 
 static void ask_again(struct lane *lane)
 {
-    guard_ask_later(lane, (uint64_t)(POLL_US * lane->runner->time_scale), looked);
+    lane_guard_ask_later(lane, (uint64_t)(POLL_US * lane->runner->time_scale), check_preflight);
 }
 
 static void find_preflight_problems(const struct lane *lane, struct guard_findings *out)
 {
-    const struct lane_guard *guard = guard_of(lane);
+    const struct lane_guard *guard = lane_guard_of(lane);
     EACH (device, guard->devices, guard->count) {
         struct guard_look look;
-        guard_look_of(device, guard->asked_ns, &look);
+        lane_guard_sample_of(device, guard->asked_ns, &look);
         guard_known_learn(&device->known, &look);
-        preflight_look(settings_of(lane), &device->known, &look, out);
+        preflight_look(preflight_settings(lane), &device->known, &look, out);
     }
 }
 
@@ -43,7 +42,6 @@ static json_t *findings_json(const struct guard_findings *findings)
     return list;
 }
 
-/* "GPU 0 is free: 0 MiB in use, idle at 77.2 W, 31 °C": of one GPU; of several, how many. */
 static char *clear_text(const struct lane_guard *guard)
 {
     struct text text = {0};
@@ -67,21 +65,21 @@ static char *clear_text(const struct lane_guard *guard)
 static void keep_coolest(struct guard_device *device, int64_t asked_ns)
 {
     struct guard_look look;
-    guard_look_of(device, asked_ns, &look);
+    lane_guard_sample_of(device, asked_ns, &look);
     struct reading temperature = guard_reading(&look, GPU_TEMPERATURE_C);
     struct reading *start = &device->known.start_c;
     if (temperature.valid && (!start->valid || temperature.value < start->value))
         *start = temperature;
 }
 
-/* Why there will be no energy net of the idle draw. */
+/* Reasons why the energy above idle stays unknown. */
 static void add_missing_baselines(const struct lane *lane, struct guard_findings *out)
 {
-    const struct lane_guard *guard = guard_of(lane);
-    bool wanted = settings_of(lane)->baseline_s > 0;
+    const struct lane_guard *guard = lane_guard_of(lane);
+    bool wanted = preflight_settings(lane)->baseline_s > 0;
     for (size_t i = 0; wanted && i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
-        const char *why = device->unavailable || device->deaf ? "it does not answer"
+        const char *why = device->unavailable || device->unresponsive ? "it does not answer"
                           : device->idle.seconds <= 0
                               ? "its power was not measured while it was free"
                               : "its power was not even while it was free";
@@ -93,16 +91,16 @@ static void add_missing_baselines(const struct lane *lane, struct guard_findings
     }
 }
 
-/* Journals the findings, then continues with next. attempt: 0: none has begun. */
+/* Journals the findings, then runs next. attempt 0: none. */
 static void record_preflight(struct lane *lane, const struct guard_findings *findings,
                              int64_t attempt, lane_step *next)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     bool clear = !guard_findings_block(findings);
     json_t *devices = json_array();
     EACH (device, guard->devices, guard->count) {
-        json_t *json = guard_device_json(device);
-        json_object_set_new(json, "idle", guard_idle_json(&device->idle));
+        json_t *json = lane_guard_device_json(device);
+        json_object_set_new(json, "idle", lane_idle_json(&device->idle));
         json_array_append_new(devices, json);
     }
     AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
@@ -117,25 +115,24 @@ static void record_preflight(struct lane *lane, const struct guard_findings *fin
 
 static void finish_preflight(struct lane *lane, const struct guard_findings *findings)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     bool clear = !guard_findings_block(findings);
     guard_findings_fini(&guard->pending);
     guard->pending_ns = guard->begun_ns;
-    preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
+    preflight_evidence(preflight_settings(lane), findings, guard->waited_s, &guard->pending);
     add_missing_baselines(lane, &guard->pending);
-    lane_checks_before(lane, findings);
+    lane_checks_add_preflight(lane, findings);
     for (size_t i = 0; clear && i < guard->count; i++)
         keep_coolest(&guard->devices[i], guard->asked_ns);
-    guard_users_know(guard);
+    lane_guard_mark_known(guard);
     int64_t before =
         store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    record_preflight(lane, findings, before + 1, lane_next);
+    record_preflight(lane, findings, before + 1, lane_enter_next);
 }
 
-/* Are they still free, now that they were measured? */
-static void after_idle(struct lane *lane)
+static void check_after_idle(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     struct guard_findings findings = {0};
     find_preflight_problems(lane, &findings);
     bool clear = !guard_findings_block(&findings), even = true;
@@ -144,7 +141,7 @@ static void after_idle(struct lane *lane)
         even = even && (idle->seconds <= 0 || idle_is_even(idle));
         idle->proven = clear && idle->seconds > 0 && idle_is_even(idle);
     }
-    bool again = !clear || (!even && guard_since_s(guard->begun_ns) - guard->waited_s <
+    bool again = !clear || (!even && lane_guard_seconds_since(guard->begun_ns) - guard->waited_s <
                                          IDLE_TRIES_S * lane->runner->time_scale);
     if (again) {
         guard_findings_fini(&findings);
@@ -156,7 +153,7 @@ static void after_idle(struct lane *lane)
         if (device->idle.proven && (!lowest->valid || device->idle.power_w < lowest->value))
             *lowest = (struct reading){device->idle.power_w, true};
     }
-    guard_idle_settle_former(lane);
+    lane_idle_record_net(lane);
     finish_preflight(lane, &findings);
     guard_findings_fini(&findings);
 }
@@ -164,32 +161,31 @@ static void after_idle(struct lane *lane)
 static void note_preflight_wait(struct lane *lane, const struct guard_findings *findings,
                                 double waited_s)
 {
-    struct lane_guard *guard = guard_of(lane);
-    const struct preflight_settings *settings = settings_of(lane);
-    /* Not for what is gone in a moment. */
-    if (guard->said || waited_s < 1 || settings->policy != PREFLIGHT_WAIT)
+    struct lane_guard *guard = lane_guard_of(lane);
+    const struct preflight_settings *settings = preflight_settings(lane);
+    /* Short waits are not reported. */
+    if (guard->wait_reported || waited_s < 1 || settings->policy != PREFLIGHT_WAIT)
         return;
     char limit[32];
-    guard->said = true;
+    guard->wait_reported = true;
     AUTO_FREE char *text = guard_findings_text(findings);
     clock_format_duration(settings->wait_s * lane->runner->time_scale, limit);
-    lane_say(lane, "waits, at most %s: %s", limit, text);
+    lane_note(lane, "waits, at most %s: %s", limit, text);
 }
 
-/* Returns the experiment to the plan and retires the lane. Other lanes have other GPUs: the run
- * ends when no lane is left. */
+/* Returns the experiment and retires the lane. Other lanes go on with their GPUs. */
 static void stop_after_preflight(struct lane *lane, double waited_s)
 {
     struct runner *runner = lane->runner;
     struct guard_findings findings = {0};
     char waited[32];
     bool others = false;
-    guard_users_describe(lane);
+    lane_guard_describe_users(lane);
     find_preflight_problems(lane, &findings);
     AUTO_FREE char *text = guard_holders_text(&findings);
     clock_format_duration(waited_s, waited);
     lane->retired = true;
-    lane->lost = settings_of(lane)->policy == PREFLIGHT_WAIT
+    lane->lost = preflight_settings(lane)->policy == PREFLIGHT_WAIT
                      ? mem_printf("after a wait of %s, %s", waited, text)
                      : mem_strdup(text);
     err_set(&runner->refused, "%s is not begun: %s; afterwards go on with --resume %s",
@@ -197,30 +193,29 @@ static void stop_after_preflight(struct lane *lane, double waited_s)
     EACH (item, runner->lanes, runner->lane_count)
         others = others || !item->retired;
     if (others)
-        lane_say(lane, "is not begun here: %s; the other slots go on", lane->lost);
-    guard_idle_settle_former(lane);
-    record_preflight(lane, &findings, 0, lane_next); /* which finds the lane lost */
+        lane_note(lane, "is not begun here: %s; the other slots go on", lane->lost);
+    lane_idle_record_net(lane);
+    record_preflight(lane, &findings, 0, lane_enter_next);
     guard_findings_fini(&findings);
 }
 
-/* All have answered, or were given up. */
-static void looked(struct lane *lane)
+static void check_preflight(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
-    const struct preflight_settings *settings = settings_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
+    const struct preflight_settings *settings = preflight_settings(lane);
     struct guard_findings findings = {0};
-    double looked_s = guard_since_s(guard->begun_ns);
+    double looked_s = lane_guard_seconds_since(guard->begun_ns);
     size_t came = guard->holders.came;
     find_preflight_problems(lane, &findings);
     if (guard_findings_block(&findings)) {
-        guard_users_end_leftovers(lane);
-        /* Their texts state ages, which are those of now. */
-        guard_users_describe(lane);
+        lane_guard_end_leftovers(lane);
+        /* Updates the ages in their texts. */
+        lane_guard_describe_users(lane);
         guard_findings_fini(&findings);
         find_preflight_problems(lane, &findings);
     }
     double waited_s = guard_holders_add(&guard->holders, &findings, looked_s);
-    guard->said = guard->said && guard->holders.came == came;
+    guard->wait_reported = guard->wait_reported && guard->holders.came == came;
     enum preflight_step step =
         preflight_decide(settings, &findings, waited_s, guard->ran_one, lane->runner->time_scale);
     guard->waited_s = looked_s;
@@ -229,30 +224,30 @@ static void looked(struct lane *lane)
         ask_again(lane);
     } else if (step == PREFLIGHT_STOP) {
         stop_after_preflight(lane, waited_s);
-    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) &&
-               guard_idle_begin(lane, after_idle)) {
-        /* goes on when the window has been measured */
+    } else if (step == PREFLIGHT_CLEAR && !lane_guard_is_blind(guard) &&
+               lane_idle_begin(lane, check_after_idle)) {
+        /* continues after the window */
     } else {
-        guard_idle_settle_former(lane);
+        lane_idle_record_net(lane);
         finish_preflight(lane, &findings);
     }
     guard_findings_fini(&findings);
 }
 
-void lane_guard_preflight(struct lane *lane)
+void lane_preflight_begin(struct lane *lane)
 {
-    struct lane_guard *guard = guard_of(lane);
+    struct lane_guard *guard = lane_guard_of(lane);
     if (!guard || lane_is_over(lane)) {
-        lane_next(lane);
+        lane_enter_next(lane);
         return;
     }
     guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
     guard_holders_fini(&guard->holders);
-    guard->said = false;
-    /* Nobody's energies are believed to be net of an idle draw that was not measured. */
+    guard->wait_reported = false;
+    /* No energy is net of an idle power that was not measured. */
     EACH (device, guard->devices, guard->count)
         device->idle = (struct idle_window){0};
-    guard_ask(lane, looked);
+    lane_guard_ask(lane, check_preflight);
 }

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-/* A driver may have to wake its GPUs first; no job waits longer for that. */
+/* A driver may have to wake its GPUs first. */
 static const int64_t START_NS = 10 * NS_PER_S;
 
 enum { AWAIT_US = 10000 };
@@ -29,7 +29,7 @@ static void on_counter(void *data, size_t domain, const char *name,
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
-    runner_say(lane->runner, "the energy of %s is not measured: %s", label, reason);
+    runner_note(lane->runner, "the energy of %s is not measured: %s", label, reason);
     OBSERVE(lane, unavailable, label);
 }
 
@@ -42,12 +42,12 @@ static void on_users(void *data, const char *label, int64_t t_ns, const struct g
 static void on_lost(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
-    /* Where it is the only lane, what is measured without the GPU says so itself. */
+    /* A single lane goes on without the GPU and reports that elsewhere. */
     if (!lane->lost && lane->runner->lane_count >= 2)
         lane->lost = mem_printf("%s is lost: %s", label, reason);
 }
 
-/* What the lane has in work is given back, and done by another lane. */
+/* Returns the experiment to the other lanes. */
 static void check_for_loss(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -56,8 +56,8 @@ static void check_for_loss(struct lane *lane)
     lane->retired = true;
     err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost,
             runner->typed_dir);
-    runner_say(runner, "%s; the other slots go on", lane->lost);
-    lane_event(lane, LANE_LOST);
+    runner_note(runner, "%s; the other slots go on", lane->lost);
+    lane_handle_event(lane, LANE_LOST);
 }
 
 static void dispatch_meters(struct lane *lane)
@@ -87,36 +87,36 @@ static void start_meters(struct lane *lane, const struct energy_meters_options *
     int code = 0;
     lane->energy_meters = energy_meters_new(options, &listener, &err);
     if (lane->energy_meters)
-        code = lane_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
+        code = step_on_input(lane, &lane->meters_source, energy_meters_fd(lane->energy_meters),
                              dispatch_meters);
     if (code < 0)
         err_set(&err, "cannot watch the meters (error %d)", -code);
     if (!lane->energy_meters || code < 0) {
         stop_meters(lane);
-        runner_say(lane->runner, "energy is not measured: %s", err.text);
+        runner_note(lane->runner, "energy is not measured: %s", err.text);
         return;
     }
-    lane->energy_meters_until_ns = clock_monotonic_ns() + START_NS;
-    OBSERVE(lane, meters, options);
+    lane->meters_deadline_ns = clock_monotonic_ns() + START_NS;
+    OBSERVE(lane, meters_started, options);
 }
 
 void meters_start(struct runner *runner)
 {
     const struct energy_meters_options *options = runner->request->energy_meters;
-    /* Without any sensor there still is what the job uses of the host. */
+    /* The host is measured even without energy sensors. */
     if (!options || (!energy_meters_useful(options) && !options->host))
         return;
     AUTO_TEXT struct text busy = {0};
     if (options->host && host_is_busy(host_meter_sysroot(options->host), &busy))
-        runner_say(runner, "%s", text_get(&busy));
+        runner_note(runner, "%s", text_get(&busy));
     EACH (lane, runner->lanes, runner->lane_count) {
-        const struct run_lane *means = lane->means;
+        const struct run_lane *resources = lane->resources;
         struct energy_meters_options own = *options;
         own.time_scale = runner->time_scale;
         own.shares_host = runner->lane_count > 1;
         own.watches_others = true;
-        own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
-        own.gpu_count = means ? means->gpu_count : options->gpu_count;
+        own.gpus = resources ? options->gpus + resources->gpu_first : options->gpus;
+        own.gpu_count = resources ? resources->gpu_count : options->gpu_count;
         start_meters(lane, &own);
     }
 }
@@ -131,9 +131,9 @@ void phase_meters(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     if (!lane->energy_meters || !energy_meters_starting(lane->energy_meters) ||
-        clock_monotonic_ns() > lane->energy_meters_until_ns || runner_halted(runner)) {
-        lane_next(lane);
+        clock_monotonic_ns() > lane->meters_deadline_ns || runner_is_halted(runner)) {
+        lane_enter_next(lane);
         return;
     }
-    lane_after(lane, AWAIT_US, phase_meters);
+    lane_enter_after(lane, AWAIT_US, phase_meters);
 }

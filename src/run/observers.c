@@ -1,32 +1,31 @@
-/* All that watches an attempt, in the order in which it is told. What an attempt's end has of one
- * may be read by those behind it. */
+/* All observers of an attempt, each in run/observers/NAME.c unless its row names another file. They
+ * are called in this order, and an end may read what the ends above it added. */
 #include "run/observer.h"
 
 const struct observer *const observers[] = {
-    &stopped_observer,    /* lane_stalls.c: processes of the job that were stopped */
-    &marks_observer,      /* lane_marks.c: where epochs begin and end */
+    &ranks_observer,      /* metrics of which several processes may have printed different values */
+    &stopped_observer,    /* processes of the job that were stopped */
+    &marks_observer,      /* where epochs begin and end */
     &background_observer, /* lane_background.c: the second job of a parallel experiment */
-    &limits_observer,     /* lane_job.c: CPU time */
-    &output_observer,     /* lane_job.c: progress bars in its output */
-    /* lane_governor.c: the CPU frequency governor is the one that is wanted */
-    &governor_observer,
-    &locks_observer,       /* lane_governor.c: the locks on the GPUs hold */
-    &checkpoints_observer, /* checkpoints.c: a training that does not train */
-    &load_observer,        /* lane_load.c: whether the background loads the GPU */
-    &shares_observer,      /* lane_shares.c: "parallel", whose of two jobs the figures are */
-    &energy_observer,      /* lane_energy.c: "energy" */
-    &study_files_observer, /* study_files.c: the study's files of samples */
-    &pressure_observer,    /* lanes.c: processors, memory and disks that others use */
-    &sleep_observer,       /* lane_stalls.c: the machine slept */
-    &split_observer,       /* lanes.c: the processors' energy among the lanes */
-    &budget_observer,      /* budget.c: what the run has used of its budgets */
-    &hang_observer,        /* hang.c: a training without a sign of life */
-    &memory_observer,      /* memory.c: "memory", of GPU and host */
-    &guard_observer,       /* lane_guard.c: the GPUs, and who is on them */
-    /* lane_watch.c: who else was there meanwhile, and is their memory back */
-    &watch_observer,
-    &gpu_memory_observer, /* gpu_memory.c: "gpu_memory", counted and limited inside the job */
-    &snapshot_observer,   /* gpu_memory.c: "snapshot", of PyTorch's memory */
-    &checks_observer,     /* lane_checks.c: "checks", what of all this was made */
+    &limits_observer,     /* cpu_limit.c */
+    &output_observer,     /* progress.c: progress bars in its output */
+    &governor_observer,   /* the CPU frequency governor is the one that the plan wants */
+    &locks_observer,      /* gpu_locks.c: the locks on the GPUs hold */
+    &checkpoints_observer, /* a training that evaluates the model of another one */
+    &load_observer,        /* whether the background loads the GPU */
+    &shares_observer,      /* "parallel": estimates for each of the two jobs */
+    &energy_observer,      /* "energy" */
+    &study_files_observer, /* the study's files of samples */
+    &pressure_observer,    /* others delayed it: processors, memory and disks */
+    &sleep_observer,       /* the machine slept */
+    &split_observer,       /* energy_split.c: the energy of the processors among lanes */
+    &budget_observer,      /* use of the run's budgets */
+    &hang_observer,        /* a training without a sign of life */
+    &memory_observer,      /* "memory" of GPU and host */
+    &guard_observer,       /* the GPUs, and who uses them */
+    &watch_observer,       /* gpu_watch.c: other users meanwhile; memory released afterwards */
+    &gpu_memory_observer,  /* "gpu_memory", counted and limited inside the job */
+    &snapshot_observer,    /* "snapshot": memory_snapshot.c */
+    &checks_observer,      /* "checks": which of all these were made */
     NULL,
 };

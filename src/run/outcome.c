@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* What a shell says when it cannot run, or cannot find, what it was asked to. */
+/* Of shells. */
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static const char *const reason_names[STOP_REASONS] = {
@@ -41,7 +41,7 @@ static void add_exec_failure(const struct plan_job *job, const struct job_exit *
 {
     const char *program = job->argv.count > 0 ? job->argv.items[0] : "the command";
     text_addf(why, "cannot run %s: %s", program, strerror(exit->exec_errno));
-    /* The kernel gives ENOENT for both, which has cost people hours. */
+    /* The kernel reports ENOENT for both. */
     if (exit->exec_errno == ENOENT)
         text_add(why, " (the file, or the interpreter that its first line names, is missing)");
     else if (exit->exec_errno == ENOEXEC)
@@ -91,7 +91,7 @@ static void add_exit_reason(const struct outcome_facts *facts, struct text *why)
         text_add(why, ": what a shell gives for a command that it may not run");
 }
 
-/* There are success patterns, and all of them matched. */
+/* At least one pattern, and all matched. */
 static bool success_is_shown(const struct outcome_facts *facts)
 {
     size_t shown = 0;
@@ -115,14 +115,14 @@ bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *
     return exit->signalled && !success_is_shown(facts);
 }
 
-/* The head of a traceback tells nothing; the exception at its end does. */
+/* Its last line, the exception, explains more. */
 static bool is_traceback(const struct outcome_facts *facts, const struct joblog_result *result)
 {
     return facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION &&
            strstr(result->text, "Traceback (most recent call last)");
 }
 
-/* True: a line of the log was told. */
+/* True: a log line was added. */
 static bool add_pattern_reasons(const struct outcome_facts *facts, struct text *why)
 {
     bool told = false;
@@ -145,11 +145,10 @@ static bool add_pattern_reasons(const struct outcome_facts *facts, struct text *
     return told;
 }
 
-/* What ran out says more than the last words of whoever started the training: "Training command
- * failed with exit code 0". */
+/* More useful than a launcher's "Training command failed with exit code 0". */
 static bool add_shortage(const struct outcome_facts *facts, struct text *why)
 {
-    const struct joblog_result *sign = failure_sign_shown(facts);
+    const struct joblog_result *sign = failure_find_shortage(facts);
     if (!sign || why->length == 0)
         return false;
     if (!strstr(text_get(why), sign->text))
@@ -168,7 +167,7 @@ static void add_last_words(const struct outcome_facts *facts, struct text *why)
     text_addf(why, "%s%s", heads[facts->words->kind], facts->words->text);
 }
 
-/* Names of the metrics without a match; false: those that matched are enough. */
+/* False: enough metrics matched. */
 static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *facts,
                          struct text *names)
 {
@@ -183,11 +182,11 @@ static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *fac
     return missing > 0 && (rule == METRICS_REQUIRED || (rule == METRICS_ANY && found == 0));
 }
 
-enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts,
-                                  struct text *why)
+enum outcome_broken outcome_check_rules(const struct plan_job *job,
+                                        const struct outcome_facts *facts, struct text *why)
 {
     const struct success_rules *rules = &job->rules;
-    const struct joblog_result *message = failure_shell_message(facts);
+    const struct joblog_result *message = failure_find_shell_message(facts);
     const struct job_exit *exit = &facts->exit;
     uint64_t kills = facts->usage.oom_kills;
     AUTO_TEXT struct text names = {0};
@@ -248,12 +247,11 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
     if (add_pattern_reasons(facts, why))
         add_shortage(facts, why);
     else if (why->length > 0 || !facts->exit.ended ||
-             outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
+             outcome_check_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
         add_last_words(facts, why);
 }
 
-/* What each other end of an attempt is, and what is told of it: its detail, or where there is none,
- * or it is not asked for, these words. */
+/* Other ends. detailed: report detail, if there is one; else words. */
 static const struct {
     enum outcome outcome;
     bool detailed;

@@ -1,5 +1,4 @@
-/* phases: the steps of a lane, for one experiment after another. Their table is in experiment.c and
- * reads from top to bottom as the story of one experiment. */
+/* phases: the steps of a lane. Their table in experiment.c is the story of one experiment. */
 #ifndef TARE_RUN_PHASES_H
 #define TARE_RUN_PHASES_H
 
@@ -8,43 +7,43 @@
 struct lane;
 
 enum phase {
-    PHASE_NONE,        /* nothing yet */
-    PHASE_METERS,      /* the lane's meters start */
-    PHASE_TAKING,      /* takes the next experiment of the plan */
-    PHASE_WAITING,     /* which may not run beside those of the other lanes */
-    PHASE_PAUSING,     /* between experiments */
-    PHASE_CALIBRATING, /* the sensors of its GPUs, where that is due */
-    PHASE_STARTING,    /* the experiment begins */
-    PHASE_GOVERNOR,    /* the CPU frequency governor is set */
-    PHASE_PREFLIGHT,   /* are the GPUs free, and what do they use idle? Here an attempt begins */
-    PHASE_PREPARING,   /* its folder */
-    PHASE_OPENING,     /* its files */
-    PHASE_LOADING,     /* its background runs alone */
-    PHASE_BIRTH,       /* its job is born and waits at its gate */
-    PHASE_GATE,        /* which is opened */
-    PHASE_RUNNING,     /* the job runs */
-    PHASE_STOPPING,    /* it is asked to end */
-    PHASE_PROVING,     /* it is killed: is everything gone? */
-    PHASE_READING,     /* the meters' last readings */
-    PHASE_POSTFLIGHT,  /* is the GPUs' memory back? */
-    PHASE_JUDGING,     /* how did it go? */
-    PHASE_RETRY_PAUSE, /* before it is tried again */
-    PHASE_RETRYING,    /* or is it not? Then */
-    PHASE_ENDING,      /* the experiment ends */
-    PHASE_WRITING,     /* its results */
-    PHASE_CLOSING,     /* nothing more is to run: the idle GPUs are measured a last time */
+    PHASE_NONE,
+    PHASE_METERS,   /* start */
+    PHASE_CHOOSING, /* the next experiment of the plan */
+    PHASE_WAITING,  /* for other lanes */
+    PHASE_PAUSING,
+    PHASE_CALIBRATING, /* sensors of the GPUs, if due */
+    PHASE_STARTING,
+    PHASE_GOVERNOR,  /* of the CPU frequency */
+    PHASE_PREFLIGHT, /* are the GPUs free? idle power; an attempt begins */
+    PHASE_PREPARING, /* the attempt's folder */
+    PHASE_OPENING,   /* its files */
+    PHASE_LOADING,   /* the background runs first */
+    PHASE_BIRTH,     /* the job waits at its gate */
+    PHASE_GATE,      /* opens it */
+    PHASE_RUNNING,
+    PHASE_STOPPING,    /* SIGTERM */
+    PHASE_PROVING,     /* SIGKILL; is everything gone? */
+    PHASE_READING,     /* the last ones of the meters */
+    PHASE_POSTFLIGHT,  /* is the GPUs' memory released? */
+    PHASE_JUDGING,     /* the attempt's outcome */
+    PHASE_RETRY_PAUSE, /* before another attempt */
+    PHASE_RETRYING,    /* or the experiment ends */
+    PHASE_ENDING,
+    PHASE_WRITING, /* results */
+    PHASE_CLOSING, /* a last idle window */
     PHASE_FINISHED
 };
 
-/* What may come to a lane whatever it does. */
+/* Events that any phase may receive. */
 enum lane_event {
-    LANE_HALTED, /* the run goes on no more, or is to be killed now */
-    LANE_LOST    /* a GPU of the lane is lost */
+    LANE_HALTED, /* the run stops, or is to be killed now */
+    LANE_LOST    /* a GPU of the lane */
 };
 
 struct phase_row {
     void (*enter)(struct lane *lane);
-    /* NULL: what comes next checks that itself */
+    /* NULL: the next phase checks it */
     void (*on_event)(struct lane *lane, enum lane_event event);
     enum phase next;
     bool has_job;

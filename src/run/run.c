@@ -5,13 +5,13 @@
 #include "plan/plan_json.h"
 #include "results/store/results.h"
 #include "run/attempt_json.h"
-#include "run/budget.h"
 #include "run/experiment.h"
 #include "run/ladder.h"
-#include "run/lane_stalls.h"
-#include "run/lanes.h"
 #include "run/meters.h"
+#include "run/observers/budget.h"
+#include "run/observers/energy_split.h"
 #include "run/runner.h"
+#include "run/runner_guardian.h"
 
 #include "base/mem.h"
 #include "base/shell_words.h"
@@ -19,8 +19,8 @@
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
 #include "run/again.h"
-#include "run/fingerprint.h"
-#include "run/other_code.h"
+#include "run/environment/fingerprint.h"
+#include "run/environment/other_code.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
     size_t killed = 0;
     enum experiment_state after;
     snprintf(identity.boot_id, sizeof identity.boot_id, "%s", job->boot_id ? job->boot_id : "");
-    /* A journal can name a job of another run. */
+    /* The journal may name a job of another run. */
     AUTO(state_live_fini) struct state_live live = {0};
     if (runner->request->state)
         state_live_read(runner->request->state, &live);
@@ -57,11 +57,11 @@ static bool end_old_job(struct runner *runner, size_t number, const struct store
         return err_wrap(err, "%s: its job of an earlier session",
                         runner->plan->experiments[number - 1].id);
     if (job_is_unproven(&identity, &unproven))
-        runner_say(runner,
-                   "pid %d (%s), which the journal names, was left alone: nothing proves that it "
-                   "is of the job",
-                   (int)unproven.pid, unproven.command);
-    /* Where the way is at its end already, the processes were all that was left to settle_old. */
+        runner_note(runner,
+                    "pid %d (%s), which the journal names, was left alone: nothing proves that it "
+                    "is of the job",
+                    (int)unproven.pid, unproven.command);
+    /* The experiment is done: only its processes were left. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN,
                     &after))
         return true;
@@ -80,7 +80,7 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
     runner_record(runner, EVENT_ATTEMPT_ENDED, (int64_t)number, attempt->number, data);
 }
 
-/* The last attempt decided the experiment, but the session died before it wrote that down. */
+/* The session died between the last attempt and this event. */
 static void close_experiment(struct runner *runner, size_t number, enum outcome outcome)
 {
     const struct store_history *before = &store_experiment(runner->request->store, number)->history;
@@ -90,7 +90,7 @@ static void close_experiment(struct runner *runner, size_t number, enum outcome 
     runner_write_results(runner, number, NULL, NULL);
 }
 
-static bool settle_old(struct runner *runner, size_t number, struct err *err)
+static bool settle_experiment(struct runner *runner, size_t number, struct err *err)
 {
     const struct store_experiment *experiment = store_experiment(runner->request->store, number);
     const struct store_attempt *last = &experiment->last;
@@ -107,8 +107,7 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
         return true;
     const struct store_history *history = &experiment->history;
     bool over = history->failed > planned->max_retries || ladder_gave_up(history->ladder);
-    /* It was to be done again, and came to no attempt of its own: the last one is of the result
-     * that stands till then. */
+    /* A repetition without an attempt: the last attempt is that of the current result. */
     if (last->outcome != OUTCOME_NONE && !history->last_ended)
         return true;
     if (last->outcome == OUTCOME_NONE)
@@ -120,17 +119,16 @@ static bool settle_old(struct runner *runner, size_t number, struct err *err)
     return true;
 }
 
-/* Settles what dead sessions left: ends their jobs, closes their attempts, writes results that were
- * reached but not written. Waits for the journal. False: something of an earlier session cannot be
- * ended, or the journal cannot be written. */
+/* Ends jobs of dead sessions, closes their attempts and writes missing results. Waits for the
+ * journal. False: a job cannot be ended, or the journal cannot be written. */
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)
-        if (!settle_old(runner, number, err))
+        if (!settle_experiment(runner, number, err))
             return false;
     if (store_flush(runner->request->store, err))
         return true;
-    /* What was lost is known to the runner already, with the way to go on. */
+    /* The runner's error includes how to go on. */
     if (runner->broken)
         *err = runner->err;
     return false;
@@ -140,16 +138,34 @@ enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
 enum { TICK_ACCURACY_US = 100000 };
 
-/* A tick that comes later than that was not late by chance: this process was stopped, or got no
- * processor. */
+/* A later tick means that this process was stopped or starved. */
 static const int64_t STALL_NS = NS_PER_S;
 
-/* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
+static void record_stall(struct lane *lane, int64_t from_ns, int64_t to_ns)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != PHASE_RUNNING)
+        return;
+    attempt_read_exit(attempt);
+    if (attempt->end_ns)
+        attempt->log_until_ns = attempt->end_ns;
+    int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
+    if (from_ns < attempt->start_ns)
+        from_ns = attempt->start_ns;
+    if (end_ns <= from_ns)
+        return;
+    lane_add_evidence_span(lane, "runner_stopped", lane_seconds_since_start(lane, from_ns),
+                           lane_seconds_since_start(lane, end_ns),
+                           "this program was stopped, or got no processor, for up to %.1f s",
+                           ns_to_s(to_ns - from_ns));
+}
+
+/* due_ns: of the tick. A stop may have begun after the previous one. */
 static void check_for_stall(struct runner *runner, int64_t due_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
     for (size_t i = 0; now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
-        lane_stalled(&runner->lanes[i], runner->ticked_ns, now_ns);
+        record_stall(&runner->lanes[i], runner->ticked_ns, now_ns);
     runner->ticked_ns = now_ns;
 }
 
@@ -159,7 +175,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     const struct run_listener *listener = &runner->request->listener;
     bool soon = false;
     check_for_stall(runner, (int64_t)us * 1000);
-    runner_check_guardian(runner);
+    runner_guardian_check(runner);
     EACH (lane, runner->lanes, runner->lane_count) {
         OBSERVE(lane, tick);
         soon = soon || lane_has_job(lane);
@@ -181,7 +197,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t events, void *cont
     return 0;
 }
 
-/* Those that the loop takes care of, kept from their default effect while a run lives. */
+/* Handled by the loop while a run lives. */
 struct signals {
     sigset_t before;
     struct sigaction pipe_before, size_before;
@@ -198,17 +214,17 @@ static void watched_set(sigset_t *out)
         sigaddset(out, *item);
 }
 
-static void ignore(int signal_number)
+static void drop_signal(int signal_number)
 {
     (void)signal_number;
 }
 
-/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler,
- * which unlike SIG_IGN no job inherits. */
+/* SIGPIPE and SIGXFSZ get a handler, which jobs do not inherit, unlike SIG_IGN: the write then
+ * fails. */
 static void signals_block(struct signals *signals)
 {
     sigset_t set;
-    struct sigaction quiet = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    struct sigaction quiet = {.sa_handler = drop_signal, .sa_flags = SA_RESTART};
     *signals = (struct signals){0};
     watched_set(&set);
     pthread_sigmask(SIG_BLOCK, &set, &signals->before);
@@ -220,9 +236,9 @@ static int on_watched(sd_event_source *source, const struct signalfd_siginfo *in
 {
     (void)source;
     if (info->ssi_signo == SIGHUP)
-        runner_say(context, "detached");
+        runner_note(context, "detached");
     else if (info->ssi_signo == SIGTSTP)
-        runner_say(
+        runner_note(
             context,
             "Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
             "--resume goes on later; to leave it alone, start it in tmux or with nohup");
@@ -248,14 +264,13 @@ static int signals_watch(struct runner *runner)
     return code;
 }
 
-/* As it was; what came too late for the loop is dropped, so that it does not end the program before
- * it has closed the journal. */
+/* Drops late signals, so that they do not end the program before the journal is closed. */
 static void signals_unblock(struct signals *signals)
 {
     sigset_t set;
     struct timespec now = {0};
     watched_set(&set);
-    /* A signal that the caller itself had blocked is the caller's to take. */
+    /* Leaves signals that the caller had blocked. */
     EACH (item, watched, WATCHED)
         if (sigismember(&signals->before, *item) == 1)
             sigdelset(&set, *item);
@@ -269,21 +284,20 @@ static void signals_unblock(struct signals *signals)
 static bool start_event_sources(struct runner *runner, struct err *err)
 {
     int code = sd_event_new(&runner->loop);
-    runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
+    runner->ticked_ns = clock_monotonic_ns(); /* a stop may come before the first tick */
     if (code >= 0)
         code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN,
                                on_store, runner);
     if (code >= 0)
         code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC,
                                           RUNNER_TICK_US, TICK_ACCURACY_US, on_tick, runner);
-    /* Before everything that waited while this process was stopped: what comes of it depends on
-     * when that was. */
+    /* First after a stop of this process: later handlers depend on its time. */
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
-        runner_watch_guardian(runner);
+        runner_guardian_watch(runner);
     if (code >= 0)
-        code = control_watch(runner);
+        code = runner_watch_control(runner);
     if (code >= 0)
         code = signals_watch(runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
@@ -322,7 +336,7 @@ static json_t *session_json(const struct run_request *request)
                      request->budget ? run_budget_to_json(request->budget) : NULL);
 }
 
-/* Takes pool. */
+/* Owns pool. */
 static void record_session_end(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
@@ -356,7 +370,7 @@ static void record_other_code(struct runner *runner, const struct other_code *co
     }
 }
 
-/* A script that is edited while its run lasts is other code for the experiments that come after. */
+/* A script that changes during the run is other code for later experiments. */
 static void check_code(struct runner *runner)
 {
     struct err ignored = {0};
@@ -375,12 +389,12 @@ static void check_code(struct runner *runner)
     json_decref(code);
 }
 
-/* Journals what will be repeated before the first repetition begins, so that a resume knows it. */
+/* Before the first repetition, so that a resume knows them. */
 static bool record_planned_again(struct runner *runner, struct err *err)
 {
     const struct again *again = runner->request->again;
     for (size_t number = 1; again && number <= runner->plan->count; number++) {
-        if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
+        if (!again->items[number - 1] || !runner_is_experiment_ended(runner, number))
             continue;
         json_t *data = json_pack("{s:s}", "verdict", verdict_name(again->verdicts[number - 1]));
         runner_record(runner, EVENT_EXPERIMENT_AGAIN, (int64_t)number, 0, data);
@@ -388,15 +402,14 @@ static bool record_planned_again(struct runner *runner, struct err *err)
     return store_flush(runner->request->store, err);
 }
 
-/* The session from its first event to its last; runner->broken and signal_number say how it
- * went. */
-static void live(struct runner *runner, struct err *err)
+/* The result is in runner->broken and signal_number. */
+static void execute_session(struct runner *runner, struct err *err)
 {
     size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, EVENT_SESSION_STARTED, 0, 0, session_json(runner->request));
     budget_begin(runner);
     bool recovered = recover_sessions(runner, err);
-    /* before they may be planned again */
+    /* before they are planned again */
     if (recovered)
         record_other_code(runner, runner->request->other_code);
     if (!recovered || !record_planned_again(runner, err)) {
@@ -405,22 +418,22 @@ static void live(struct runner *runner, struct err *err)
         return;
     }
     struct lane *lanes = mem_array(count, sizeof *lanes);
-    runner->taken = mem_array(runner->plan->count + 1, sizeof *runner->taken);
+    runner->assigned = mem_array(runner->plan->count + 1, sizeof *runner->assigned);
     runner->lanes = lanes;
     runner->lane_count = count;
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
     meters_start(runner);
-    lanes_begin(runner);
+    energy_split_begin(runner);
     EACH (item, lanes, count)
         lane_enter(item, PHASE_METERS);
-    int code = runner_all_finished(runner) ? 0 : sd_event_loop(runner->loop);
+    int code = runner_is_finished(runner) ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
         err_set(&loop_err, "the event loop failed: %s", strerror(-code));
         runner_break(runner, &loop_err);
     }
-    json_t *pool = lanes_json(runner);
+    json_t *pool = energy_split_json(runner);
     cpu_split_fini(&runner->split);
     meters_stop(runner);
     step_cancel(&runner->governor.answer);
@@ -451,8 +464,7 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
-/* A lane needs about twenty descriptors; the usual soft limit is meant for programs that use
- * select. */
+/* A lane needs about twenty descriptors; the usual soft limit is meant for select. */
 static void make_descriptor_room(const struct run_request *request)
 {
     struct rlimit limit;
@@ -460,7 +472,7 @@ static void make_descriptor_room(const struct run_request *request)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    /* where it fails, and they run out, that is told where one is missing */
+    /* A missing descriptor is reported where it is needed. */
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -483,7 +495,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     *out = (struct run_summary){.outcome = RUN_FINISHED};
     signals_block(&signals);
     if (prepare_run(&runner, &runner.err))
-        live(&runner, &runner.err);
+        execute_session(&runner, &runner.err);
     else
         runner.broken = true;
     signals_unblock(&signals);
@@ -499,7 +511,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     if (runner.broken && err)
         *err = runner.err;
     free(runner.budget.reached);
-    free(runner.taken);
+    free(runner.assigned);
     free(runner.run_dir);
     free(runner.typed_dir);
     sd_event_source_disable_unref(runner.tick_source);

@@ -1,5 +1,4 @@
-/* What the lanes share: events on their way into the journal, and what follows each; what is left
- * of the plan; the end. It knows of a lane its phases alone. */
+/* Shared by the lanes: events on their way into the journal, the rest of the plan, the end. */
 #include "run/runner.h"
 
 #include "base/fs.h"
@@ -12,52 +11,12 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- How a lane goes on: by the tables of its phases. */
-
-void lane_enter(struct lane *lane, enum phase phase)
-{
-    lane->phase = phase;
-    if (lane->phases[phase].enter)
-        lane->phases[phase].enter(lane);
-}
-
-void lane_next(struct lane *lane)
-{
-    lane_enter(lane, lane->phases[lane->phase].next);
-}
-
-void lane_event(struct lane *lane, enum lane_event event)
-{
-    if (lane->phases[lane->phase].on_event)
-        lane->phases[lane->phase].on_event(lane, event);
-}
-
-bool lane_has_job(const struct lane *lane)
-{
-    return lane->phases[lane->phase].has_job;
-}
-
-void lane_wake(struct lane *lane)
-{
-    if (lane->phase == PHASE_WAITING ||
-        (lane->phase == PHASE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
-        lane_enter(lane, PHASE_TAKING);
-}
-
-void lane_stop(struct lane *lane, enum stop_reason reason)
-{
-    lane->attempt.reason = reason;
-    lane_enter(lane, PHASE_STOPPING);
-}
-
-/* ---- Events on their way into the journal. */
-
 struct record {
     struct runner *runner;
-    struct event event; /* without data when it is only a wait for files */
+    struct event event; /* no data: waits for files only */
     struct lane *lane;
     lane_step *next;
-    enum phase from; /* of the lane, then */
+    enum phase from; /* when it was recorded */
 };
 
 static struct event make_event(const struct runner *runner, enum event_type type,
@@ -74,7 +33,7 @@ static struct event make_event(const struct runner *runner, enum event_type type
     };
 }
 
-static void listen(const struct runner *runner, const struct event *event)
+static void call_listener(const struct runner *runner, const struct event *event)
 {
     const struct run_listener *listener = &runner->request->listener;
     if (listener->event)
@@ -92,10 +51,9 @@ static void handle_recorded(void *context, bool ok, const struct err *err)
         runner_break_disk(runner, &lost);
     }
     if (ok && record->event.data)
-        listen(runner, &record->event);
-    /* The lane's next phase follows the one in which this was recorded, and no other that it has
-     * come to meanwhile. */
-    if (record->next && (record->next != lane_next || record->lane->phase == record->from))
+        call_listener(runner, &record->event);
+    /* Only if the lane is still in the phase in which this was recorded. */
+    if (record->next && (record->next != lane_enter_next || record->lane->phase == record->from))
         record->next(record->lane);
     event_fini(&record->event);
     free(record);
@@ -138,29 +96,29 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
         next(lane);
 }
 
-void runner_say(struct runner *runner, const char *format, ...)
+void runner_note(struct runner *runner, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     AUTO_FREE char *text = mem_vprintf(format, args);
     va_end(args);
-    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:o*}", "text", json_string(text)));
+    runner_report(runner, EVENT_NOTE, 0, 0, json_pack("{s:o*}", "text", json_string(text)));
 }
 
-void runner_tell(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
-                 json_t *data)
+void runner_report(struct runner *runner, enum event_type type, int64_t experiment, int64_t attempt,
+                   json_t *data)
 {
     struct event event = make_event(runner, type, experiment, attempt, data);
-    listen(runner, &event);
+    call_listener(runner, &event);
     event_fini(&event);
 }
 
-bool runner_halted(const struct runner *runner)
+bool runner_is_halted(const struct runner *runner)
 {
     return runner->signal_number != 0 || runner->broken || runner->budget.stops;
 }
 
-bool runner_experiment_ended(const struct runner *runner, size_t number)
+bool runner_is_experiment_ended(const struct runner *runner, size_t number)
 {
     const struct store_experiment *experiment = store_experiment(runner->request->store, number);
     return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED &&
@@ -175,25 +133,18 @@ static bool is_experiment_wanted(const struct runner *runner, size_t number)
 
 bool runner_is_left(const struct runner *runner, size_t number)
 {
-    return !runner_experiment_ended(runner, number) && is_experiment_wanted(runner, number);
+    return !runner_is_experiment_ended(runner, number) && is_experiment_wanted(runner, number);
 }
 
-bool budget_is_reached(const struct runner *runner)
-{
-    for (size_t number = 1; runner->budget.reached && number <= runner->plan->count; number++)
-        if (runner_is_left(runner, number))
-            return true;
-    return false;
-}
-
-static const struct plan_experiment *next_one(struct runner *runner)
+static const struct plan_experiment *find_next(struct runner *runner)
 {
     const struct run_listener *listener = &runner->request->listener;
     if (runner->stopped || (listener->enough && listener->enough(listener->context)))
         return NULL;
     for (; runner->next < runner->plan->count; runner->next++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
-        if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
+        if (!runner->assigned[runner->next] &&
+            !runner_is_experiment_ended(runner, experiment->number) &&
             is_experiment_wanted(runner, experiment->number))
             return runner->budget.refuses && runner->budget.refuses(runner) ? NULL : experiment;
     }
@@ -202,48 +153,48 @@ static const struct plan_experiment *next_one(struct runner *runner)
 
 bool runner_has_more(struct runner *runner)
 {
-    return next_one(runner) != NULL;
+    return find_next(runner) != NULL;
 }
 
-bool runner_same_governor(const char *a, const char *b)
+bool runner_is_same_governor(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The governor is the whole machine's. */
-static bool may_begin(const struct runner *runner, const struct plan_experiment *experiment)
+/* All lanes share one governor. */
+static bool can_begin(const struct runner *runner, const struct plan_experiment *experiment)
 {
     EACH (lane, runner->lanes, runner->lane_count) {
         const struct plan_experiment *other = lane->experiment;
         if (other && (experiment->exclusive || other->exclusive ||
                       (runner->request->governor &&
-                       !runner_same_governor(experiment->governor, other->governor))))
+                       !runner_is_same_governor(experiment->governor, other->governor))))
             return false;
     }
     return true;
 }
 
-const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
+const struct plan_experiment *runner_next_experiment(struct runner *runner, bool *waits)
 {
-    const struct plan_experiment *experiment = next_one(runner);
-    *waits = experiment && (runner->paused || !may_begin(runner, experiment));
+    const struct plan_experiment *experiment = find_next(runner);
+    *waits = experiment && (runner->paused || !can_begin(runner, experiment));
     if (!experiment || *waits)
         return NULL;
-    runner->taken[experiment->number - 1] = true;
+    runner->assigned[experiment->number - 1] = true;
     return experiment;
 }
 
-void runner_wake(struct runner *runner)
+void runner_wake_lanes(struct runner *runner)
 {
     EACH (lane, runner->lanes, runner->lane_count)
         if (lane->phase == PHASE_WAITING)
             lane_wake(lane);
 }
 
-void runner_return(struct runner *runner, const struct plan_experiment *experiment)
+void runner_return_experiment(struct runner *runner, const struct plan_experiment *experiment)
 {
     size_t place = experiment->number - 1;
-    runner->taken[place] = false;
+    runner->assigned[place] = false;
     runner->next = place < runner->next ? place : runner->next;
     EACH (lane, runner->lanes, runner->lane_count)
         lane_wake(lane);
@@ -252,7 +203,7 @@ void runner_return(struct runner *runner, const struct plan_experiment *experime
 void runner_halt_lanes(struct runner *runner)
 {
     EACH (lane, runner->lanes, runner->lane_count)
-        lane_event(lane, LANE_HALTED);
+        lane_handle_event(lane, LANE_HALTED);
 }
 
 void runner_stop(struct runner *runner, int signal_number)
@@ -289,7 +240,7 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
     runner_break(runner, &err);
 }
 
-bool runner_all_finished(const struct runner *runner)
+bool runner_is_finished(const struct runner *runner)
 {
     EACH (lane, runner->lanes, runner->lane_count)
         if (lane->phase != PHASE_FINISHED)
@@ -297,12 +248,12 @@ bool runner_all_finished(const struct runner *runner)
     return true;
 }
 
-void runner_lane_finished(struct runner *runner)
+void runner_finish_lane(struct runner *runner)
 {
-    if (!runner_all_finished(runner))
+    if (!runner_is_finished(runner))
         return;
-    /* The last of them could not go on. */
-    if (!runner_halted(runner) && runner_has_more(runner))
+    /* The last lane could not go on. */
+    if (!runner_is_halted(runner) && runner_has_more(runner))
         runner_break(runner, &runner->refused);
     if (runner->loop)
         sd_event_exit(runner->loop, 0);
@@ -320,8 +271,7 @@ void runner_tick_soon(struct runner *runner)
         sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
 }
 
-/* ---- What the run's owner asks for from outside (results/store/live.h), by a file in the run's
- * folder: so it works from any node that sees it. */
+/* ---- Requests of the run's owner: a file in its folder, so that they work from any node. */
 
 enum { CONTROL_US = 1000000, CONTROL_ACCURACY_US = 250000 };
 
@@ -332,12 +282,13 @@ static void set_paused(struct runner *runner, bool paused)
     runner->paused = paused;
     const char *text = paused ? "paused on request: nothing more begins until it is to continue"
                               : "continues on request";
-    runner_tell(runner, EVENT_NOTE, 0, 0, json_pack("{s:s, s:b}", "text", text, "paused", paused));
+    runner_report(runner, EVENT_NOTE, 0, 0,
+                  json_pack("{s:s, s:b}", "text", text, "paused", paused));
     if (!paused)
-        runner_wake(runner);
+        runner_wake_lanes(runner);
 }
 
-/* Only while it runs: before that it pauses or prepares, after that it is ending anyway. */
+/* Other phases begin or end by themselves. */
 static void skip_experiment(struct runner *runner, size_t number)
 {
     for (size_t i = 0; i < runner->lane_count; i++) {
@@ -346,13 +297,13 @@ static void skip_experiment(struct runner *runner, size_t number)
             (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
             json_t *text =
                 json_sprintf("%s: skipped on request: --resume runs it", lane->experiment->id);
-            runner_tell(runner, EVENT_NOTE, (int64_t)number, lane->attempt.number,
-                        json_pack("{s:o}", "text", text));
-            lane_stop(lane, STOP_SKIPPED);
+            runner_report(runner, EVENT_NOTE, (int64_t)number, lane->attempt.number,
+                          json_pack("{s:o}", "text", text));
+            lane_stop_attempt(lane, STOP_SKIPPED);
             return;
         }
     }
-    runner_say(runner, "experiment %zu cannot be skipped now: it does not run", number);
+    runner_note(runner, "experiment %zu cannot be skipped now: it does not run", number);
 }
 
 static int on_control(sd_event_source *source, uint64_t us, void *context)
@@ -364,7 +315,7 @@ static int on_control(sd_event_source *source, uint64_t us, void *context)
     size_t experiment;
     int taken = live_take_request(runner->request->dir, &request, &experiment, &err);
     if (taken < 0)
-        runner_say(runner, "a request was refused: %s", err.text);
+        runner_note(runner, "a request was refused: %s", err.text);
     else if (taken > 0 && request == LIVE_SKIP)
         skip_experiment(runner, experiment);
     else if (taken > 0 && request == LIVE_STOP)
@@ -375,7 +326,7 @@ static int on_control(sd_event_source *source, uint64_t us, void *context)
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-int control_watch(struct runner *runner)
+int runner_watch_control(struct runner *runner)
 {
     return sd_event_add_time_relative(runner->loop, &runner->control_source, CLOCK_MONOTONIC,
                                       CONTROL_US, CONTROL_ACCURACY_US, on_control, runner);

@@ -10,7 +10,7 @@
 #include "machine/gpu/lock.h"
 #include "machine/gpu/vendor.h"
 #include "plan/plan.h"
-#include "run/cpu_sets.h"
+#include "run/environment/cpu_sets.h"
 #include "run/run.h"
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "machine/contain/guardian.h"
 #include "machine/state/census.h"
+#include "run/environment/machine.h"
 #include "run/run.h"
 #include "session/calibrating.h"
 #include "session/caller.h"
@@ -64,8 +65,8 @@ static bool find_other_code(struct session *session, struct err *err)
     bool any = false;
     for (size_t i = 0; i < results.count && !any; i++)
         any = results.items[i].session > 0;
-    json_t *now = any ? machine_software(store_plan(session->store), &session->containment,
-                                         &session->environment)
+    json_t *now = any ? machine_software_json(store_plan(session->store), &session->containment,
+                                              &session->environment)
                       : NULL;
     if (now)
         other_code_find(session->dir, &results, now, &session->other_code);
@@ -82,7 +83,7 @@ static void print_other_code(const struct session *session)
                 !(session->options->rerun && session->again.items[i]);
     if (session->other_code.count == 0 || session->options->quiet || session->options->json)
         return;
-    AUTO_FREE char *text = other_code_say(&session->other_code);
+    AUTO_FREE char *text = other_code_text(&session->other_code);
     if (left == 0)
         cli_note("%s; all of them are repeated", text);
     else
@@ -159,8 +160,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
-    json_t *software =
-        machine_software(store_plan(session->store), &session->containment, &session->environment);
+    json_t *software = machine_software_json(store_plan(session->store), &session->containment,
+                                             &session->environment);
     const struct machine_facts facts = {&session->pool.cpu_sets, &session->meters.options, software,
                                         store_next_session(session->store)};
     struct run_request request = {

@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "results/store/store.h"
 #include "run/again.h"
-#include "run/other_code.h"
+#include "run/environment/other_code.h"
 #include "run/request.h"
 #include "session/gpus.h"
 #include "session/measuring.h"

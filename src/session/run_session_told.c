@@ -97,7 +97,7 @@ static void print_session_start(const struct session *session, size_t left)
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
     if (session->options->rerun) {
-        AUTO_FREE char *why = again_why(&session->again);
+        AUTO_FREE char *why = again_reasons_text(&session->again);
         text_addf(&text, ", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
     } else if (session->options->resume_dir) {
         text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);

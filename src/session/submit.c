@@ -312,7 +312,7 @@ static bool plan_each(const struct submitted *submitted, const struct again *aga
 
 static void print_again(const struct again *again, bool json)
 {
-    AUTO_FREE char *why = again_why(again);
+    AUTO_FREE char *why = again_reasons_text(again);
     if (again->count > 0 && !json)
         message_printf("%zu to repeat (%s)\n", again->count, why);
     if (again->unjudged > 0)
@@ -335,7 +335,7 @@ bool submit_plan_again(struct submitted *submitted, bool json, bool **only, stru
     *only = NULL;
     if (!results_read(submitted->path, &results, err))
         return false;
-    again_of_results(&results, &again);
+    again_choose_unclean(&results, &again);
     print_again(&again, json);
     bool ok =
         again.count == 0 || (plan_each(submitted, &again, err) && collect_anew(submitted, err));

@@ -354,18 +354,18 @@ static void the_setuid_refusal_is_found_at_the_end_of_a_log(void **state)
     AUTO_CLOSE int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_FREE char *log = mem_printf("%s/log", root);
     AUTO_FREE char *long_text = mem_alloc(100000);
-    assert_false(aftermath_setuid_refused(folder, "log"));
+    assert_false(aftermath_has_setuid_refusal(folder, "log"));
     memset(long_text, 'x', 99000);
     snprintf(long_text + 99000, 900,
              "%csudo: effective uid is not 0, is sudo installed setuid root?\n", '\n');
     long_text[98990] = '\0'; /* a byte that ends no log */
     write_file(log, long_text, 99000 + strlen(long_text + 99000));
-    assert_true(aftermath_setuid_refused(folder, "log"));
+    assert_true(aftermath_has_setuid_refusal(folder, "log"));
     write_file(log, "effective uid is 1\n", 19);
-    assert_false(aftermath_setuid_refused(folder, "log"));
+    assert_false(aftermath_has_setuid_refusal(folder, "log"));
     unlink(log);
     assert_int_equal(symlink("/etc/passwd", log), 0);
-    assert_false(aftermath_setuid_refused(folder, "log"));
+    assert_false(aftermath_has_setuid_refusal(folder, "log"));
     unlink(log);
     rmdir(root);
 }

@@ -230,12 +230,12 @@ static void the_search_finds_every_line_that_counts(void **state)
         "tee: log: No space left on device\n";
     struct joblog_pattern patterns[FAILURE_SIGNS];
     for (size_t i = 0; i < FAILURE_SIGNS; i++)
-        failure_sign(i, &patterns[i]);
+        failure_get_sign(i, &patterns[i]);
     struct joblog_options options = {.log_fd = -1,
                                      .times_fd = -1,
                                      .patterns = patterns,
                                      .pattern_count = FAILURE_SIGNS,
-                                     .holds = failure_sign_holds};
+                                     .holds = failure_sign_matches};
     struct joblog *joblog = joblog_new(&options, NULL);
     assert_non_null(joblog);
     assert_true(joblog_take(joblog, log, sizeof log - 1, 1, NULL));
@@ -253,12 +253,12 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
 {
     (void)state;
     struct joblog_pattern pattern;
-    failure_sign(0, &pattern);
+    failure_get_sign(0, &pattern);
     struct joblog_options options = {.log_fd = -1,
                                      .times_fd = -1,
                                      .patterns = &pattern,
                                      .pattern_count = 1,
-                                     .holds = failure_sign_holds};
+                                     .holds = failure_sign_matches};
     struct joblog *joblog = joblog_new(&options, NULL);
     assert_non_null(joblog);
     uint64_t lines = 0;
@@ -311,7 +311,7 @@ static void what_shells_write_of_a_program_that_a_signal_ended_is_found(void **s
         "zsh: segmentation fault (core dumped)  python3 die.py 11",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (!failure_sign_holds("shell", lines[i], strlen(lines[i])))
+        if (!failure_sign_matches("shell", lines[i], strlen(lines[i])))
             fail_msg("not found: %s", lines[i]);
 }
 
@@ -343,7 +343,7 @@ static void a_training_that_speaks_of_being_killed_is_no_shell(void **state)
         "total: Killed                  12",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (failure_sign_holds("shell", lines[i], strlen(lines[i])))
+        if (failure_sign_matches("shell", lines[i], strlen(lines[i])))
             fail_msg("found: %s", lines[i]);
 }
 
