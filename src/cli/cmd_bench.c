@@ -336,6 +336,8 @@ static const char *const exits[] = {
     "a mistake in the options or a command: nothing was run",
     "3",
     "the bench broke off: journal, disk, processes not ended, --of not measured; or a GPU is held",
+    "4",
+    "no run counts: each was contaminated, or --verdicts left it out",
     "130",
     "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
     NULL,

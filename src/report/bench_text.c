@@ -270,39 +270,58 @@ static void add_run_count(const struct page *page, const struct bench_command *c
               page->bench->reached ? command->ran : command->planned, text_get(&why));
 }
 
-static void add_run_evidence(const struct page *page, const struct dataset_experiment *experiment)
+static bool is_shown_evidence(const struct dataset_evidence *evidence)
+{
+    return evidence_weight(evidence->kind) != EVIDENCE_RECORDED ||
+           strcmp(evidence->kind, "outlier") == 0;
+}
+
+/* Evidence of one kind: how many runs have it, the first of them, and what it is there. */
+struct shared_evidence {
+    const char *kind, *text;
+    const struct dataset_experiment *first;
+    size_t runs;
+};
+
+static void count_run_evidence(const struct dataset_experiment *experiment,
+                               struct shared_evidence *kinds, size_t *count)
 {
     EACH (evidence, experiment->evidence, experiment->evidence_count) {
-        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED &&
-            strcmp(evidence->kind, "outlier") != 0)
+        size_t at = 0;
+        while (at < *count && strcmp(kinds[at].kind, evidence->kind) != 0)
+            at++;
+        if (at == MOST_EVIDENCE || !is_shown_evidence(evidence))
             continue;
-        AUTO_FREE char *line =
-            mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
-                       evidence->kind, evidence->text);
-        AUTO_FREE char *fit = audit_text_fit(line, 0);
-        text_addf(page->out, "%s\n", fit);
+        if (at == *count)
+            kinds[(*count)++] =
+                (struct shared_evidence){evidence->kind, evidence->text, experiment, 0};
+        kinds[at].runs++;
     }
 }
 
 static void add_bench_evidence(const struct page *page)
 {
-    size_t said = 0, more = 0;
+    struct shared_evidence kinds[MOST_EVIDENCE];
+    size_t count = 0;
     bool cold = false;
     EACH (experiment, page->bench->dataset.items, page->bench->dataset.count) {
-        bool quiet =
-            experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
-        if (quiet || !bench_is_of(page->bench, experiment))
+        bool is_outlier = dataset_has_evidence(experiment, "outlier");
+        if ((experiment->verdict <= VERDICT_CLEAN && !is_outlier) ||
+            !bench_is_of(page->bench, experiment))
             continue;
-        cold |= !page->options->warmed && experiment->block == 1 &&
-                dataset_has_evidence(experiment, "outlier");
-        if (said++ < MOST_EVIDENCE)
-            add_run_evidence(page, experiment);
-        else
-            more++;
+        cold |= !page->options->warmed && experiment->block == 1 && is_outlier;
+        count_run_evidence(experiment, kinds, &count);
+    }
+    for (size_t k = 0; k < count; k++) {
+        AUTO_FREE char *line =
+            mem_printf("  %s (%zu run%s): %s: %s", kinds[k].kind, kinds[k].runs,
+                       kinds[k].runs == 1 ? "" : "s", kinds[k].first->id, kinds[k].text);
+        AUTO_FREE char *fit = audit_text_fit(line, 0);
+        text_addf(page->out, "%s\n", fit);
     }
     AUTO_FREE char *dir = shell_words_path(page->options->dir);
-    if (more)
-        text_addf(page->out, "  and %zu more: %s audit %s\n", more, page->options->program, dir);
+    if (count)
+        text_addf(page->out, "  of each run: %s audit %s\n", page->options->program, dir);
     if (cold)
         text_add(page->out,
                  "the first run stands out: --warmup 1 runs each command once before it counts\n");
@@ -388,6 +407,12 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
 {
     const struct page page = {bench, options, out};
     add_bench_commands(&page);
+    size_t begin = out->length;
+    EACH (item, bench->commands, bench->count)
+        add_run_count(&page, item);
+    add_bench_evidence(&page);
+    if (out->length > begin)
+        text_add_char(out, '\n');
     add_bench_figures(&page);
     EACH (command, bench->commands, bench->count) {
         add_command_uses(&page, command);
@@ -399,7 +424,4 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
             add_bench_comparison(&page, &bench->commands[i]);
     if (options->until)
         add_until_options(&page);
-    EACH (item, bench->commands, bench->count)
-        add_run_count(&page, item);
-    add_bench_evidence(&page);
 }

@@ -51,7 +51,11 @@ struct bench_end {
     bool json, quiet;
 };
 
-/* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
+/* The exit code of a bench of which no run counts. */
+enum { BENCH_NOTHING_COUNTS = 4 };
+
+/* Reads the folder, prints, writes. An exit code: CLI_OK, BENCH_NOTHING_COUNTS, or why that could
+ * not be done. */
 int bench_end(const struct bench_end *end);
 
 /* Follows a bench as it goes on and says after each block whether it has seen enough

@@ -86,7 +86,10 @@ static int show_bench(const struct bench_end *end, const struct bench *bench)
     bool ok = print_bench(end, bench, &text);
     ok = export(end, bench, &text) && ok;
     report_bench_failure(end, bench);
-    return ok ? CLI_OK : CLI_BROKEN;
+    size_t counted = 0;
+    EACH (command, bench->commands, bench->count)
+        counted += command->group ? command->group->count : 0;
+    return !ok ? CLI_BROKEN : counted ? CLI_OK : BENCH_NOTHING_COUNTS;
 }
 
 int bench_end(const struct bench_end *end)

@@ -94,6 +94,25 @@ assert 2 < power["ratio"] < 20 and power["told_apart"] is True, power
 LOOK
 }
 
+@test "a bench of which no run counts has an exit code of its own, and ends with the result, not the evidence" {
+    scenario 1
+    printf '#!/bin/sh\ntouch ready\nuntil [ -e go ]; do sleep 0.2; done\n' >held.sh
+    chmod +x held.sh
+    export TARE_TIME_SCALE=0.1 # tare's own waits alone
+    start_program bench --containment sweep -o results -n 1 --pause 0 --preflight go-on ./held.sh
+    wait_until test -e ready
+    plant 0 2048 50
+    sleep 6
+    kill -KILL "$OUTSIDER"
+    rm "$USERS/$OUTSIDER"
+    touch go
+    end_program
+    is "$CODE" 4
+    evidence=$(grep -n '^  foreign_process (1 run): A_bench_001: ' out | cut -d: -f1)
+    result=$(grep -n '^no run counts, so there are no figures$' out | cut -d: -f1)
+    [ "$evidence" -lt "$result" ]
+}
+
 @test "a contaminated run is named and does not count" {
     scenario 1
     cat >second.sh <<'END'
