@@ -214,9 +214,8 @@ static void add_audit_verdicts(const struct page *page)
         text_addf(page->out, ", %zu failed, not judged", failed);
     if (all->verdicts[VERDICT_NONE] > failed)
         text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE] - failed);
-    text_add(
-        page->out,
-        "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
+    text_add(page->out,
+             "\nA verdict is about the measurement; only successful trainings can be clean.\n");
 }
 
 /* Checks that were not made, each with the number of unverified experiments that lack it. */

@@ -429,11 +429,9 @@ static void add_host_lines(const struct energy_meters_result *result, double dur
     }
     if (job->memory_peak_bytes.valid) {
         add_value_column(out, job->memory_peak_bytes.value / BYTES_PER_MIB, 1, " MiB");
-        text_addf(
-            out, "memory at most, %s\n",
-            job->memory_charged
-                ? "with its share of the file cache"
-                : "resident: its largest process, or all at one of the samples taken each second");
+        text_addf(out, "memory at most%s\n",
+                  job->memory_charged ? ", with its share of the file cache"
+                                      : " (its largest process, or a sampled sum)");
     }
     add_io(job, out);
     if (job->processes_peak.valid) {
@@ -443,6 +441,9 @@ static void add_host_lines(const struct energy_meters_result *result, double dur
     }
     text_add_char(out, '\n');
 }
+
+/* Columns of notes below the tables. */
+enum { NOTE_INDENT = 2, NOTE_WIDTH = 80 };
 
 static bool gain_is_stated(const struct energy_meters_result *result)
 {
@@ -486,8 +487,10 @@ void energy_text(const struct energy_page *page, struct text *out)
     add_step_lines(result, out);
     add_edges(measured, out);
     add_contradictions(result, out);
-    if (missing)
-        text_addf(out, "  Not measured: %s\n", missing);
+    if (missing) {
+        AUTO_FREE char *line = mem_printf("Not measured: %s", missing);
+        text_wrap(out, line, NOTE_INDENT, NOTE_WIDTH);
+    }
     if (energy_text_any(measured))
         text_addf(
             out,

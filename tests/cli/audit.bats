@@ -132,7 +132,6 @@ END
     [[ "$stderr" == *"does not hold: unverified>3 (3 of 3)"* ]]
     run -2 "$TARE" audit results --expect 'power<5'
     run -2 "$TARE" audit results --split-at tomorrow
-    run -2 "$TARE" audit
     run -2 "$TARE" audit results -o there
     run -3 "$TARE" audit nowhere
     mkdir empty
