@@ -41,7 +41,7 @@ always=$((2 * $(nproc))) lanes=$((6 * $(nproc)))
 [ "$always" -le 4 ] || always=4
 units=$((always + 3)) # unit tests at work: three of them wait nearly all of their time
 [ "$lanes" -le 12 ] || lanes=12
-file_seconds=600 # a file of tests that takes longer hangs
+file_seconds=1500 # a file of tests that takes longer hangs
 passed=0 failed=0 skipped=0
 failures=()
 # What takes longest begins first, so that nothing long is left alone at the end.

@@ -18,7 +18,8 @@ SUSPECT = {"went_on_after_wait", "sw_thermal", "memory_leaked", "possibly_delega
 HARMLESS = {"foreign_after", "xid_program", "leftover_processes"}
 # Of the meter and of checks that are made once a second: a machine that stands still for seconds has them. left_outside is recorded where another
 # program of this user makes shared memory meanwhile.
-METER = {"left_outside", "sampling_gap", "energy_disagrees", "cpu_shared", "cpu_unchecked", "energy_file", "counter_stood", "counter_jumped", "check_not_made"}
+METER = {"left_outside", "sampling_gap", "energy_disagrees", "cpu_shared", "cpu_unchecked", "energy_file", "counter_stood", "counter_jumped", "check_not_made",
+         "runner_stopped"}
 
 JOB = """#!/bin/sh
 echo "0 %(job)d 0" >%(users)s/.job && mv %(users)s/.job %(users)s/$$

@@ -270,18 +270,18 @@ step 0 150'
     serve_metrics many N
     start_prometheus
     wait_until answer_is 'count(tare_model_energy_joules_total)' 51
-    is "$(ask 'count(count by (repository, model) (tare_model_experiments))')" 51
-    is "$(ask 'tare_run_experiments{state="succeeded"}')" 10000
-    is "$(ask 'sum(tare_model_experiments{outcome="succeeded"})')" 10000
+    wait_until answer_is 'count(count by (repository, model) (tare_model_experiments))' 51
+    wait_until answer_is 'tare_run_experiments{state="succeeded"}' 10000
+    wait_until answer_is 'sum(tare_model_experiments{outcome="succeeded"})' 10000
     # 10,000 = 33 * 300 + 100: each of the first 50 models has 34 experiments.
-    is "$(ask 'tare_model_experiments{model="model_7",outcome="succeeded"}')" 34
-    is "$(ask 'tare_model_experiments{model="other",outcome="succeeded"}')" 8300
-    is "$(ask 'sum(tare_model_energy_joules_total) - sum(tare_run_energy_joules_total)')" 0
-    is "$(ask 'tare_slot_temperature_celsius')" 61
-    is "$(ask 'tare_slot_pause_seconds{slot="2"}')" 12.5
-    is "$(ask 'tare_run_energy_joules_total{component="cpu"}')" none
+    wait_until answer_is 'tare_model_experiments{model="model_7",outcome="succeeded"}' 34
+    wait_until answer_is 'tare_model_experiments{model="other",outcome="succeeded"}' 8300
+    wait_until answer_is 'sum(tare_model_energy_joules_total) - sum(tare_run_energy_joules_total)' 0
+    wait_until answer_is 'tare_slot_temperature_celsius' 61
+    wait_until answer_is 'tare_slot_pause_seconds{slot="2"}' 12.5
+    wait_until answer_is 'tare_run_energy_joules_total{component="cpu"}' none
     wait_until answer_differs 'rate(tare_run_energy_joules_total[20s]) > 1000' none
-    is "$(ask 'sum(scrape_samples_scraped{job="tare"}) < bool 400')" 1
+    wait_until answer_is 'sum(scrape_samples_scraped{job="tare"}) < bool 400' 1
     # Prometheus takes every expression of the dashboard, and each finds something but those of failures, of which there are none.
     expressions >expressions
     while IFS= read -r expression; do

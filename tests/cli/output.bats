@@ -162,7 +162,7 @@ not_sanitized() { [ -z "${TARE_SANITIZED:-}" ] || skip "what is read is the same
     [ -c /dev/full ] || skip "there is no /dev/full"
     things
     fails_with 2 run none.json
-    fails_with 2 audit
+    fails_with 2 compare one
     fails_with 9 exec -- sh -c 'exit 9'
     fails_with 1 exec -- sh -c 'echo said'
 }
