@@ -3,6 +3,7 @@
 #include "base/json_print.h"
 #include "base/mem.h"
 #include "plan/config/size.h"
+#include "report/live/width.h"
 #include "report/memory_json.h"
 #include "report/memory_page.h"
 #include "report/memory_text.h"
@@ -10,6 +11,7 @@
 #include "session/message.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPTION_WHAT_IF,
@@ -108,7 +110,7 @@ static int explain_snapshot(const struct cli_call *call, const struct memory_que
     if (call->values[OPTION_JSON].given)
         json_print_taken(memory_json(&report), &text);
     else
-        memory_text(&report, &text);
+        memory_text(&report, isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0, &text);
     int code = message_print(&text) ? CLI_OK : CLI_BROKEN;
     return code == CLI_OK ? memory_exit_code(&report) : code;
 }

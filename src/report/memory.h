@@ -37,21 +37,15 @@ struct memory_report {
     struct usage_layout layout;
     struct curve curve;
     struct growth growth;
-    struct usage_group *at_peak, *at_end;
+    struct owners owners;
+    struct owner_row *at_peak, *at_end;
     size_t at_peak_count, at_end_count;
+    struct owner_sum peak_sums[OWNER_KINDS + 1];
     struct usage_oom *ooms; /* that were recorded */
     size_t oom_count;
     struct memory_try *tries;
     size_t try_count;
     struct recommendation recommendation;
-};
-
-/* Where an allocation was made: the innermost frame in a Python file of the user's own, past the
- * allocator's C++, and the library's function that was called there (NULL: none). Without such a
- * file: of another library than PyTorch, of PyTorch's Python, of compiled code that is not the
- * allocator's, any. frame NULL: no stack was recorded. */
-struct memory_place {
-    const struct snapshot_frame *frame, *via;
 };
 
 #endif

@@ -76,14 +76,20 @@ static json_t *frame_json(const struct snapshot_frame *frame)
                      json_text_or_null(file), "line", (json_int_t)frame->line);
 }
 
-/* The frame that the text and the page name, with the library's function that was called there. */
-static json_t *place_json(const struct snapshot *snapshot, uint32_t stack)
+/* Where the text and the page say that an allocation was made, with the library's function that was
+ * called there. */
+static json_t *place_json(const struct place *place)
 {
-    struct memory_place place = memory_place(snapshot, stack);
-    if (!place.frame)
+    if (!place->frame)
         return json_null();
-    json_t *json = frame_json(place.frame);
-    set_json(json, "via", place.via ? frame_json(place.via) : json_null());
+    if (place->node) {
+        AUTO_FREE char *node = mem_strndup(
+            place->node, place->node_length < TEXT_MOST ? place->node_length : TEXT_MOST);
+        return json_pack("{s:o, s:n, s:n, s:n}", "function", json_text_or_null(node), "file",
+                         "line", "via");
+    }
+    json_t *json = frame_json(place->frame);
+    set_json(json, "via", place->via ? frame_json(place->via) : json_null());
     return json;
 }
 
@@ -101,24 +107,52 @@ static json_t *stack_json(const struct snapshot *snapshot, uint32_t at)
 
 static void add_stack(json_t *object, const struct memory_report *report, uint32_t stack)
 {
-    set_json(object, "place", place_json(report->snapshot, stack));
+    struct place place = place_of(report->snapshot, stack);
+    set_json(object, "place", place_json(&place));
     set_json(object, "stack", stack_json(report->snapshot, stack));
 }
 
-#define GROUP(key, member) RECORD_AS(struct usage_group, key, member)
-static const struct record_field group_fields[] = {
-    GROUP("bytes", bytes), GROUP("count", count), GROUP("each_bytes", size_bytes), {0}};
+#define ROW(key, member) RECORD_AS(struct owner_row, key, member)
+static const struct record_field row_fields[] = {ROW("bytes", bytes),
+                                                 ROW("count", count),
+                                                 ROW("smallest_bytes", smallest_bytes),
+                                                 ROW("largest_bytes", largest_bytes),
+                                                 {0}};
 
-static json_t *groups_json(const struct memory_report *report, const struct usage_group *groups,
-                           size_t count)
+static json_t *rows_json(const struct memory_report *report, const struct owner_row *rows,
+                         size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        json_t *json = record_json(group_fields, &groups[i]);
-        add_stack(json, report, groups[i].stack);
+        const struct owner *owner = &report->owners.items[rows[i].owner];
+        json_t *json = record_json(row_fields, &rows[i]);
+        set_json(json, "kind", json_string(owner_kind_name((enum owner_kind)owner->kind)));
+        set_json(json, "before_record", json_boolean(owner->early));
+        set_json(json, "freed_there", json_boolean(owner->freed_there));
+        struct place place = owner_place(report->snapshot, owner);
+        set_json(json, "place", place_json(&place));
+        set_json(json, "stack", stack_json(report->snapshot, rows[i].stack));
         json_array_append_new(list, json);
     }
     return list;
+}
+
+static json_t *kinds_json(const struct memory_report *report)
+{
+    json_t *kinds = json_object();
+    for (size_t kind = 0; kind < OWNER_KINDS; kind++)
+        set_json(kinds, owner_kind_name((enum owner_kind)kind),
+                 json_pack("{s:o, s:o}", "bytes", uint64_json(report->peak_sums[kind].bytes),
+                           "count", uint64_json(report->peak_sums[kind].count)));
+    return kinds;
+}
+
+static uint64_t unnamed_bytes(const struct memory_report *report)
+{
+    uint64_t bytes = 0;
+    EACH (row, report->at_peak, report->at_peak_count)
+        bytes += memory_is_unnamed(&report->owners.items[row->owner]) ? row->bytes : 0;
+    return bytes;
 }
 
 #define POINT(key, member) RECORD_AS(struct curve_point, key, member)
@@ -143,9 +177,9 @@ static const struct record_field suspect_fields[] = {SUSPECT("bytes", bytes),
 
 static json_t *snapshot_growth_json(const struct memory_report *report)
 {
-    static const char *const sources[] = {NULL, "epochs", "steps", "parts"};
+    static const char *const sources[] = {NULL, "epochs", "profiler_steps", "steps"};
     const struct growth *growth = &report->growth;
-    bool told = growth->span_count >= 2;
+    bool told = growth->source != GROWTH_NONE;
     json_t *suspects = json_array();
     for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
         const struct growth_suspect *suspect = &growth->suspects[i];
@@ -275,10 +309,11 @@ static json_t *peak_json(const struct memory_report *report)
     const struct curve *curve = &report->curve;
     uint64_t allocated =
         report->check.exact ? report->check.stats.allocated.peak : curve->peak_allocated;
-    return json_pack("{s:o, s:o, s:o, s:o}", "event", uint64_json(curve->peak_event),
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "event", uint64_json(curve->peak_event),
                      "allocated_bytes", uint64_json(allocated), "reserved_bytes",
-                     uint64_json(curve->peak_reserved), "alive",
-                     groups_json(report, report->at_peak, report->at_peak_count));
+                     uint64_json(curve->peak_reserved), "kinds", kinds_json(report),
+                     "unnamed_bytes", uint64_json(unnamed_bytes(report)), "alive",
+                     rows_json(report, report->at_peak, report->at_peak_count));
 }
 
 json_t *memory_json(const struct memory_report *report)
@@ -286,7 +321,7 @@ json_t *memory_json(const struct memory_report *report)
     bool trace = report->has_trace;
     json_t *end = json_object();
     add_usage_sum_json(end, &report->layout.total);
-    set_json(end, "alive", groups_json(report, report->at_end, report->at_end_count));
+    set_json(end, "alive", rows_json(report, report->at_end, report->at_end_count));
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "file", json_text_or_null(report->question->path), "device",
                      uint64_json(report->device), "setting",

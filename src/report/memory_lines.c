@@ -1,5 +1,6 @@
 #include "report/memory_lines.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "gpu_memory/allocator/recommend.h"
 #include "report/table.h"
 
@@ -9,7 +10,8 @@
 
 /* Pieces of text that the terminal, JSON and the page share. */
 
-#define NAME_SHOWN 120 /* bytes of a function's or a file's name */
+#define NAME_SHOWN 120  /* bytes of a function's name */
+#define FILE_SHOWN 4096 /* of a file's */
 
 char *memory_size_text(uint64_t bytes)
 {
@@ -30,98 +32,6 @@ char *memory_conf_text(const struct alloc_settings *settings)
     if (text.length == 0)
         text_add(&text, "default");
     return text_take(&text);
-}
-
-/* A folder or file of PyTorch's Python package, wherever it was built. */
-static bool is_of_torch(const char *file)
-{
-    static const char *const parts[] = {
-        "_",    "amp/", "autograd/", "cuda/",  "distributed/", "functional.py", "fx/",
-        "jit/", "nn/",  "nested/",   "optim/", "profiler/",    "utils/",        NULL};
-    for (const char *at = file; (at = strstr(at, "/torch/"));) {
-        at += strlen("/torch/");
-        for (size_t i = 0; parts[i]; i++)
-            if (strncmp(at, parts[i], strlen(parts[i])) == 0)
-                return true;
-    }
-    return strstr(file, "/torchinductor_") != NULL; /* what torch.compile wrote */
-}
-
-/* What every allocation comes through. */
-static bool is_allocator(const char *function)
-{
-    static const char *const fronts[] = {"c10::",
-                                         "at::detail::",
-                                         "at::_ops::",
-                                         "at::cuda::",
-                                         "at::native::empty",
-                                         "at::(anonymous namespace)::",
-                                         "torch::unwind",
-                                         "torch::CapturedTraceback",
-                                         "void c10::",
-                                         "std::",
-                                         NULL};
-    for (size_t i = 0; fronts[i]; i++)
-        if (strncmp(function, fronts[i], strlen(fronts[i])) == 0)
-            return true;
-    return *function == '\0' || strcmp(function, "??") == 0 || strstr(function, "CachingAllocator");
-}
-
-enum frame_kind {
-    FRAME_ANY,
-    FRAME_COMPILED,
-    FRAME_STANDARD,
-    FRAME_TORCH,
-    FRAME_LIBRARY,
-    FRAME_USER
-};
-
-static enum frame_kind frame_kind_of(const struct snapshot_frame *frame)
-{
-    /* "train.py", and what Python itself calls "<string>" or "<ipython-input-3>"; all else is of
-     * compiled code. */
-    if (*frame->file != '<' && !text_ends_with(frame->file, ".py"))
-        return is_allocator(frame->function) ? FRAME_ANY : FRAME_COMPILED;
-    if (is_of_torch(frame->file) || strstr(frame->file, "-packages/torch/"))
-        return FRAME_TORCH;
-    if (strstr(frame->file, "/site-packages/") || strstr(frame->file, "/dist-packages/"))
-        return FRAME_LIBRARY;
-    if (strstr(frame->file, "/lib/python3") || strncmp(frame->file, "<frozen ", 8) == 0)
-        return FRAME_STANDARD;
-    /* torch.fx writes such */
-    return strncmp(frame->file, "<eval_with_key>", 15) == 0 ? FRAME_TORCH : FRAME_USER;
-}
-
-struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack)
-{
-    struct memory_place place = {0};
-    enum frame_kind best = FRAME_ANY;
-    if (stack == 0 || stack >= snapshot->stack_count)
-        return place;
-    for (size_t i = 0; i < snapshot->stacks[stack].frame_count && best < FRAME_USER; i++) {
-        const struct snapshot_frame *frame = snapshot_frame(snapshot, stack, i);
-        enum frame_kind kind = frame_kind_of(frame);
-        if (place.frame && kind <= best)
-            continue;
-        if (!place.via && best >= FRAME_TORCH)
-            place.via = place.frame;
-        place.frame = frame;
-        best = kind;
-    }
-    return place;
-}
-
-/* "/opt/lib/python3.12/site-packages/torch/nn/modules/linear.py": from "torch" on. */
-static const char *package_path(const char *file)
-{
-    static const char *const fronts[] = {"/site-packages/", "/dist-packages/", NULL};
-    for (size_t i = 0; fronts[i]; i++) {
-        const char *at = strstr(file, fronts[i]);
-        if (at)
-            return at + strlen(fronts[i]);
-    }
-    const char *at = strstr(file, "/torch/");
-    return at && is_of_torch(file) ? at + 1 : file;
 }
 
 static const char *frame_file_name(const char *file)
@@ -145,29 +55,80 @@ static size_t function_name_length(const char *function)
     return length < NAME_SHOWN ? length : NAME_SHOWN;
 }
 
-static char *frame_text(const struct snapshot_frame *frame, const char *file)
+/* "forward (linear.py:125)"; where that is wider than columns (0: as wide as it is), the function
+ * is cut, and then the middle of the file's name. */
+static char *frame_text(const struct snapshot_frame *frame, const char *file, size_t columns)
 {
-    size_t length = strlen(file);
-    file += length > NAME_SHOWN ? length - NAME_SHOWN : 0;
-    return mem_printf("%.*s (%s:%" PRId64 ")", (int)function_name_length(frame->function),
-                      frame->function, file, frame->line);
+    enum { FUNCTION_LEAST = 6 };
+    static const char more[] = "…";
+    size_t length = strlen(file), function = function_name_length(frame->function);
+    file += length > FILE_SHOWN ? length - FILE_SHOWN : 0;
+    AUTO_FREE char *at = mem_printf(" (%s:%" PRId64 ")", file, frame->line);
+    length = strlen(at);
+    if (columns == 0 || function + length <= columns)
+        return mem_printf("%.*s%s", (int)function, frame->function, at);
+    size_t kept = function < FUNCTION_LEAST ? function : FUNCTION_LEAST;
+    kept = kept + length < columns ? columns - length : kept;
+    AUTO_FREE char *name =
+        kept < function ? mem_printf("%.*s%s", (int)utf8_cut(frame->function, function, kept - 1),
+                                     frame->function, more)
+                        : mem_strndup(frame->function, function);
+    if (kept + length <= columns || columns < kept + 8)
+        return mem_printf("%s%s", name, at);
+    size_t left = columns - kept - 1, head = utf8_cut(at, length, left / 3);
+    const char *tail = at + length - (left - left / 3);
+    while (*tail && (*tail & 0xc0) == 0x80) /* never half of a character */
+        tail++;
+    return mem_printf("%s%.*s%s%s", name, (int)head, at, more, tail);
+}
+
+char *memory_place_text(const struct place *place, size_t columns)
+{
+    if (!place->frame)
+        return NULL;
+    if (place->node)
+        return mem_printf("%.*s (backward pass)",
+                          (int)(place->node_length < NAME_SHOWN ? place->node_length : NAME_SHOWN),
+                          place->node);
+    const char *file = frame_file_name(place->frame->file);
+    AUTO_FREE char *at = frame_text(place->frame, file, 0);
+    if (!place->via)
+        return frame_text(place->frame, file, columns);
+    AUTO_FREE char *via = frame_text(place->via, place_package_path(place->via->file), 0);
+    AUTO_FREE char *text = mem_printf("%s via %s", at, via);
+    if (columns == 0 || strlen(text) <= columns)
+        return steal_ptr(text);
+    AUTO_FREE char *short_text =
+        mem_printf("%s via %s:%" PRId64, at, frame_file_name(place->via->file), place->via->line);
+    return strlen(short_text) <= columns ? steal_ptr(short_text)
+                                         : frame_text(place->frame, file, columns);
 }
 
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns)
 {
-    struct memory_place place = memory_place(snapshot, stack);
-    if (!place.frame)
-        return NULL;
-    AUTO_FREE char *at = frame_text(place.frame, frame_file_name(place.frame->file));
-    if (!place.via)
-        return steal_ptr(at);
-    AUTO_FREE char *via = frame_text(place.via, package_path(place.via->file));
-    if (columns > 0 && strlen(at) + strlen(" via ") + strlen(via) > columns) {
-        free(via);
-        const char *file = frame_file_name(place.via->file);
-        via = mem_printf("%.*s:%" PRId64, NAME_SHOWN, file, place.via->line);
-    }
-    return mem_printf("%s via %s", at, via);
+    struct place place = place_of(snapshot, stack);
+    return memory_place_text(&place, columns);
+}
+
+char *memory_owner_text(const struct snapshot *snapshot, const struct owner *owner, size_t columns)
+{
+    static const char freed[] = "freed by ";
+    size_t before = owner->freed_there ? sizeof freed - 1 : 0;
+    struct place place = owner_place(snapshot, owner);
+    AUTO_FREE char *at = memory_place_text(&place, columns > before ? columns - before : columns);
+    if (at)
+        return mem_printf("%s%s", owner->freed_there ? freed : "", at);
+    if (owner->early && owner->kind != OWNER_EARLY)
+        return mem_strdup("held before; a gradient's size");
+    if (owner->each_bytes == 0)
+        return mem_strdup(owner->early ? "held before the record" : "no stack recorded");
+    AUTO_FREE char *each = memory_size_text(owner->each_bytes);
+    return mem_printf("%s each", each);
+}
+
+bool memory_is_unnamed(const struct owner *owner)
+{
+    return owner->stack == 0 && (!owner->early || owner->kind == OWNER_EARLY);
 }
 
 static const char *explain_refusal(enum replay_outcome outcome, bool survivable)

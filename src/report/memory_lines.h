@@ -12,11 +12,17 @@ void memory_text_advice(const struct memory_report *report, struct text *out);
 char *memory_size_text(uint64_t bytes);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
-struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
-
-/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125"
- * where that is wider than columns (0: as wide as it is); NULL: no stack was recorded. */
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", "BmmBackward0 (backward
+ * pass)"; where that is wider than columns (0: as wide as it is), without what was called, and cut
+ * in the middle. NULL: no stack was recorded. */
+char *memory_place_text(const struct place *place, size_t columns);
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
+
+/* The same of who holds memory: "freed by step (adam.py:73)", "held before the record". */
+char *memory_owner_text(const struct snapshot *snapshot, const struct owner *owner, size_t columns);
+
+/* Neither where it was made nor what it is for is known. */
+bool memory_is_unnamed(const struct owner *owner);
 
 /* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
 char *memory_oom_text(const struct memory_report *report);

@@ -229,15 +229,15 @@ static void add_pools_table(const struct memory_report *report, struct text *out
     table_end_page(table, out);
 }
 
-static void add_groups_table(const struct memory_report *report, const char *title,
-                             const struct usage_group *groups, size_t count, struct text *out)
+static void add_owners_table(const struct memory_report *report, const char *title,
+                             const struct owner_row *rows, size_t count, struct text *out)
 {
-    struct table *table = table_of(false, ">bytes", ">count", ">each", "from");
+    struct table *table = table_of(false, ">bytes", ">count", "kind", "where");
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
-        table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
-                  memory_size_text(groups[i].size_bytes),
-                  stack ? stack : mem_strdup("not recorded"));
+        const struct owner *owner = &report->owners.items[rows[i].owner];
+        table_row(table, memory_size_text(rows[i].bytes), mem_printf("%zu", rows[i].count),
+                  mem_strdup(owner_kind_text((enum owner_kind)owner->kind)),
+                  memory_owner_text(report->snapshot, owner, 0));
     }
     html_heading(out, title);
     table_end_page(table, out);
@@ -265,8 +265,8 @@ void memory_page(const struct memory_report *report, struct text *out)
     add_map(report, out);
     add_pools_table(report, out);
     if (report->has_trace) {
-        add_groups_table(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
-        add_groups_table(report, "Alive at the end", report->at_end, report->at_end_count, out);
+        add_owners_table(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
+        add_owners_table(report, "Alive at the end", report->at_end, report->at_end_count, out);
     }
     add_replays(report, out);
     html_end(out, &page);

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "gpu_memory/allocator/check.h"
 #include "gpu_memory/allocator/recommend.h"
+#include "report/memory_help.h"
 #include "report/memory_lines.h"
 #include "report/table.h"
 
@@ -45,11 +46,14 @@ static bool analyze_trace(struct memory_report *report, struct err *err)
     if (!program_build(snapshot, device, &report->program, err))
         return false;
     usage_curve(snapshot, device, &report->program, &report->curve);
-    usage_growth(snapshot, device, &report->program, &report->growth);
+    owners_find(snapshot, device, &report->program, &report->owners);
+    usage_growth(snapshot, device, &report->program, &report->owners, &report->growth);
     report->ooms = usage_ooms(snapshot, device, &report->program, &report->oom_count);
-    report->at_peak =
-        usage_alive(&report->program, report->curve.peak_event, &report->at_peak_count);
-    report->at_end = usage_alive(&report->program, UINT32_MAX - 1, &report->at_end_count);
+    report->at_peak = owners_alive(&report->owners, &report->program, report->curve.peak_event,
+                                   &report->at_peak_count);
+    report->at_end =
+        owners_alive(&report->owners, &report->program, UINT32_MAX - 1, &report->at_end_count);
+    owners_sum(&report->owners, report->at_peak, report->at_peak_count, report->peak_sums);
     check_run(snapshot, device, &report->program, question->recorded_cap_bytes, 0, &report->check);
     program_add_empty_caches(&report->program, report->check.empty_caches,
                              report->check.empty_cache_count);
@@ -83,13 +87,12 @@ void memory_report_fini(struct memory_report *report)
     usage_layout_fini(&report->layout);
     usage_growth_fini(&report->growth);
     recommend_fini(&report->recommendation);
+    owners_fini(&report->owners);
     free(report->ooms);
     free(report->at_peak);
     free(report->at_end);
     free(report->tries);
 }
-
-#define STACK_COLUMNS 44
 
 static void add_bytes_line(struct text *out, const char *name, uint64_t bytes, const char *what)
 {
@@ -141,15 +144,6 @@ static void add_end_state_lines(const struct memory_report *report, struct text 
                    "the largest request that fits without more memory");
     text_addf(out, "  %-13s %8.1f %%  of what is reserved is free and cannot be given back\n",
               "fragmentation", 100 * usage_fragmentation(sum));
-    if (report->has_trace) {
-        text_add(out, "At the peak\n");
-        uint64_t allocated =
-            report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
-        AUTO_FREE char *event =
-            mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
-        add_bytes_line(out, "allocated", allocated, event);
-        add_bytes_line(out, "reserved", report->curve.peak_reserved, "the most at any time");
-    }
 }
 
 static void add_oom_lines(const struct memory_report *report, struct text *out)
@@ -193,51 +187,103 @@ static void add_pool_lines(const struct memory_report *report, struct text *out)
     table_end(table, out);
 }
 
-static char *stack_cell(const struct memory_report *report, uint32_t stack)
+static double share_of(uint64_t bytes, uint64_t all)
 {
-    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack, STACK_COLUMNS);
-    if (!text)
-        return mem_strdup("-");
-    return strlen(text) <= STACK_COLUMNS ? steal_ptr(text)
-                                         : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
+    return all ? 100 * (double)bytes / (double)all : 0;
 }
 
-static void add_group_lines(const struct memory_report *report, const char *title,
-                            const struct usage_group *groups, size_t count, struct text *out)
+/* What is left of the columns beside the others' width; 0: as wide as it is. */
+static size_t place_columns(size_t columns, size_t others)
 {
+    enum { PLACE_LEAST = 20 };
+    return columns == 0 ? 0 : columns > others + PLACE_LEAST ? columns - others : PLACE_LEAST;
+}
+
+static void add_kinds_table(const struct memory_report *report, struct text *out)
+{
+    uint64_t all = report->peak_sums[OWNER_KINDS].bytes;
+    struct table *table = table_of(false, ">SHARE", ">BYTES", ">COUNT", "KIND");
+    bool done[OWNER_KINDS] = {false};
+    for (;;) {
+        size_t best = OWNER_KINDS;
+        for (size_t kind = 0; kind < OWNER_KINDS; kind++)
+            if (!done[kind] && report->peak_sums[kind].count > 0 &&
+                (best == OWNER_KINDS ||
+                 report->peak_sums[kind].bytes > report->peak_sums[best].bytes))
+                best = kind;
+        if (best == OWNER_KINDS)
+            break;
+        done[best] = true;
+        table_row(table, mem_printf("%.1f %%", share_of(report->peak_sums[best].bytes, all)),
+                  memory_size_text(report->peak_sums[best].bytes),
+                  mem_printf("%zu", report->peak_sums[best].count),
+                  mem_strdup(owner_kind_text((enum owner_kind)best)));
+    }
+    table_end(table, out);
+}
+
+static void add_owner_lines(const struct memory_report *report, const char *title,
+                            const struct owner_row *rows, size_t count, size_t columns,
+                            struct text *out)
+{
+    enum { OTHER_COLUMNS = 46 };
     uint64_t bytes = 0;
     size_t allocations = 0;
-    EACH (group, groups, count) {
-        bytes += group->bytes;
-        allocations += group->count;
+    EACH (row, rows, count) {
+        bytes += row->bytes;
+        allocations += row->count;
     }
     AUTO_FREE char *sum = memory_size_text(bytes);
-    text_addf(out, "\n%s: %s in %zu allocations\n", title, sum, allocations);
+    text_addf(out, "\n%s: %s in %zu allocations of %zu place%s\n", title, sum, allocations, count,
+              count == 1 ? "" : "s");
     if (count == 0)
         return;
-    struct table *table = table_of(false, ">BYTES", ">COUNT", ">EACH", "FROM");
-    for (size_t i = 0; i < count && i < report->question->rows; i++)
-        table_row(table, memory_size_text(groups[i].bytes), mem_printf("%zu", groups[i].count),
-                  memory_size_text(groups[i].size_bytes), stack_cell(report, groups[i].stack));
+    struct table *table = table_of(false, ">SHARE", ">BYTES", ">COUNT", "KIND", "WHERE");
+    for (size_t i = 0; i < count && i < report->question->rows; i++) {
+        const struct owner *owner = &report->owners.items[rows[i].owner];
+        table_row(
+            table, mem_printf("%.1f %%", share_of(rows[i].bytes, bytes)),
+            memory_size_text(rows[i].bytes), mem_printf("%zu", rows[i].count),
+            mem_strdup(owner_kind_text((enum owner_kind)owner->kind)),
+            memory_owner_text(report->snapshot, owner, place_columns(columns, OTHER_COLUMNS)));
+    }
     table_end(table, out);
+}
+
+static void add_peak_lines(const struct memory_report *report, size_t columns, struct text *out)
+{
+    uint64_t allocated =
+        report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
+    AUTO_FREE char *event =
+        mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
+    text_add(out, "\nAt the peak\n");
+    add_bytes_line(out, "allocated", allocated, event);
+    add_bytes_line(out, "reserved", report->curve.peak_reserved, "the most at any time");
+    text_add_char(out, '\n');
+    add_kinds_table(report, out);
+    add_owner_lines(report, "Alive at the peak", report->at_peak, report->at_peak_count, columns,
+                    out);
+    if (report->snapshot->stack_count <= 1)
+        text_wrap(out,
+                  "No stacks were recorded: _record_memory_history(stacks='python') says where "
+                  "allocations come from.",
+                  2, 78);
+    memory_text_help(report, out);
 }
 
 static char *spans_text(const struct growth *growth)
 {
-    switch (growth->source) {
-    case GROWTH_EPOCHS:
+    if (growth->source == GROWTH_EPOCHS)
         return mem_printf("%zu epochs", growth->span_count);
-    case GROWTH_STEPS:
-        return mem_printf("%zu spans of %zu optimizer steps", growth->span_count,
-                          growth->steps_per_span);
-    default:
-        return mem_printf("%zu equal parts of the trace (no epochs or steps are marked in it)",
-                          growth->span_count);
-    }
+    const char *of = growth->source == GROWTH_STEPS ? "optimizer" : "profiler";
+    return growth->steps_per_span == 1 ? mem_printf("%zu %s steps", growth->span_count, of)
+                                       : mem_printf("%zu spans of %zu %s steps", growth->span_count,
+                                                    growth->steps_per_span, of);
 }
 
-static void add_suspects(const struct memory_report *report, struct text *out)
+static void add_suspects(const struct memory_report *report, size_t columns, struct text *out)
 {
+    enum { OTHER_COLUMNS = 50 };
     const struct growth *growth = &report->growth;
     if (growth->suspect_count == 0)
         return;
@@ -248,17 +294,23 @@ static void add_suspects(const struct memory_report *report, struct text *out)
         const struct growth_suspect *suspect = &growth->suspects[i];
         table_row(table, memory_size_text(suspect->bytes), mem_printf("%zu", suspect->count),
                   mem_printf("%zu", suspect->spans), memory_size_text(suspect->size_low),
-                  memory_size_text(suspect->size_high), stack_cell(report, suspect->stack));
+                  memory_size_text(suspect->size_high),
+                  memory_owner_text(report->snapshot, &report->owners.items[suspect->owner],
+                                    place_columns(columns, OTHER_COLUMNS)));
     }
     table_end(table, out);
 }
 
-static void add_growth(const struct memory_report *report, struct text *out)
+static void add_growth(const struct memory_report *report, size_t columns, struct text *out)
 {
     const struct growth *growth = &report->growth;
     text_add(out, "\nGrowth\n");
-    if (growth->span_count < 2) {
-        text_add(out, "  The trace is too short to tell.\n");
+    if (growth->source == GROWTH_NONE) {
+        AUTO_FREE char *unknown =
+            mem_printf("Unknown: growth is claimed over at least %d epochs or steps that are "
+                       "marked in the record (a warm-up and three more), and it has %zu.",
+                       GROWTH_SPANS_LEAST, growth->marked);
+        text_wrap(out, unknown, 2, 78);
         return;
     }
     AUTO_FREE char *spans = spans_text(growth);
@@ -272,7 +324,7 @@ static void add_growth(const struct memory_report *report, struct text *out)
             : mem_printf("None over %s: what is alive between steps comes back to the same.",
                          spans);
     text_wrap(out, line, 2, 78);
-    add_suspects(report, out);
+    add_suspects(report, columns, out);
     if (growth->grows)
         text_wrap(
             out,
@@ -280,23 +332,21 @@ static void add_growth(const struct memory_report *report, struct text *out)
             2, 78);
 }
 
-void memory_text(const struct memory_report *report, struct text *out)
+void memory_text(const struct memory_report *report, size_t columns, struct text *out)
 {
     add_snapshot_facts(report, out);
-    add_end_state_lines(report, out);
+    if (report->has_trace)
+        add_peak_lines(report, columns, out);
     add_oom_lines(report, out);
+    if (report->has_trace)
+        add_growth(report, columns, out);
+    add_end_state_lines(report, out);
     add_pool_lines(report, out);
     if (report->has_trace) {
+        add_owner_lines(report, "Alive at the end", report->at_end, report->at_end_count, columns,
+                        out);
         text_add(out, "\nOver the trace (█ allocated, ░ reserved beside it)\n");
         memory_add_curve(&report->curve, out);
-        add_group_lines(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
-        add_group_lines(report, "Alive at the end", report->at_end, report->at_end_count, out);
-        if (report->snapshot->stack_count <= 1)
-            text_wrap(out,
-                      "No stacks were recorded: _record_memory_history(stacks='python') says where "
-                      "allocations come from.",
-                      2, 78);
-        add_growth(report, out);
     }
     memory_text_tries(report, out);
     memory_text_advice(report, out);

@@ -9,7 +9,7 @@ bool memory_look(const struct memory_question *question, const struct snapshot *
                  size_t device, struct memory_report *out, struct err *err);
 void memory_report_fini(struct memory_report *report);
 
-/* For a terminal, at most 80 columns wide. */
-void memory_text(const struct memory_report *report, struct text *out);
+/* columns: of the terminal; 0: of a file or a pipe, where no place is cut. */
+void memory_text(const struct memory_report *report, size_t columns, struct text *out);
 
 #endif

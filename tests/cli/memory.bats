@@ -99,8 +99,8 @@ END
 
 @test "stacks name the line of the program, not of PyTorch" {
     run "$TARE" memory "$DATA/stacks.pickle"
-    [[ "$output" == *"12.0 MiB      1  12.0 MiB  forward (train.py:31)"* ]]
-    [[ "$output" == *"4.0 MiB      2   2.0 MiB  main (train.py:80)"* ]]
+    [[ "$output" == *"75.0 %  12.0 MiB      1  "*"  forward (train.py:31) via empty (torch/functional.py:9)"* ]]
+    [[ "$output" == *"25.0 %   4.0 MiB      2  "*"  main (train.py:80)"* ]]
 }
 
 @test "of all stacks the place is the user's own line, with the library's function that was called there" {
@@ -121,9 +121,9 @@ assert places == [
 assert len(alive[4]["stack"]) == 10
 END
     run "$TARE" memory places.pickle
-    [[ "$output" == *"step (train.py:41) via linear.py:125"* ]]
+    [[ "$output" == *"step (train.py:41) via forward (torch/nn/modules/linear.py:125)"* ]]
     [[ "$output" == *"build (model.py:7)"* ]]
-    [[ "$output" == *"at::native::(anonymous namespace)::conv_b"* ]]
+    [[ "$output" == *"at::native::(anonymous namespace)::conv_backward (??:0)"* ]]
     grep -q 'step (train.py:41) via forward (torch/nn/modules/linear.py:125)' page.html
     grep -q 'train (loop.py:12) via forward (torch/nn/modules/linear.py:125)' page.html
 }
@@ -212,6 +212,38 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"; }
     [ "$(json 'd["growth"]["grows"], d["growth"]["suspects"]' < told.json)" = "(False, [])" ]
 }
 
+@test "growth is claimed only over steps that are marked and repeat" {
+    make kinds_leak
+    "$TARE" memory kinds_leak.pickle --json > told.json
+    [ "$(json 'd["growth"]["spans_are"], d["growth"]["grows"], d["growth"]["bytes_per_span"]' < told.json)" = "('steps', True, $((24 * MIB)).0)" ]
+    [ "$(json '[s["place"]["line"] for s in d["growth"]["suspects"]]' < told.json)" = "[20]" ]
+    make kinds_steady
+    "$TARE" memory kinds_steady.pickle --json > told.json
+    [ "$(json 'd["growth"]["spans_are"], d["growth"]["grows"]' < told.json)" = "('steps', False)" ]
+    # The same without its marks, with three of them, and with the profiler's.
+    for marks in "" 3 ProfilerStep#; do
+        python3 - "$marks" <<'END'
+import pickle, sys
+snapshot, (marks,) = pickle.load(open("kinds_leak.pickle", "rb")), sys.argv[1:]
+had = snapshot["external_annotations"]
+snapshot["external_annotations"] = had[:int(marks)] if marks in ("", "3") and marks else []
+if marks.startswith("Prof"):
+    snapshot["external_annotations"] = [{**mark, "name": f"{marks}{i}"} for i, mark in enumerate(had)]
+pickle.dump(snapshot, open("marked.pickle", "wb"), protocol=4)
+END
+        "$TARE" memory marked.pickle --json > told.json
+        case $marks in
+        Prof*) [ "$(json 'd["growth"]["spans_are"], d["growth"]["grows"]' < told.json)" = "('profiler_steps', True)" ] ;;
+        *) [ "$(json 'd["growth"]["spans_are"], d["growth"]["grows"], d["growth"]["suspects"]' < told.json)" = "(None, None, [])" ] ;;
+        esac
+    done
+    public=${TARE_SHARED:-$ROOT/../shared}/data/memory/public
+    for file in "$public"/*.pickle; do
+        [ -f "$file" ] || skip "no public snapshots here"
+        [ "$("$TARE" memory "$file" --json | json 'd["growth"]["grows"]')" = None ]
+    done
+}
+
 @test "a record that begins in the middle is replayed, and that is said" {
     run "$TARE" memory "$DATA/early.pickle"
     [ "$status" -eq 0 ]
@@ -248,12 +280,103 @@ assert check.open == [], check.open
 END
 }
 
-@test "no line is wider than 80 columns" {
+@test "on a terminal no line is wider than it is, and the line number stays" {
     make leak
-    for file in "$DATA"/*.pickle leak.pickle; do
-        COLUMNS=80 "$TARE" memory "$file" --recommend --cap 60MiB --what-if max_split_size_mb:64 > told || [ $? -eq 1 ]
+    make kinds
+    for file in "$DATA"/*.pickle leak.pickle kinds.pickle; do
+        python3 "$BATS_TEST_DIRNAME/on_pty.py" 80 told "$TARE" memory "$file" --recommend --cap 60MiB --what-if max_split_size_mb:64 ||
+            [ $? -eq 1 ]
         tail -n +2 told | python3 -c 'import sys; [sys.exit(f"too wide: {l}") for l in sys.stdin if len(l.rstrip("\n")) > 80]'
     done
+    python3 - "$DATA/stacks.pickle" <<'END'
+import pickle, sys
+snapshot = pickle.load(open(sys.argv[1], "rb"))
+for event in snapshot["device_traces"][0]:
+    for frame in event.get("frames", []):
+        if frame["line"] == 31:
+            frame["filename"] = "/home/me/" + "a_name_that_is_long_" * 3 + "end.py"
+pickle.dump(snapshot, open("long.pickle", "wb"), protocol=4)
+END
+    python3 "$BATS_TEST_DIRNAME/on_pty.py" 80 told "$TARE" memory long.pickle
+    grep -qE ' \(a_name.*….*end\.py:31\)$' told
+    python3 -c 'assert max(map(len, open("told").read().splitlines())) <= 80'
+    run "$TARE" memory long.pickle
+    [[ "$output" == *"forward (a_name_that_is_long_a_name_that_is_long_a_name_that_is_long_end.py:31)"* ]]
+}
+
+@test "who holds the peak is told by kind and by place" {
+    # By hand from kinds in traces.py: what is alive while the optimizer has its temporary of 32 MiB.
+    for name in kinds kinds_late; do
+        make $name
+        "$TARE" memory $name.pickle --json --rows 100 > told.json
+        [ "$(json '{k: (v["bytes"] >> 20, v["count"]) for k, v in d["peak"]["kinds"].items() if v["count"]}' < told.json)" = \
+            "{'parameters': (60, 2), 'gradients': (60, 2), 'optimizer_state': (120, 4), 'inputs': (22, 1), 'temporary': (32, 1)}" ]
+        [ "$(json 'd["peak"]["unnamed_bytes"], d["self_check"]["exact"]' < told.json)" = "(0, True)" ]
+        [ "$(json 'd["peak"]["alive"][0]["smallest_bytes"] >> 20, d["peak"]["alive"][0]["largest_bytes"] >> 20' < told.json)" = "(20, 40)" ]
+    done
+    # Two stacks of one line are one place; what it calls differs.
+    make kinds_steady
+    "$TARE" memory kinds_steady.pickle --json > told.json
+    [ "$(json '[(r["bytes"] >> 20, r["count"], r["place"]["line"], r["place"]["via"]) for r in d["peak"]["alive"] if r["kind"] == "activations"]' \
+        < told.json)" = "[(50, 2, 20, None)]" ]
+    # Only Python's frames, as stacks="python" records them: those of the backward pass are empty.
+    python3 - <<'END'
+import pickle
+snapshot = pickle.load(open("kinds_steady.pickle", "rb"))
+for event in snapshot["device_traces"][0]:
+    if "frames" in event:
+        event["frames"] = [frame for frame in event["frames"] if frame["filename"].endswith(".py")]
+pickle.dump(snapshot, open("python.pickle", "wb"), protocol=4)
+END
+    "$TARE" memory python.pickle --json > python.json
+    [ "$(json 'd["peak"]["kinds"]' < python.json)" = "$(json 'd["peak"]["kinds"]' < told.json)" ]
+}
+
+@test "on a public snapshot of a training step, who holds the peak is what CPython sums from the same file" {
+    file=${TARE_SHARED:-$ROOT/../shared}/data/memory/public/full-step.pickle
+    [ -f "$file" ] || skip "no public snapshots here"
+    "$TARE" memory "$file" --json --rows 1000 > told.json
+    python3 - "$file" told.json <<'END'
+import json, pickle, sys
+from collections import Counter
+snapshot = pickle.load(open(sys.argv[1], "rb"))
+told = json.load(open(sys.argv[2]))["peak"]
+trace = snapshot["device_traces"][0]
+recorded, alive, at_peak = {}, {}, None
+for event in trace[:told["event"] + 1]:
+    if event["action"] == "alloc":
+        alive[event["addr"]] = event
+    elif event["action"] == "free_requested":
+        del alive[event["addr"]]  # this record frees nothing that it did not allocate
+at_peak = dict(alive)
+ends = {e["addr"]: e for e in trace if e["action"] == "alloc"}
+for event in trace[told["event"] + 1:]:
+    if event["action"] == "free_requested":
+        alive.pop(event["addr"], None)
+early = [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] != "inactive" and b["address"] not in ends]
+has = lambda event, key, text: any(text in frame[key] for frame in event["frames"])
+sums, places = Counter(), Counter()
+for addr, event in at_peak.items():
+    kept = alive.get(addr) is event
+    if has(event, "name", "Engine::evaluate_function"):
+        kind = "gradients"
+    elif has(event, "filename", "torch/optim/"):
+        kind = "optimizer_state" if kept else "temporary"
+        user = next(f for f in event["frames"] if f["filename"].endswith(".py") and "site-packages" not in f["filename"])
+        places[kind, user["line"]] += event["size"]
+    else:
+        kind = "activations"
+    sums[kind] += event["size"]
+sizes = Counter(e["size"] for e in at_peak.values() if has(e, "name", "Engine::evaluate_function"))
+for block in early:
+    kind = "parameters" if sizes[block["requested_size"]] > 0 else "before_record"
+    sizes[block["requested_size"]] -= 1
+    sums[kind] += block["requested_size"]
+assert {k: v["bytes"] for k, v in told["kinds"].items() if v["bytes"]} == dict(sums), (told["kinds"], sums)
+assert {(r["kind"], r["place"]["line"]): r["bytes"] for r in told["alive"] if r["kind"] in ("optimizer_state", "temporary")} == dict(places)
+assert sum(r["bytes"] for r in told["alive"]) == sum(sums.values())
+assert told["unnamed_bytes"] <= 0.05 * sum(sums.values())
+END
 }
 
 @test "mistakes are named with their place, the reason and the mend" {

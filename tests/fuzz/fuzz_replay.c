@@ -47,14 +47,21 @@ static void replay_device(const struct snapshot *snapshot, size_t device, uint8_
     struct check result;
     struct growth growth;
     struct curve curve;
-    size_t groups;
+    struct owners owners;
+    struct owner_sum sums[OWNER_KINDS + 1];
+    size_t rows;
     if (snapshot->devices[device].count > EVENTS_MAX ||
         !program_build(snapshot, device, &program, NULL))
         return;
     usage_curve(snapshot, device, &program, &curve);
-    usage_growth(snapshot, device, &program, &growth);
-    free(usage_alive(&program, curve.peak_event, &groups));
+    owners_find(snapshot, device, &program, &owners);
+    usage_growth(snapshot, device, &program, &owners, &growth);
+    struct owner_row *alive = owners_alive(&owners, &program, curve.peak_event, &rows);
+    owners_sum(&owners, alive, rows, sums);
+    check(sums[OWNER_KINDS].count <= program.allocation_count);
+    free(alive);
     usage_growth_fini(&growth);
+    owners_fini(&owners);
     uint64_t recorded = cap % 2 ? MODEL_NO_CAP : program.peak_reserved_bytes;
     check_run(snapshot, device, &program, recorded, 0, &result);
     check(result.exact == (result.difference[0] == '\0'));

@@ -120,49 +120,6 @@ double usage_fragmentation(const struct usage_sum *sum)
     return sum->reserved ? (double)sum->inactive_split / (double)sum->reserved : 0;
 }
 
-static int compare_group_kinds(const void *a, const void *b)
-{
-    const struct usage_group *one = a, *two = b;
-    if (one->stack != two->stack)
-        return one->stack < two->stack ? -1 : 1;
-    return ORDER(one->size_bytes, two->size_bytes);
-}
-
-static int compare_group_bytes(const void *a, const void *b)
-{
-    const struct usage_group *one = a, *two = b;
-    if (one->bytes != two->bytes)
-        return one->bytes < two->bytes ? 1 : -1;
-    return compare_group_kinds(a, b);
-}
-
-struct usage_group *usage_alive(const struct program *program, uint32_t event, size_t *count)
-{
-    struct usage_group *groups = mem_array(program->allocation_count, sizeof *groups);
-    size_t alive = 0, kinds = 0;
-    EACH (allocation, program->allocations, program->allocation_count) {
-        if ((allocation->born == UINT32_MAX || allocation->born <= event) &&
-            allocation->died > event)
-            groups[alive++] = (struct usage_group){.size_bytes = allocation->size,
-                                                   .bytes = allocation->size,
-                                                   .count = 1,
-                                                   .stack = allocation->stack};
-    }
-    if (alive > 0)
-        qsort(groups, alive, sizeof *groups, compare_group_kinds);
-    EACH (group, groups, alive)
-        if (kinds > 0 && compare_group_kinds(&groups[kinds - 1], group) == 0) {
-            groups[kinds - 1].bytes += group->bytes;
-            groups[kinds - 1].count++;
-        } else {
-            groups[kinds++] = *group;
-        }
-    if (kinds > 0)
-        qsort(groups, kinds, sizeof *groups, compare_group_bytes);
-    *count = kinds;
-    return groups;
-}
-
 static void note_point(struct curve *curve, size_t events, size_t event, int64_t time_us,
                        uint64_t allocated, uint64_t reserved)
 {

@@ -3,6 +3,7 @@
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_USAGE_H
 
+#include "gpu_memory/allocator/owners.h"
 #include "gpu_memory/allocator/program.h"
 #include "gpu_memory/allocator/replay.h"
 #include "gpu_memory/allocator/snapshot.h"
@@ -46,16 +47,6 @@ void usage_releasable(const struct snapshot_segment *segment, const struct snaps
 /* Of the reserved memory, the part that is free and yet cannot be given back; 0 to 1. */
 double usage_fragmentation(const struct usage_sum *sum);
 
-/* Live allocations with the same stack and the same requested size. */
-struct usage_group {
-    uint64_t size_bytes, bytes; /* of one, of all */
-    size_t count;
-    uint32_t stack;
-};
-
-/* Those alive after the event; largest first. The caller frees. */
-struct usage_group *usage_alive(const struct program *program, uint32_t event, size_t *count);
-
 #define CURVE_POINTS 480
 
 struct curve_point {
@@ -95,27 +86,31 @@ struct usage_oom {
 struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device,
                              const struct program *program, size_t *count);
 
-enum growth_source { GROWTH_NONE, GROWTH_EPOCHS, GROWTH_STEPS, GROWTH_PARTS };
+enum growth_source { GROWTH_NONE, GROWTH_EPOCHS, GROWTH_PROFILER_STEPS, GROWTH_STEPS };
 
-/* A stretch of the record: an epoch, some steps, or an equal part. */
+/* A stretch of the record: an epoch, or some steps. */
 struct growth_span {
     size_t first_event, end_event;
     uint64_t low, high; /* least and most requested bytes that were alive */
     uint64_t kept;      /* requested bytes born in it and alive at the end of the record */
 };
 
-/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was
- * recorded, of sizes within a power of two. What the warm-up left does not count. */
+/* Allocations of one place that span after span leaves behind, or, where no stack was recorded, of
+ * sizes within a power of two. What the warm-up left does not count. */
 struct growth_suspect {
-    uint32_t stack;
+    uint32_t owner, stack;               /* stack: of the last of them */
     uint64_t size_low, size_high, bytes; /* requested: of the smallest and largest, of all */
     size_t count, spans;                 /* that stayed; spans that left some */
     uint32_t last_event;                 /* where the last of them was allocated */
 };
 
+/* A warm-up and three more: the fewest spans over which growth can be seen. */
+enum { GROWTH_SPANS_LEAST = 4 };
+
 struct growth {
-    enum growth_source source;
-    size_t steps_per_span; /* STEPS */
+    enum growth_source source; /* NONE: fewer than GROWTH_SPANS_LEAST are marked */
+    size_t marked;             /* NONE: the most epochs or steps that are */
+    size_t steps_per_span;     /* STEPS, PROFILER_STEPS */
     struct growth_span *spans;
     size_t span_count;
     size_t warm_up;     /* spans at the start that are left out */
@@ -125,8 +120,9 @@ struct growth {
     size_t suspect_count;
 };
 
+/* Over what repeats: epochs and steps that are marked in the record. */
 void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program,
-                  struct growth *out);
+                  const struct owners *owners, struct growth *out);
 void usage_growth_fini(struct growth *growth);
 
 #endif

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS          ((size_t)10) /* where the record has no marks */
-#define SPANS_MAX      200          /* more epochs than that are joined */
-#define SPANS_OF_STEPS 12
-#define SPANS_LEAST    4
-#define GROWS_LEAST    (1 << 20) /* bytes over the whole record: less is noise */
+#define EPOCHS_MAX  200
+#define STEPS_MAX   12        /* more epochs or steps than that are joined */
+#define GROWS_LEAST (1 << 20) /* bytes over the whole record: less is noise */
 
 /* The first event at this time or later. */
 static size_t event_at(const struct snapshot_device *trace, int64_t time_us)
@@ -58,25 +56,28 @@ static void spans_from(struct growth *growth, const size_t *starts, size_t count
         add_span(growth, starts[i], i + every < count ? starts[i + every] : events);
 }
 
-/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the
- * optimizer, which PyTorch marks itself; else equal parts. */
+/* Epochs, as torch.profiler.record_function("epoch 3") marks them; else steps of the profiler; else
+ * steps of the optimizer, which PyTorch marks itself. A part of a record where nothing repeats says
+ * nothing of growth: a single forward pass grows as well. */
 static void find_spans(const struct snapshot *snapshot, size_t device, struct growth *out)
 {
-    size_t events = snapshot->devices[device].count;
+    static const struct {
+        enum growth_source source;
+        const char *word;
+        size_t spans_max;
+    } rows[] = {{GROWTH_EPOCHS, "epoch", EPOCHS_MAX},
+                {GROWTH_PROFILER_STEPS, "ProfilerStep#", STEPS_MAX},
+                {GROWTH_STEPS, "Optimizer.step", STEPS_MAX}};
     size_t *starts = mem_array(snapshot->mark_count, sizeof *starts);
-    size_t count = find_starts(snapshot, device, "epoch", starts);
-    if (count >= 2) {
-        out->source = GROWTH_EPOCHS;
-        spans_from(out, starts, count, (count + SPANS_MAX - 1) / SPANS_MAX, events);
-    } else if ((count = find_starts(snapshot, device, "Optimizer.step", starts)) >= SPANS_LEAST) {
-        out->source = GROWTH_STEPS;
-        out->steps_per_span = (count + SPANS_OF_STEPS - 1) / SPANS_OF_STEPS;
-        /* The last one is over when no further step follows: what comes then is no step. */
-        spans_from(out, starts, count, out->steps_per_span, events);
-    } else if (events >= PARTS * 100) {
-        out->source = GROWTH_PARTS;
-        for (size_t i = 0; i < PARTS; i++)
-            add_span(out, events * i / PARTS, events * (i + 1) / PARTS);
+    EACH_OF (row, rows) {
+        size_t count = find_starts(snapshot, device, row->word, starts);
+        out->marked = count > out->marked ? count : out->marked;
+        if (count < GROWTH_SPANS_LEAST)
+            continue;
+        out->source = row->source;
+        out->steps_per_span = (count + row->spans_max - 1) / row->spans_max;
+        spans_from(out, starts, count, out->steps_per_span, snapshot->devices[device].count);
+        break;
     }
     free(starts);
 }
@@ -153,7 +154,8 @@ static void find_slope(struct growth *growth)
 }
 
 struct kept {
-    uint32_t stack, born;
+    uint32_t place; /* 1 + the owner; 0: no stack is known */
+    uint32_t owner, stack, born;
     unsigned class; /* of sizes, where no stack is known */
     uint64_t size;
     size_t span;
@@ -161,8 +163,8 @@ struct kept {
 
 static int same_kind(const struct kept *one, const struct kept *two)
 {
-    if (one->stack != two->stack)
-        return one->stack < two->stack ? -1 : 1;
+    if (one->place != two->place)
+        return one->place < two->place ? -1 : 1;
     return ORDER(one->class, two->class);
 }
 
@@ -179,19 +181,23 @@ static int compare_suspect_bytes(const void *a, const void *b)
     return ORDER(two->bytes, one->bytes);
 }
 
-static struct kept *find_kept_allocations(const struct program *program, struct growth *growth,
+static struct kept *find_kept_allocations(const struct program *program,
+                                          const struct owners *owners, struct growth *growth,
                                           size_t *count)
 {
     struct kept *kept = NULL;
     *count = 0;
-    EACH (allocation, program->allocations, program->allocation_count) {
+    for (size_t i = 0; i < program->allocation_count; i++) {
+        const struct allocation *allocation = &program->allocations[i];
         if (allocation->born == UINT32_MAX || allocation->died != UINT32_MAX)
             continue;
         const struct growth_span *span = find_growth_span(growth, allocation->born);
         if (!span || span < growth->spans + growth->warm_up)
             continue;
         MEM_ADD(kept, *count) =
-            (struct kept){.stack = allocation->stack,
+            (struct kept){.place = allocation->stack ? owners->of[i] + 1 : 0,
+                          .owner = owners->of[i],
+                          .stack = allocation->stack,
                           .born = allocation->born,
                           .class = allocation->stack || allocation->size == 0
                                        ? 0
@@ -205,13 +211,14 @@ static struct kept *find_kept_allocations(const struct program *program, struct 
 }
 
 /* What at least a third of the spans left behind. */
-static void find_suspects(const struct program *program, struct growth *growth)
+static void find_suspects(const struct program *program, const struct owners *owners,
+                          struct growth *growth)
 {
     size_t count, spans = growth->span_count - growth->warm_up,
                   least = spans / 3 > 2 ? spans / 3 : 2;
-    struct kept *kept = find_kept_allocations(program, growth, &count);
+    struct kept *kept = find_kept_allocations(program, owners, growth, &count);
     for (size_t i = 0; i < count;) {
-        struct growth_suspect suspect = {.stack = kept[i].stack, .size_low = UINT64_MAX};
+        struct growth_suspect suspect = {.owner = kept[i].owner, .size_low = UINT64_MAX};
         size_t from = i;
         for (; i < count && same_kind(&kept[i], &kept[from]) == 0; i++) {
             suspect.count++;
@@ -220,6 +227,7 @@ static void find_suspects(const struct program *program, struct growth *growth)
             suspect.size_high = kept[i].size > suspect.size_high ? kept[i].size : suspect.size_high;
             suspect.spans += i == from || kept[i].span != kept[i - 1].span;
             suspect.last_event = kept[i].born;
+            suspect.stack = kept[i].stack;
         }
         if (suspect.spans < least)
             continue;
@@ -232,17 +240,17 @@ static void find_suspects(const struct program *program, struct growth *growth)
 }
 
 void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program,
-                  struct growth *out)
+                  const struct owners *owners, struct growth *out)
 {
     *out = (struct growth){0};
     find_spans(snapshot, device, out);
-    if (out->span_count < 2)
+    if (out->source == GROWTH_NONE)
         return;
     out->warm_up = out->span_count >= 10 ? 2 : 1;
     fill_spans(&snapshot->devices[device], program, out);
     find_slope(out);
     if (out->grows)
-        find_suspects(program, out);
+        find_suspects(program, owners, out);
 }
 
 void usage_growth_fini(struct growth *growth)

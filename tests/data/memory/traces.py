@@ -2,7 +2,7 @@
 """Small memory snapshots made by hand, as PyTorch writes them, and a plain replay of the allocator's common path to make larger ones.
 
 usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks, places, capped,
-                                  leak, steady, wide, proto2, early
+                                  leak, steady, wide, proto2, early, kinds, kinds_late, kinds_leak, kinds_steady
        traces.py big FILE EVENTS  a trace of that many events
        traces.py stacked FILE EVENTS FRAMES PROTOCOL [unlike]
                                   the same with a stack of so many frames for each event, as stacks="all" records them: a list of
@@ -220,6 +220,80 @@ def places():
         t.event("segment_alloc", A - i * 64 * MIB, 20 * MIB + 2 * i * MIB)
         t.alloc(A - i * 64 * MIB, 20 * MIB + 2 * i * MIB, frames=frames)
         t.segment(A - i * 64 * MIB, [(20 * MIB + 2 * i * MIB, 20 * MIB + 2 * i * MIB, "a")])
+    return t
+
+
+def part(name, file="??", line=0):
+    return {"name": name, "filename": file, "line": line}
+
+
+MODULE = part("_call_impl", f"{TORCH}/nn/modules/module.py", 1750)
+MAIN = part("<module>", "/home/me/train.py", 90)
+ENGINE = [part("torch::autograd::Node::operator()(std::vector<at::Tensor>&&)"),
+          part("torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)"),
+          part("torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)")]
+MM = ALLOCATOR + [part("at::_ops::mm::call(at::Tensor const&, at::Tensor const&)"),
+                  part("torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)")] + ENGINE
+LAYER = ALLOCATOR + [part("forward", "/home/me/model.py", 20), MODULE, MAIN]
+OTHER_LAYER = ALLOCATOR + [part("relu", f"{TORCH}/nn/functional.py", 5), part("forward", "/home/me/model.py", 20), MODULE, MAIN]
+MOVED = ALLOCATOR + [part("convert", f"{TORCH}/nn/modules/module.py", 1300), part("_apply", f"{TORCH}/nn/modules/module.py", 900),
+                     part("build", "/home/me/model.py", 7), MAIN]
+ADAM = ALLOCATOR + [part("_init_group", f"{TORCH}/optim/adamw.py", 150), part("step", f"{TORCH}/optim/adamw.py", 210),
+                    part("wrapper", f"{TORCH}/optim/optimizer.py", 487), part("train", "/home/me/train.py", 60), MAIN]
+BATCH = ALLOCATOR + [part("at::_ops::_to_copy::call(at::Tensor const&)"), part("train", "/home/me/train.py", 50), MAIN]
+
+
+def kinds(steps=1, leaky=False, early=False):
+    """A step of a training with stacks="all": parameters of 20 and 40 MiB are moved to the GPU, a batch of 22 MiB comes, two layers keep
+    24 and 26 MiB, a workspace of 28 MiB goes at once, the backward pass leaves gradients of 20 and 40 MiB and frees 30 MiB of its own,
+    the optimizer makes two states of each and a temporary of 32 MiB. early: the record begins after the parameters. leaky: each step
+    keeps 24 MiB. The first of several steps has them all; later ones reuse the states."""
+    t, top, held = Trace(), A, {}
+
+    def alloc(name, size, frames):
+        nonlocal top
+        top -= 64 * MIB
+        t.event("segment_alloc", top, size * MIB)
+        t.alloc(top, size * MIB, frames=frames)
+        held[name] = (top, size * MIB)
+
+    def free(name, frames=None):
+        addr, size = held.pop(name)
+        t.event("free_requested", addr, size, frames=frames)
+        t.event("free_completed", addr, size, frames=frames)
+        t.event("segment_free", addr, size)
+
+    alloc("small parameter", 20, MOVED)
+    alloc("large parameter", 40, MOVED)
+    if early:
+        t.events = []
+    for step in range(steps):
+        alloc("batch", 22, BATCH)
+        alloc("workspace", 28, LAYER)
+        free("workspace")
+        alloc("first layer", 24, LAYER)
+        alloc("second layer", 26, OTHER_LAYER)
+        alloc("of the backward pass", 30, MM)
+        alloc("large gradient", 40, MM)
+        free("of the backward pass", MM)
+        free("second layer", MM)
+        if leaky:
+            held[f"kept {step}"] = held.pop("first layer")
+        else:
+            free("first layer", MM)
+        alloc("small gradient", 20, MM)
+        t.mark("Optimizer.step#AdamW.step")
+        for size in (20, 40, 20, 40) if step == 0 else ():
+            alloc(f"state {len(held)}", size, ADAM)
+        alloc("of the optimizer", 32, ADAM)
+        free("of the optimizer", ADAM)
+        free("batch")
+        if step + 1 < steps:
+            free("small gradient", ADAM)
+            free("large gradient", ADAM)
+    t.event("snapshot", 0, 0)
+    for addr, size in held.values():
+        t.segment(addr, [(size, size, "a")])
     return t
 
 
@@ -506,6 +580,10 @@ def main():
         return
     elif name == "wide":
         data = pickle.dumps(wide(3000).root(), protocol=4)
+    elif name == "kinds_late":
+        data = pickle.dumps(kinds(early=True).root(), protocol=4)
+    elif name in ("kinds_leak", "kinds_steady"):
+        data = pickle.dumps(kinds(6, leaky=name == "kinds_leak").root(), protocol=4)
     elif name == "steady":
         data = pickle.dumps(leak(keep=False).root(), protocol=4)
     else:

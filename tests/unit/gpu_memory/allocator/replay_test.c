@@ -238,22 +238,27 @@ static void the_layout_is_summed_by_pool_and_stream(void **state)
     close_record(&record);
 }
 
-static void what_is_alive_is_grouped_by_stack_and_size(void **state)
+static void what_is_alive_is_grouped_by_place(void **state)
 {
     (void)state;
     struct record record;
+    struct owners owners;
     size_t count;
     open_record("stacks", MODEL_NO_CAP, &record);
-    struct usage_group *groups = usage_alive(&record.program, UINT32_MAX - 1, &count);
+    owners_find(&record.snapshot, 0, &record.program, &owners);
+    struct owner_row *rows = owners_alive(&owners, &record.program, UINT32_MAX - 1, &count);
     assert_int_equal(count, 2);
-    assert_int_equal(groups[0].bytes, 12 * MIB);
-    assert_int_equal(groups[1].bytes, 4 * MIB);
-    assert_int_equal(groups[1].count, 2);
-    assert_int_equal(groups[1].size_bytes, 2 * MIB);
-    free(groups);
-    groups = usage_alive(&record.program, 3, &count); /* after the first of the two */
-    assert_int_equal(groups[1].count, 1);
-    free(groups);
+    assert_int_equal(rows[0].bytes, 12 * MIB);
+    struct place place = owner_place(&record.snapshot, &owners.items[rows[0].owner]);
+    assert_int_equal(place.frame->line, 31);
+    assert_int_equal(rows[1].bytes, 4 * MIB);
+    assert_int_equal(rows[1].count, 2);
+    assert_int_equal(rows[1].largest_bytes, 2 * MIB);
+    free(rows);
+    rows = owners_alive(&owners, &record.program, 3, &count); /* after the first of the two */
+    assert_int_equal(rows[1].count, 1);
+    free(rows);
+    owners_fini(&owners);
     close_record(&record);
 }
 
@@ -270,7 +275,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(the_recommendation_is_the_setting_that_needs_least),
         cmocka_unit_test(gpus_are_counted_by_what_can_be_used),
         cmocka_unit_test(the_layout_is_summed_by_pool_and_stream),
-        cmocka_unit_test(what_is_alive_is_grouped_by_stack_and_size),
+        cmocka_unit_test(what_is_alive_is_grouped_by_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
