@@ -36,7 +36,8 @@ static bool read_size_option(const struct cli_call *call, int option, uint64_t *
 
 static bool read_question(const struct cli_call *call, struct memory_question *out, struct err *err)
 {
-    *out = (struct memory_question){.path = call->operands.items[0],
+    const char *path = call->operands.items[0];
+    *out = (struct memory_question){.path = strcmp(path, "-") == 0 ? "standard input" : path,
                                     .confs = &call->values[OPTION_WHAT_IF].all,
                                     .recommend = call->values[OPTION_RECOMMEND].given,
                                     .rows = (size_t)call->values[OPTION_ROWS].integer};
@@ -122,7 +123,7 @@ static int run_memory(const struct cli_call *call)
     AUTO(snapshot_fini) struct snapshot snapshot = {0};
     if (!read_question(call, &question, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    if (!snapshot_load(question.path, &snapshot, &err))
+    if (!snapshot_load(call->operands.items[0], &snapshot, &err))
         return cli_failed(CLI_USAGE, &err);
     return explain_snapshot(call, &question, &snapshot);
 }
@@ -164,7 +165,7 @@ static const char *const description[] = {
     "itself and says whether the model gave every recorded event.",
     "A record that begins with the training (torch.cuda.memory._record_memory_history() at its "
     "start) is replayed "
-    "best. Compressed files must be unpacked first.",
+    "best. Files of gzip, xz, zstd and bzip2 are unpacked by these programs; - is standard input.",
     NULL};
 
 static const char *const exits[] = {

@@ -287,7 +287,7 @@ static json_t *tries_json(const struct memory_report *report)
 static json_t *advice_json(const struct memory_report *report)
 {
     /* what is enough for a part of the training is no size to buy */
-    bool beyond = report->oom_count > 0;
+    bool beyond = memory_is_open_ended(report);
     json_t *list = json_array();
     EACH (advice, report->recommendation.advices, report->recommendation.count) {
         const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);

@@ -91,6 +91,9 @@ char *memory_place_text(const struct place *place, size_t columns)
                           (int)(place->node_length < NAME_SHOWN ? place->node_length : NAME_SHOWN),
                           place->node);
     const char *file = frame_file_name(place->frame->file);
+    if (place->frame->line == 0)
+        return mem_printf("%.*s (compiled code)", (int)function_name_length(place->frame->function),
+                          place->frame->function);
     AUTO_FREE char *at = frame_text(place->frame, file, 0);
     if (!place->via)
         return frame_text(place->frame, file, columns);
@@ -202,15 +205,24 @@ char *memory_oom_text(const struct memory_report *report)
                       stack ? stack : "", reserved, allocated, why);
 }
 
-/* The caveat of advice on a record in which memory ran out; NULL: it did not. */
+bool memory_is_open_ended(const struct memory_report *report)
+{
+    return report->oom_count > 0 || report->growth.grows;
+}
+
+/* The caveat of advice on a record in which memory grew or ran out; NULL: it did not. */
 static char *memory_beyond_text(const struct memory_report *report)
 {
+    static const char grows[] = "Memory grows from step to step: no setting helps against that, "
+                                "and a larger GPU only delays it.";
     if (report->oom_count == 0)
-        return NULL;
-    return mem_printf("Memory ran out at event %" PRIu32
+        return report->growth.grows ? mem_strdup(grows) : NULL;
+    return mem_printf("%s%s"
+                      "Memory ran out at event %" PRIu32
                       " of %zu: what the training would have asked for after that is not in "
                       "the record. All this is what it needs at least, as far as the record goes; "
                       "it promises no fit.",
+                      report->growth.grows ? grows : "", report->growth.grows ? " " : "",
                       report->ooms[report->oom_count - 1].event,
                       report->snapshot->devices[report->device].count);
 }
@@ -349,7 +361,7 @@ static void add_advice_table(const struct memory_report *report, struct text *ou
         table_row(table, mem_printf("%s%s", name, advice->recorded ? " *" : ""),
                   memory_size_text(advice->least_bytes), mem_printf("%" PRIu64, advice->retries),
                   memory_size_text(advice->free_run.stats.reserved.peak),
-                  gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "")
+                  gpu ? mem_printf("%u GB%s", gpu->gib, memory_is_open_ended(report) ? "+" : "")
                       : mem_strdup("none"));
     }
     table_end(table, out);
@@ -423,9 +435,10 @@ void memory_text_advice(const struct memory_report *report, struct text *out)
               "garbage_collection_threshold works "
               "only under torch.cuda.set_per_process_memory_fraction().",
               2, 78);
-    if (report->oom_count > 0)
-        text_wrap(
-            out,
-            "+: at least; the record ends where memory ran out, or goes on another way from there.",
-            2, 78);
+    if (memory_is_open_ended(report))
+        text_wrap(out,
+                  report->oom_count > 0 ? "+: at least; the record ends where memory ran out, or "
+                                          "goes on another way from there."
+                                        : "+: at least; it grows.",
+                  2, 78);
 }

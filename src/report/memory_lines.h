@@ -27,6 +27,9 @@ bool memory_is_unnamed(const struct owner *owner);
 /* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
 char *memory_oom_text(const struct memory_report *report);
 
+/* Memory ran out in the record, or grew: what is enough for it is not enough for the training. */
+bool memory_is_open_ended(const struct memory_report *report);
+
 /* Whether replays can be trusted, in a sentence. */
 char *memory_check_text(const struct memory_report *report);
 

@@ -43,16 +43,11 @@ static bool analyze_trace(struct memory_report *report, struct err *err)
     const struct snapshot *snapshot = report->snapshot;
     const struct memory_question *question = report->question;
     size_t device = report->device;
-    if (!program_build(snapshot, device, &report->program, err))
-        return false;
     usage_curve(snapshot, device, &report->program, &report->curve);
-    owners_find(snapshot, device, &report->program, &report->owners);
     usage_growth(snapshot, device, &report->program, &report->owners, &report->growth);
     report->ooms = usage_ooms(snapshot, device, &report->program, &report->oom_count);
     report->at_peak = owners_alive(&report->owners, &report->program, report->curve.peak_event,
                                    &report->at_peak_count);
-    report->at_end =
-        owners_alive(&report->owners, &report->program, UINT32_MAX - 1, &report->at_end_count);
     owners_sum(&report->owners, report->at_peak, report->at_peak_count, report->peak_sums);
     check_run(snapshot, device, &report->program, question->recorded_cap_bytes, 0, &report->check);
     program_add_empty_caches(&report->program, report->check.empty_caches,
@@ -77,6 +72,10 @@ bool memory_look(const struct memory_question *question, const struct snapshot *
                        "%s: there is no trace of GPU %zu in it, and nothing can be replayed: call "
                        "torch.cuda.memory._record_memory_history() at the start of the training",
                        question->path, device);
+    if (!program_build(snapshot, device, &out->program, err))
+        return false;
+    owners_find(snapshot, device, &out->program, &out->owners);
+    out->at_end = owners_alive(&out->owners, &out->program, UINT32_MAX - 1, &out->at_end_count);
     return !out->has_trace || analyze_trace(out, err);
 }
 
@@ -100,12 +99,34 @@ static void add_bytes_line(struct text *out, const char *name, uint64_t bytes, c
     text_addf(out, "  %-13s %10s  %s\n", name, size, what);
 }
 
+/* All GPUs of the snapshot, where there are several. */
+static void add_gpus_line(const struct memory_report *report, struct text *out)
+{
+    const struct snapshot *snapshot = report->snapshot;
+    AUTO_TEXT struct text line = {0};
+    size_t used = 0;
+    for (size_t device = 0; device < snapshot->device_count; device++) {
+        AUTO(usage_layout_fini) struct usage_layout layout = {0};
+        usage_layout(snapshot, device, &layout);
+        if (snapshot->devices[device].count == 0 && layout.total.segments == 0)
+            continue;
+        AUTO_FREE char *reserved = memory_size_text(layout.total.reserved);
+        text_addf(&line, "%s %zu (%s reserved, %zu events)", used++ ? "," : "GPUs in it:", device,
+                  reserved, snapshot->devices[device].count);
+    }
+    if (used < 2)
+        return;
+    text_addf(&line, ". This is GPU %zu; --device chooses another.", report->device);
+    text_wrap(out, text_get(&line), 0, 78);
+}
+
 static void add_snapshot_facts(const struct memory_report *report, struct text *out)
 {
     const struct snapshot_device *trace = &report->snapshot->devices[report->device];
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
     text_addf(out, "%s: PyTorch memory snapshot, GPU %zu\n", report->question->path,
               report->device);
+    add_gpus_line(report, out);
     text_addf(out, "Recorded under: %s\n", conf);
     if (!report->has_trace) {
         text_wrap(out,
@@ -342,9 +363,8 @@ void memory_text(const struct memory_report *report, size_t columns, struct text
         add_growth(report, columns, out);
     add_end_state_lines(report, out);
     add_pool_lines(report, out);
+    add_owner_lines(report, "Alive at the end", report->at_end, report->at_end_count, columns, out);
     if (report->has_trace) {
-        add_owner_lines(report, "Alive at the end", report->at_end, report->at_end_count, columns,
-                        out);
         text_add(out, "\nOver the trace (█ allocated, ░ reserved beside it)\n");
         memory_add_curve(&report->curve, out);
     }

@@ -138,7 +138,9 @@ static enum owner_kind early_kind(const struct finding *finding,
         return OWNER_OPTIMIZER_STATE;
     if (traits & PLACE_BACKWARD)
         return freed ? OWNER_ACTIVATIONS : OWNER_GRADIENTS;
-    return (traits & PLACE_SETUP) && !freed ? OWNER_PARAMETERS : OWNER_EARLY;
+    if (freed || !(traits & (PLACE_SETUP | PLACE_MODULE)))
+        return OWNER_EARLY;
+    return traits & PLACE_MODULE ? OWNER_ACTIVATIONS : OWNER_PARAMETERS;
 }
 
 /* From the end backwards, so that what follows an allocation is known. Those that the record

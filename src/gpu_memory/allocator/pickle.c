@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "gpu_memory/allocator/pickle.h"
+#include "gpu_memory/allocator/unpack.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +52,6 @@ bool pickle_run_index(struct pickle *p, uint64_t hash, uint32_t start)
     return p->held <= p->held_max || fail_of_memory(p);
 }
 
-/* Protocol 0's opcodes are refused by name as well, so that the reason can be looked up. */
 static const char *opcode_text(uint8_t opcode)
 {
     static const struct {
@@ -82,23 +82,11 @@ bool pickle_refuse(struct pickle *p)
 
 static bool is_compressed(const uint8_t *bytes, size_t count, struct err *err)
 {
-    static const struct {
-        const char *magic;
-        size_t length;
-        const char *name, *mend;
-    } kinds[] = {{"\xfd"
-                  "7zXZ",
-                  5, "xz", "xz -dk FILE"},
-                 {"\x1f\x8b", 2, "gzip", "gzip -dk FILE"},
-                 {"\x28\xb5\x2f\xfd", 4, "zstd", "zstd -dk FILE"},
-                 {"PK\x03\x04", 4, "zip", "unzip FILE"},
-                 {"BZh", 3, "bzip2", "bzip2 -dk FILE"}};
-    EACH_OF (kind, kinds)
-        if (count >= kind->length && memcmp(bytes, kind->magic, kind->length) == 0)
-            return !err_set(
-                err, "byte 0: it is compressed (%s), which is not read: unpack it first (%s)",
-                kind->name, kind->mend);
-    return false;
+    const struct unpack_format *format = unpack_find(bytes, count);
+    return format && !err_set(err,
+                              "byte 0: it is compressed (%s), which is not read: unpack it first "
+                              "(%s)",
+                              format->name, format->by_hand);
 }
 
 static void array_free(struct pickle *p, struct array *array, size_t size)
@@ -117,10 +105,9 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     }
     if (is_compressed(first, count, err))
         return NULL;
-    if (*first != 0x80) {
+    if (*first != 0x80 && !memchr("(}]", *first, 3)) {
         err_set(err,
-                "byte 0: it is no pickle of protocol 2 or later (it begins with 0x%02x, not 0x80); "
-                "what "
+                "byte 0: it is not a pickle of a dictionary or list (it begins with 0x%02x); what "
                 "torch.cuda.memory._dump_snapshot() writes is read",
                 *first);
         return NULL;

@@ -1,4 +1,4 @@
-/* pickle: the values in a pickle of protocol 2 to 5, as far as memory snapshots need them: numbers,
+/* pickle: the values in a pickle of protocol 0 to 5, as far as memory snapshots need them: numbers,
  * texts, lists, tuples and dictionaries. Nothing is executed: whatever would call or import
  * something is refused. No recursion; the memory taken is bounded by the size of the input. Python
  * writes protocol 4, PyTorch's C++ writer protocol 2. */
@@ -57,7 +57,10 @@
     X(INACTIVE, "inactive")                          \
     X(ACTIVE_ALLOCATED, "active_allocated")          \
     X(ACTIVE_PENDING, "active_pending_free")         \
-    X(ACTIVE_AWAITING, "active_awaiting_free") X(START, "START")
+    X(ACTIVE_AWAITING, "active_awaiting_free")       \
+    X(START, "START")                                \
+    X(HISTORY, "history")                            \
+    X(REAL_SIZE, "real_size")
 
 enum name {
     NAME_UNKNOWN, /* any other text */

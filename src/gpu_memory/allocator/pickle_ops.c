@@ -1,5 +1,6 @@
 /* Executes the opcodes of a pickle that build plain data; refuses all others. */
 #include "base/mem.h"
+#include "base/value.h"
 #include "gpu_memory/allocator/pickle_private.h"
 
 #include <string.h>
@@ -68,8 +69,7 @@ static bool op_proto(struct pickle *p)
     uint64_t protocol;
     if (!read_unsigned(p, 1, &protocol))
         return false;
-    return (protocol >= 2 && protocol <= 5) ||
-           pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
+    return protocol <= 5 || pickle_fail(p, "it is protocol %d, and 0 to 5 are read", (int)protocol);
 }
 
 /* Frames only say how the file may be read in pieces. */
@@ -165,6 +165,105 @@ static bool push_holder(struct pickle *p, enum pickle_kind kind)
         return pickle_fail(p, "there are more lists and dictionaries than can be counted");
     ((struct holder *)p->holders.data)[p->holders.count++] = (struct holder){0};
     return push(p, (struct pickle_value){.kind = (uint8_t)kind, .index = p->holders.count - 1});
+}
+
+/* Protocols 0 and 1 write some arguments as a line of text: without its end; NULL: there is none.
+ */
+static const char *read_line(struct pickle *p, size_t *length)
+{
+    const uint8_t *end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+    const char *line = (const char *)p->at;
+    if (!end) {
+        pickle_fail(p, "the file ends within a line");
+        return NULL;
+    }
+    *length = (size_t)(end - p->at);
+    p->at = end + 1;
+    return line;
+}
+
+/* "-17", "17L". */
+static bool parse_decimal(const char *line, size_t length, bool *negative, uint64_t *out)
+{
+    size_t at = length > 0 && *line == '-' ? 1 : 0;
+    length -= length > 0 && line[length - 1] == 'L';
+    *negative = at == 1;
+    *out = 0;
+    for (size_t first = at; at < length; at++) {
+        unsigned digit = (unsigned char)line[at] - (unsigned)'0';
+        if (digit > 9 || at - first > 20 || __builtin_mul_overflow(*out, UINT64_C(10), out) ||
+            __builtin_add_overflow(*out, (uint64_t)digit, out))
+            return false;
+    }
+    return length > (size_t)*negative && (!*negative || *out <= UINT64_C(1) << 63);
+}
+
+/* "I01" and "I00" are True and False. */
+static bool op_decimal(struct pickle *p, bool is_int)
+{
+    size_t length;
+    bool negative;
+    uint64_t number;
+    const char *line = read_line(p, &length);
+    if (!line)
+        return false;
+    if (is_int && length == 2 && *line == '0' && (line[1] == '0' || line[1] == '1'))
+        return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = line[1] == '1'});
+    if (!parse_decimal(line, length, &negative, &number))
+        return pickle_fail(p, "a number is not written as one, or has more than 64 bits");
+    if (negative)
+        return push_int(p, (int64_t)(0 - number));
+    return number <= INT64_MAX
+               ? push_int(p, (int64_t)number)
+               : push(p, (struct pickle_value){.kind = PICKLE_UINT, .index = number});
+}
+
+static bool op_float(struct pickle *p)
+{
+    size_t length;
+    char text[64] = "";
+    struct pickle_value value = {.kind = PICKLE_FLOAT};
+    const char *line = read_line(p, &length);
+    if (!line)
+        return false;
+    if (length < sizeof text)
+        memcpy(text, line, length);
+    if (!number_parse(text, &value.real) && !number_named(text, &value.real))
+        return pickle_fail(p, "a number is not written as one");
+    return push(p, value);
+}
+
+/* Escapes (\u005c) stay as they are written. quoted: as Python 2 writes texts, 'so'. */
+static bool op_text_line(struct pickle *p, bool quoted)
+{
+    size_t length;
+    const char *line = read_line(p, &length);
+    if (!line)
+        return false;
+    if (quoted && length >= 2 && (*line == '\'' || *line == '"') && line[length - 1] == *line) {
+        line++;
+        length -= 2;
+    }
+    if (length > UINT32_MAX)
+        return pickle_fail(p, "a text is too long");
+    return push(p,
+                (struct pickle_value){.kind = PICKLE_TEXT,
+                                      .name = (uint8_t)pickle_names_find(&p->names, line, length),
+                                      .length = (uint32_t)length,
+                                      .text = line});
+}
+
+static bool op_memo_line(struct pickle *p, bool set)
+{
+    size_t length;
+    bool negative;
+    uint64_t number;
+    const char *line = read_line(p, &length);
+    if (!line)
+        return false;
+    if (!parse_decimal(line, length, &negative, &number) || negative)
+        return pickle_fail(p, "the number of a memo is not written as one");
+    return set ? memo_set(p, number) : memo_get(p, number);
 }
 
 /* A run is worth its head for what begins a list, and for whole batches. */
@@ -313,6 +412,16 @@ static bool set_from(struct pickle *p, size_t start)
     return true;
 }
 
+/* Protocol 0 begins lists and dictionaries with a mark, and fills them later. */
+static bool begin_holder(struct pickle *p, enum pickle_kind kind)
+{
+    size_t start = 0;
+    if (!to_mark(p, &start))
+        return false;
+    return start == p->stack.count ? push_holder(p, kind)
+                                   : pickle_fail(p, "a list or dictionary is not begun empty");
+}
+
 static bool tuple_from(struct pickle *p, size_t start)
 {
     size_t count = p->stack.count - start;
@@ -404,6 +513,24 @@ static inline bool run_opcode(struct pickle *p, uint8_t opcode)
     case 0x86:
     case 0x87:
         return has(p, opcode - 0x84U) && tuple_from(p, p->stack.count - (opcode - 0x84U));
+    case 'p': /* PUT, GET */
+    case 'g':
+        return op_memo_line(p, opcode == 'p');
+    case 'I': /* INT, LONG */
+    case 'L':
+        return op_decimal(p, opcode == 'I');
+    case 'F': /* FLOAT */
+        return op_float(p);
+    case 'V': /* UNICODE, STRING */
+    case 'S':
+        return op_text_line(p, opcode == 'S');
+    case 'U': /* SHORT_BINSTRING */
+        return read_unsigned(p, 1, &number) && push_text(p, number);
+    case 'T': /* BINSTRING */
+        return read_unsigned(p, 4, &number) && push_text(p, number);
+    case 'd': /* DICT, LIST */
+    case 'l':
+        return begin_holder(p, opcode == 'd' ? PICKLE_DICT : PICKLE_LIST);
     case '.': /* STOP */
         return op_stop(p);
     default:

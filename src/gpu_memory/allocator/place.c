@@ -136,22 +136,20 @@ static struct frame_class classify_frame(const struct snapshot_frame *frame)
         if ((!row->file || strstr(frame->file, row->file)) &&
             (!row->function || strstr(frame->function, row->function)))
             class.traits |= row->trait;
-    if (!is_python(frame->file)) {
-        class.is_node =
-            strncmp(frame->function, "torch::autograd::", 17) == 0 &&
-            (strstr(frame->function, "::apply(") || strstr(frame->function, "::InputBuffer::"));
-        class.is_engine = (class.traits & PLACE_BACKWARD) != 0;
-    }
+    class.is_engine = !is_python(frame->file) && (class.traits & PLACE_BACKWARD);
+    class.is_node = class.is_engine || (strncmp(frame->function, "torch::autograd::", 17) == 0 &&
+                                        strstr(frame->function, "::apply("));
     return class;
 }
 
-/* "BmmBackward0" of "torch::autograd::generated::BmmBackward0::apply(...)". */
+/* "BmmBackward0" of "torch::autograd::generated::BmmBackward0::apply(...)"; what the engine does
+ * itself is its own. */
 static void name_node(struct place *place)
 {
-    static const char buffer[] = "InputBuffer";
+    static const char engine[] = "autograd engine";
     const char *function = place->frame->function, *end = strstr(function, "::apply(");
-    place->node = strstr(function, buffer);
-    place->node_length = sizeof buffer - 1;
+    place->node = engine;
+    place->node_length = sizeof engine - 1;
     if (!end)
         return;
     place->node = end;
@@ -179,7 +177,8 @@ struct place place_find(const struct place_frames *frames, uint32_t stack)
         struct frame_class class =
             frames->classes ? frames->classes[frame - snapshot->frames] : classify_frame(frame);
         place.traits |= class.traits;
-        node = class.is_node && !ran ? frame : node;
+        if (class.is_node && !ran && !(class.is_engine && node))
+            node = frame;
         ran = ran || class.is_engine;
         if (best == FRAME_USER || (place.frame && class.kind <= best))
             continue;

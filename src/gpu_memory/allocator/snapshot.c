@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "gpu_memory/allocator/snapshot_private.h"
+#include "gpu_memory/allocator/unpack.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Nearly always at the same place as in the pickle, which the streams were copied from. */
 static bool place_stream(struct reading_snapshot *reading, const struct pickle_event *event,
@@ -137,7 +139,9 @@ static bool read_snapshot_root(struct reading_snapshot *reading)
 {
     const struct pickle *pickle = reading->pickle;
     struct pickle_value root = pickle_root(pickle);
-    struct pickle_value segments = pickle_get(pickle, root, NAME_SEGMENTS);
+    /* torch.cuda.memory_snapshot() gives the segments alone. */
+    struct pickle_value segments =
+        root.kind == PICKLE_LIST ? root : pickle_get(pickle, root, NAME_SEGMENTS);
     struct pickle_value traces = pickle_get(pickle, root, NAME_DEVICE_TRACES);
     struct snapshot *out = reading->out;
     if (segments.kind != PICKLE_LIST ||
@@ -145,7 +149,8 @@ static bool read_snapshot_root(struct reading_snapshot *reading)
         return err_set(
             reading->err,
             "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
-            "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
+            "'device_traces', or a list of segments): torch.cuda.memory._dump_snapshot() writes "
+            "one");
     out->settings = conf_default();
     MEM_ADD(out->stacks, out->stack_count) = (struct snapshot_stack){0};
     copy_streams(reading);
@@ -157,6 +162,10 @@ static bool read_snapshot_root(struct reading_snapshot *reading)
     sort_streams(out);
     return true;
 }
+
+/* A snapshot's words repeat: packed, a real one is a thirtieth. What grows beyond this is none. */
+#define UNPACKED_PER_BYTE ((size_t)300)
+#define UNPACKED_LEAST    ((size_t)1 << 26)
 
 bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err)
 {
@@ -179,26 +188,57 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     return good;
 }
 
-bool snapshot_load(const char *path, struct snapshot *out, struct err *err)
+/* What cannot be mapped as it is (a pipe, a compressed file) is kept in memory. */
+static bool load_bytes(int fd, const char *path, bool as_it_is, struct snapshot *out,
+                       struct err *err)
 {
-    *out = (struct snapshot){0};
     struct stat stat;
-    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_sys(err, "%s", path);
     if (fstat(fd, &stat) != 0)
         return err_sys(err, "%s", path);
     if (!S_ISREG(stat.st_mode))
         return err_set(err, "%s: it is no regular file", path);
     if (stat.st_size == 0)
         return err_set(err, "%s: byte 0: the file is empty", path);
-    void *bytes = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    size_t count = (size_t)stat.st_size;
+    void *bytes = mmap(NULL, count, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return err_sys(err, "%s: cannot be mapped", path);
-    madvise(bytes, (size_t)stat.st_size, MADV_SEQUENTIAL);
-    bool good = snapshot_read(bytes, (size_t)stat.st_size, out, err);
-    munmap(bytes, (size_t)stat.st_size);
-    return good || err_wrap(err, "%s", path);
+    madvise(bytes, count, MADV_SEQUENTIAL);
+    const struct unpack_format *format = unpack_find(bytes, count);
+    if (as_it_is || !format || !format->program) {
+        bool good = snapshot_read(bytes, count, out, err);
+        munmap(bytes, count);
+        return good || err_wrap(err, "%s", path);
+    }
+    munmap(bytes, count);
+    size_t limit = count > (SIZE_MAX - UNPACKED_LEAST) / UNPACKED_PER_BYTE
+                       ? SIZE_MAX
+                       : count * UNPACKED_PER_BYTE + UNPACKED_LEAST;
+    AUTO_CLOSE int kept = unpack_file(format, fd, limit, err);
+    return kept < 0 ? err_wrap(err, "%s", path) : load_bytes(kept, path, true, out, err);
+}
+
+bool snapshot_load(const char *path, struct snapshot *out, struct err *err)
+{
+    *out = (struct snapshot){0};
+    struct stat stat;
+    if (strcmp(path, "-") != 0) {
+        AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        return fd < 0 ? err_sys(err, "%s", path) : load_bytes(fd, path, false, out, err);
+    }
+    static const char name[] = "standard input";
+    if (fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) &&
+        lseek(STDIN_FILENO, 0, SEEK_CUR) == 0)
+        return load_bytes(STDIN_FILENO, name, false, out, err);
+    AUTO_CLOSE int kept = unpack_keep(STDIN_FILENO, SIZE_MAX, err);
+    return kept < 0 ? err_wrap(err, "%s", name) : load_bytes(kept, name, false, out, err);
+}
+
+bool snapshot_load_at(int folder, const char *name, struct snapshot *out, struct err *err)
+{
+    *out = (struct snapshot){0};
+    AUTO_CLOSE int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return fd < 0 ? err_sys(err, "%s", name) : load_bytes(fd, name, true, out, err);
 }
 
 void snapshot_fini(struct snapshot *snapshot)

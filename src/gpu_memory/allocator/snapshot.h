@@ -98,8 +98,12 @@ struct snapshot {
  * element. */
 bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err);
 
-/* Maps the file; refuses what is no regular file. */
+/* Maps the file ("-": standard input); refuses what is no regular file. What is compressed is
+ * unpacked in memory, by the program of its format. */
 bool snapshot_load(const char *path, struct snapshot *out, struct err *err);
+
+/* A regular file in an open folder, no link, as it is. */
+bool snapshot_load_at(int folder, const char *name, struct snapshot *out, struct err *err);
 
 /* The frame at a place of a stack: below its frame_count. */
 static inline const struct snapshot_frame *snapshot_frame(const struct snapshot *snapshot,

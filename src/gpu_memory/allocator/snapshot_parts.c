@@ -209,6 +209,15 @@ static enum block_state parse_block_state(struct pickle_value state)
     }
 }
 
+/* PyTorch 1.13 to 2.0 has the size and the stack of a block in a list, of which the first is the
+ * last allocation. */
+static struct pickle_value last_of_history(const struct pickle *pickle, struct pickle_value dict)
+{
+    struct pickle_value last = {0};
+    struct pickle_walk walk = pickle_walk(pickle, pickle_get(pickle, dict, NAME_HISTORY));
+    return pickle_next(&walk, &last) && last.kind == PICKLE_DICT ? last : (struct pickle_value){0};
+}
+
 /* Blocks are contiguous; older writers omit their addresses. */
 static bool add_snapshot_block(struct reading_snapshot *reading, struct pickle_value dict,
                                uint64_t *addr)
@@ -222,9 +231,16 @@ static bool add_snapshot_block(struct reading_snapshot *reading, struct pickle_v
     if (pickle_number(pickle_get(reading->pickle, dict, NAME_ADDRESS), &said) && said != *addr)
         return err_set(reading->err, "its blocks do not lie one after the other");
     block.requested_bytes = block.size_bytes;
-    pickle_number(pickle_get(reading->pickle, dict, NAME_REQUESTED_SIZE), &block.requested_bytes);
+    struct pickle_value history = last_of_history(reading->pickle, dict);
+    if (!pickle_number(pickle_get(reading->pickle, dict, NAME_REQUESTED_SIZE),
+                       &block.requested_bytes))
+        pickle_number(pickle_get(reading->pickle, history, NAME_REAL_SIZE), &block.requested_bytes);
     block.state = (uint8_t)parse_block_state(pickle_get(reading->pickle, dict, NAME_STATE));
-    if (!snapshot_stack(reading, pickle_get(reading->pickle, dict, NAME_FRAMES), &block.stack))
+    struct pickle_value frames = pickle_get(reading->pickle, dict, NAME_FRAMES);
+    if (!snapshot_stack(
+            reading,
+            frames.kind == PICKLE_LIST ? frames : pickle_get(reading->pickle, history, NAME_FRAMES),
+            &block.stack))
         return false;
     MEM_ADD(out->blocks, out->block_count) = block;
     if (__builtin_add_overflow(*addr, block.size_bytes, addr) || block.size_bytes == 0)

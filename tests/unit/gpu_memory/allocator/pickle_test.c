@@ -131,7 +131,7 @@ static void what_would_run_code_is_refused_with_its_place(void **state)
     REFUSED("\x80\x02}Nb.", "byte 4: opcode BUILD");
     REFUSED("\x80\x02N\x81.", "opcode NEWOBJ");
     REFUSED("\x80\x02(ios\nsystem\n.", "opcode INST");
-    REFUSED("\x80\x02I01\n.", "byte 2: opcode 0x49");
+    REFUSED("\x80\x02N0.", "byte 3: opcode 0x30");
 }
 
 static void what_is_broken_is_refused_with_its_place(void **state)
@@ -154,12 +154,48 @@ static void what_is_broken_is_refused_with_its_place(void **state)
     REFUSED("\x80\x02\x8a\x0a\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01.", "more than 64 bits");
     REFUSED("\x80\x09N.", "byte 0: it is protocol 9");
     REFUSED("", "byte 0: the file is empty");
-    REFUSED("(dp0\n.", "byte 0: it is no pickle of protocol 2 or later");
+    REFUSED("hello", "byte 0: it is not a pickle of a dictionary or list (it begins with 0x68)");
     REFUSED("\x80\x02}(X\x06\x00\x00\x00"
             "actionX\x05\x00\x00\x00"
             "allocX\x04\x00\x00\x00"
             "addrNu.",
             "'addr' of an event is not an integer");
+}
+
+static void protocols_0_and_1_are_read(void **state)
+{
+    (void)state;
+    /* {"size": [7, -3, 2**63, True, 0.5, None, (8, "b")], ...}, as pickle.dumps(..., 0) has it, and
+     * a text and a number as Python 2 writes them. */
+    struct pickle *got = READ("(dp0\nVsize\np1\n(lp2\nI7\naL-3L\naL9223372036854775808L\naI01\na"
+                              "F0.5\naNa(I8\nVb\ntp3\nasS'addr'\np4\nU\x02zzsg4\ng1\ns.",
+                              NULL);
+    assert_non_null(got);
+    struct pickle_value list = pickle_get(got, pickle_root(got), NAME_SIZE), value;
+    assert_int_equal(pickle_count(got, list), 7);
+    struct pickle_walk walk = pickle_walk(got, list);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_INT && value.number == 7);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_INT && value.number == -3);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_UINT &&
+                value.index == UINT64_C(1) << 63);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_BOOL && value.number == 1);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_FLOAT && value.real == 0.5);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_NONE);
+    assert_true(pickle_next(&walk, &value) && value.kind == PICKLE_TUPLE);
+    assert_int_equal(pickle_count(got, value), 2);
+    /* The last value of a key counts. */
+    value = pickle_get(got, pickle_root(got), NAME_ADDR);
+    assert_true(value.kind == PICKLE_TEXT && value.length == 4 && value.name == NAME_SIZE);
+    pickle_free(got);
+    REFUSED("(lp0\nI12", "byte 5: the file ends within a line");
+    REFUSED("(lp0\nI1x\na.", "byte 5: a number is not written as one");
+    REFUSED("(lp0\nL18446744073709551616L\na.", "more than 64 bits");
+    REFUSED("(lp0\nL-9223372036854775809L\na.", "more than 64 bits");
+    REFUSED("(lp0\ng1\na.", "byte 5: memo 1 was never set");
+    REFUSED("(lp99\n.", "byte 2: memo 99 is out of order");
+    REFUSED("(lp-1\n.", "byte 2: the number of a memo is not written as one");
+    REFUSED("(I1\nd.", "a list or dictionary is not begun empty");
+    REFUSED("(cos\nsystem\n.", "byte 1: opcode GLOBAL would run code");
 }
 
 static void compressed_files_are_told_how_to_unpack(void **state)
@@ -216,6 +252,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(an_event_is_read_in_any_order_of_its_keys),
         cmocka_unit_test(what_would_run_code_is_refused_with_its_place),
         cmocka_unit_test(what_is_broken_is_refused_with_its_place),
+        cmocka_unit_test(protocols_0_and_1_are_read),
         cmocka_unit_test(compressed_files_are_told_how_to_unpack),
         cmocka_unit_test(nesting_and_loops_do_no_harm),
         cmocka_unit_test(memory_is_bounded_by_the_size_of_the_file),
