@@ -8,6 +8,7 @@
 #include "gpu_memory/oom/line.h"
 #include "gpu_memory/oom/size.h"
 #include "report/oom.h"
+#include "report/oom_snapshot.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,6 +68,21 @@ static size_t read_peaks(const json_t *tare, double *peaks)
     return count;
 }
 
+/* Where epochs say nothing of growth, a memory snapshot of the failure may. */
+static void read_step_growth(int folder, struct oom_log *log)
+{
+    struct oom_steps steps;
+    if (log->growth.grows || !oom_snapshot_steps(folder, &steps))
+        return;
+    log->growth = (struct growth){.epochs = steps.spans,
+                                  .of_steps = true,
+                                  .grows = true,
+                                  .bytes_per_epoch = steps.bytes_per_span,
+                                  .first_bytes = steps.first_bytes,
+                                  .last_bytes = steps.last_bytes};
+    log->has_growth = true;
+}
+
 static void read_growth(const json_t *tare, struct oom_log *log)
 {
     double *peaks = mem_array(EPOCHS_MAX, sizeof *peaks);
@@ -110,7 +126,10 @@ static bool read_attempt_log(int folder, int circumstances, int64_t attempt, cha
         return false;
     struct oom_log *log = add_oom_log(logs, steal_ptr(owned));
     read_circumstances(circumstances, attempt, log);
-    return read_oom_log(fd, log, NULL);
+    bool good = read_oom_log(fd, log, NULL);
+    if (log->list.found > 0)
+        read_step_growth(folder, log);
+    return good;
 }
 
 static int open_folder_at(int parent, const char *name)

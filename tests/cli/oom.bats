@@ -177,6 +177,26 @@ END
     [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = capacity ]
 }
 
+@test "growth from step to step, which the snapshot of the failure tells, is the cause" {
+    need_python
+    mkdir leaked
+    python3 "$ROOT/tests/data/memory/traces.py" kinds_leak leaked/memory_snapshot.pickle
+    # 32 MiB were missing. Each step keeps 24 MiB; four of them lie between the first that counts and the last.
+    message "64.00 MiB" "32.00 MiB" "43.91 GiB" "43.20 GiB" "0.01 GiB" > leaked/training.log
+    "$TARE" oom --json leaked > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = growth ]
+    "$TARE" oom leaked > out
+    [[ "$(tr -s ' \n' ' ' < out)" == *"In 5 steps of the memory snapshot its memory grew steadily, by 24.00 MiB each, from"* ]]
+    # Of a training that does not grow, and through a link: capacity, as without a snapshot.
+    python3 "$ROOT/tests/data/memory/traces.py" kinds_steady leaked/memory_snapshot.pickle
+    "$TARE" oom --json leaked > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = capacity ]
+    python3 "$ROOT/tests/data/memory/traces.py" kinds_leak elsewhere.pickle
+    ln -sf ../elsewhere.pickle leaked/memory_snapshot.pickle
+    "$TARE" oom --json leaked > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = capacity ]
+}
+
 # printing EPOCHS ALLOCATED STEP RESERVED STEP: the lines of a training that prints its memory in MB, in the epochs 1 to EPOCHS.
 printing() {
     for epoch in $(seq "$1"); do

@@ -35,12 +35,9 @@ const char *oom_cause_name(enum oom_cause cause)
 const char *oom_cause_text(enum oom_cause cause)
 {
     static const char *const texts[OOM_CAUSES] = {
-        "unknown: the message does not say enough",
-        "other processes hold the memory",
-        "fragmentation: memory was there, in pieces",
-        "growth: memory in use grew from epoch to epoch",
-        "capacity: the training needs more than there is",
-        "a cap forbade it, not the GPU",
+        "unknown: the message does not say enough",        "other processes hold the memory",
+        "fragmentation: memory was there, in pieces",      "growth: memory in use grew steadily",
+        "capacity: the training needs more than there is", "a cap forbade it, not the GPU",
         "pinned memory: the host could not provide it",
     };
     return texts[cause];
@@ -247,8 +244,9 @@ static void explain_growth(const struct printed_memory *printed, const struct gr
                            struct oom_diagnosis *out)
 {
     if (growth != &printed->growth) {
-        SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.",
-            growth->epochs, SHOW(size_of(growth->bytes_per_epoch)),
+        SAY(out, "In %zu %s its memory grew steadily, by %s %s, from %s to %s.", growth->epochs,
+            growth->of_steps ? "steps of the memory snapshot" : "epochs",
+            SHOW(size_of(growth->bytes_per_epoch)), growth->of_steps ? "each" : "an epoch",
             SHOW(size_of(growth->first_bytes)), SHOW(size_of(growth->last_bytes)));
         return;
     }
@@ -448,7 +446,8 @@ static void judge_later_growth(const struct oom *message, const struct oom_circu
                     out->cause == OOM_CAUSE_CAP;
     if (!late || !possible || !out->missing.valid || message->framework != OOM_PYTORCH)
         return;
-    bool recorded = growth && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows;
+    bool recorded =
+        growth && !growth->of_steps && growth->epochs >= GROWTH_EPOCHS_LEAST && !growth->grows;
     if (printed->trend == PRINTED_LEVEL) {
         AUTO_FREE char *text = printed_text(printed);
         SAY(out, "Growth is not the cause. %s. Allocated stayed level%s.", text,

@@ -13,7 +13,7 @@ enum oom_cause {
     OOM_CAUSE_UNKNOWN,       /* the message has no numbers, or they contradict it */
     OOM_CAUSE_OTHERS,        /* other processes hold what was needed */
     OOM_CAUSE_FRAGMENTATION, /* what is reserved and in no tensor could have held it */
-    OOM_CAUSE_GROWTH,        /* it grew from epoch to epoch */
+    OOM_CAUSE_GROWTH,        /* it grew from epoch to epoch, or from step to step */
     OOM_CAUSE_CAPACITY,      /* tensors and the request are more than there is */
     OOM_CAUSE_CAP,           /* a cap forbade what the GPU had */
     OOM_CAUSE_PINNED,        /* host memory could not be pinned */

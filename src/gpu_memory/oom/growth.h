@@ -11,7 +11,8 @@ enum { GROWTH_EPOCHS_LEAST = 3 };
 
 /* What the epochs so far say. Bytes are doubles: differences and quotients are taken of them. */
 struct growth {
-    size_t epochs;          /* whose peaks were looked at */
+    size_t epochs;          /* whose peaks were compared */
+    bool of_steps;          /* steps of a memory snapshot, not epochs */
     bool grows;             /* steadily: not what a warm-up, a single step or noise looks like */
     double bytes_per_epoch; /* robust (Theil and Sen); 0 where it does not grow */
     double first_bytes, last_bytes; /* peaks of the first epoch that counts, and of the last */
