@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define MEMORY_PER_BYTE 16
 #define MEMORY_LEAST    (1 << 20)
@@ -96,7 +98,15 @@ static void array_free(struct pickle *p, struct array *array, size_t size)
     *array = (struct array){0};
 }
 
-struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
+void pickle_drop_read(struct pickle *p)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = (size_t)(p->at - p->dropped) / page * page;
+    if (count > 0)
+        madvise((void *)(uintptr_t)p->dropped, count, MADV_DONTNEED);
+    p->dropped += count;
+}
+
+static struct pickle *read_bytes(const void *bytes, size_t count, bool is_mapped, struct err *err)
 {
     const uint8_t *first = bytes;
     if (count == 0) {
@@ -118,6 +128,7 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     p->held_max = count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE
                       ? SIZE_MAX
                       : count * MEMORY_PER_BYTE + MEMORY_LEAST;
+    p->dropped = is_mapped ? first : NULL;
     pickle_names_init(&p->names);
     if (!pickle_run(p)) {
         pickle_free(p);
@@ -127,6 +138,16 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     array_free(p, &p->memo, sizeof(struct pickle_value));
     p->err = NULL;
     return p;
+}
+
+struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
+{
+    return read_bytes(bytes, count, false, err);
+}
+
+struct pickle *pickle_read_mapped(const void *bytes, size_t count, struct err *err)
+{
+    return read_bytes(bytes, count, true, err);
 }
 
 void pickle_free(struct pickle *p)

@@ -124,6 +124,9 @@ struct pickle;
 /* Reads count bytes, which must stay in place until pickle_free: texts point into them. NULL: err
  * names the byte, the reason and the mend. */
 struct pickle *pickle_read(const void *bytes, size_t count, struct err *err);
+/* The same of a file that is mapped: pages that were read are given back, and come again where they
+ * are needed. */
+struct pickle *pickle_read_mapped(const void *bytes, size_t count, struct err *err);
 void pickle_free(struct pickle *pickle);
 
 struct pickle_value pickle_root(const struct pickle *pickle);

@@ -384,6 +384,8 @@ static bool begin_event(struct pickle *p, struct holder *holder)
         return pickle_fail(p, "there are more events than can be counted");
     if (!array_room(p, &p->events, 1, sizeof(struct pickle_event)))
         return false;
+    if (p->dropped && p->at - p->dropped > PICKLE_DROP_BYTES)
+        pickle_drop_read(p);
     struct pickle_event *events = p->events.data;
     events[p->events.count] = (struct pickle_event){0};
     *holder = (struct holder){.first = (uint32_t)p->events.count++, .last = HOLDER_EVENT};

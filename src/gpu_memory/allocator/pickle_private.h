@@ -45,6 +45,7 @@ struct pickle {
     struct array streams;   /* uint64_t */
     size_t held, held_max;  /* bytes in the arrays above */
     const uint8_t *opcode;  /* where the one being read begins */
+    const uint8_t *dropped; /* of a mapped file: pages before it were given back; NULL: none are */
     struct pickle_value root;
     bool done;
     struct err *err;
@@ -64,6 +65,11 @@ bool pickle_run_index(struct pickle *pickle, uint64_t hash, uint32_t start);
 /* Fails with the place of the opcode that is being read before the text. */
 bool pickle_fail(struct pickle *pickle, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+enum { PICKLE_DROP_BYTES = 4 << 20 };
+
+/* Gives back the pages of a mapped file that were read, where they are many. */
+void pickle_drop_read(struct pickle *pickle);
 
 /* Reads up to STOP. */
 bool pickle_run(struct pickle *pickle);

@@ -167,12 +167,13 @@ static bool read_snapshot_root(struct reading_snapshot *reading)
 #define UNPACKED_PER_BYTE ((size_t)300)
 #define UNPACKED_LEAST    ((size_t)1 << 26)
 
-bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err)
+/* Takes the pickle; NULL: err is set. */
+static bool read_pickle(struct pickle *pickle, size_t count, struct snapshot *out, struct err *err)
 {
     *out = (struct snapshot){0};
-    struct reading_snapshot reading = {.out = out, .elements_max = count, .err = err};
-    reading.pickle = pickle_read(bytes, count, err);
-    if (!reading.pickle)
+    struct reading_snapshot reading = {
+        .pickle = pickle, .out = out, .elements_max = count, .err = err};
+    if (!pickle)
         return false;
     bool good = read_snapshot_root(&reading);
     out->read_memory_bytes = pickle_memory(reading.pickle);
@@ -186,6 +187,11 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     if (!good)
         snapshot_fini(out);
     return good;
+}
+
+bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err)
+{
+    return read_pickle(pickle_read(bytes, count, err), count, out, err);
 }
 
 /* What cannot be mapped as it is (a pipe, a compressed file) is kept in memory. */
@@ -206,7 +212,7 @@ static bool load_bytes(int fd, const char *path, bool as_it_is, struct snapshot 
     madvise(bytes, count, MADV_SEQUENTIAL);
     const struct unpack_format *format = unpack_find(bytes, count);
     if (as_it_is || !format || !format->program) {
-        bool good = snapshot_read(bytes, count, out, err);
+        bool good = read_pickle(pickle_read_mapped(bytes, count, err), count, out, err);
         munmap(bytes, count);
         return good || err_wrap(err, "%s", path);
     }
