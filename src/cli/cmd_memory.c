@@ -144,8 +144,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                   "this GPU of the snapshot; else the one with most in it", .low = 0, .high = 4095),
     [OPTION_ROWS] = VALUE_ROW(NULL, "--rows", "N", CLI_INT, "rows of each list", .low = 1,
                               .high = 1000000, .default_text = "8"),
-    [OPTION_HTML] =
-        VALUE_ROW(NULL, "--html", "FILE", CLI_FILE, "also write a page with a map of the segments"),
+    [OPTION_HTML] = VALUE_ROW(NULL, "--html", "FILE", CLI_FILE,
+                              "also write a page: every allocation, and the state at any event"),
     [OPTION_JSON] = FLAG_ROW(NULL, "--json", "as JSON"),
 };
 

@@ -49,9 +49,11 @@ static void add_html_head(struct text *out, const struct html_page *page)
             out,
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
             "'unsafe-inline'%s\">\n",
-            page->sections ? "; script-src 'unsafe-inline'; img-src data:" : "");
+            page->sections || page->memory_script ? "; script-src 'unsafe-inline'; img-src data:"
+                                                  : "");
     text_add(out, "<meta name=\"color-scheme\" content=\"light dark\">\n");
-    text_add(out, page->sections ? "<link rel=\"icon\" href=\"data:,\">\n" : "");
+    text_add(out,
+             page->sections || page->memory_script ? "<link rel=\"icon\" href=\"data:,\">\n" : "");
     text_add(out, "<title>");
     html_text(out, page->title);
     text_add(out, "</title>\n");
@@ -80,6 +82,11 @@ void html_end(struct text *out, const struct html_page *page)
 {
     if (!page->sections) {
         text_addf(out, "</main>\n<footer>%s %s</footer>\n", TARE_NAME, TARE_VERSION);
+        if (page->memory_script) {
+            text_add(out, "<script>\n");
+            text_add_bytes(out, page_memory_script.bytes, page_memory_script.length);
+            text_add(out, "</script>\n");
+        }
     } else if (!page->script_query) {
         text_add(out, "<script>\n");
         text_add_bytes(out, page_charts.bytes, page_charts.length);

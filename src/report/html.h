@@ -23,6 +23,9 @@ struct html_page {
     const struct html_section *sections; /* ends with {0} */
     const char *noscript;                /* shown instead, markup */
 
+    /* The page has content, and a snapshot's script adds to it. */
+    bool memory_script;
+
     /* The queries of the addresses at which a server has the style and the script, as markup: they
      * change with both, so that a browser may keep them. NULL: both are in the page. */
     const char *style_query, *script_query;

@@ -7,7 +7,7 @@
 /* Kinds of less than this share of the peak are not worth a change. */
 enum { SHARE_LEAST_PERCENT = 10 };
 
-/* The gain is so many hundredths of what the kind holds at the peak, at most. */
+/* gain_percent: of what the kind holds at the peak, at most. */
 static const struct help_row {
     enum owner_kind kind;
     unsigned gain_percent;
@@ -43,7 +43,7 @@ void memory_help(const struct memory_report *report, struct strv *out)
     const size_t count = sizeof rows / sizeof *rows;
     bool done[sizeof rows / sizeof *rows] = {false};
     if (report->growth.grows)
-        strv_add_owned(out, mem_strdup("memory grows from step to step: what stays behind (below) "
+        strv_add_owned(out, mem_strdup("memory grows from step to step: what stays (below) "
                                        "comes first; settings and smaller batches only delay it"));
     while (out->count <= count) {
         const struct help_row *best = NULL;

@@ -4,7 +4,7 @@
 
 #include "report/memory.h"
 
-/* Sentences, that which can gain most first; none where the record does not say. The gains are what
+/* Sentences, that which can gain most first; no sentences without a trace. The gains are what
  * is computed from the peak at most, no promise. */
 void memory_help(const struct memory_report *report, struct strv *out);
 

@@ -76,8 +76,7 @@ static json_t *frame_json(const struct snapshot_frame *frame)
                      json_text_or_null(file), "line", (json_int_t)frame->line);
 }
 
-/* Where the text and the page say that an allocation was made, with the library's function that was
- * called there. */
+/* As the text and the page have it, with the library's function that was called there. */
 static json_t *place_json(const struct place *place)
 {
     if (!place->frame)

@@ -21,7 +21,7 @@ char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t 
 /* The same of who holds memory: "freed by step (adam.py:73)", "held before the record". */
 char *memory_owner_text(const struct snapshot *snapshot, const struct owner *owner, size_t columns);
 
-/* Neither where it was made nor what it is for is known. */
+/* Its place and its use are unknown. */
 bool memory_is_unnamed(const struct owner *owner);
 
 /* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */

@@ -1,25 +1,45 @@
 #include "report/memory_page.h"
 #include "base/mem.h"
 #include "report/html.h"
+#include "report/memory_data.h"
+#include "report/memory_help.h"
 #include "report/memory_lines.h"
+#include "report/memory_text.h"
 #include "report/table.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define MAP_WIDTH    1000.0 /* pixels of a line of the map */
-#define MAP_LINES    24     /* about so many; more where there are many small segments */
-#define LINE_HEIGHT  26.0
-#define BAR_HEIGHT   20.0
-#define GAP          3.0
-#define BLOCK_LEAST  0.4 /* pixels: what is smaller is drawn together with its neighbours */
-#define CURVE_WIDTH  1000.0
-#define CURVE_HEIGHT 180.0
+#define MAP_WIDTH   1000.0 /* pixels of a line of the map */
+#define MAP_LINES   24     /* about so many; more where there are many small segments */
+#define LINE_HEIGHT 26.0
+#define BAR_HEIGHT  20.0
+#define GAP         3.0
+#define BLOCK_LEAST 0.4 /* pixels: what is smaller is drawn together with its neighbours */
 
 static const char style[] =
     ".a{fill:var(--power);background:var(--power)}.p{fill:var(--suspect);background:var(--suspect)}"
     ".s{fill:var(--contaminated);background:var(--contaminated);opacity:.5}"
-    ".w{fill:var(--clean);background:var(--clean);opacity:.35}rect:hover{opacity:.7}";
+    ".w{fill:var(--clean);background:var(--clean);opacity:.35}rect:hover{opacity:.7}"
+    ".canvas{position:relative}.timeline{width:100%;height:420px;display:block;cursor:crosshair}"
+    ".tip{position:absolute;z-index:3;max-width:min(640px,90%);background:var(--paper);"
+    "border:1px solid var(--line);border-radius:8px;padding:8px 12px;pointer-events:none;"
+    "font-size:.85rem;box-shadow:0 2px 10px #0004}.tip pre{max-height:260px;overflow:hidden;"
+    "margin-top:4px}.soft{color:var(--soft)}.free{fill:var(--unjudged-soft)}"
+    ".side{display:flex;flex-wrap:wrap;gap:0 28px}.side>*{min-width:0}"
+    ".flame{position:relative;overflow:hidden}.flame button{position:absolute;height:17px;"
+    "border:0;border-right:1px solid var(--paper);padding:0 4px;font:11px/17px system-ui;"
+    "color:#fff;text-align:left;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}"
+    ".flame button:first-child{color:var(--ink)}.help li{margin:2px 0}";
+
+static void add_tile(struct text *out, const char *value, const char *name)
+{
+    text_add(out, "<div class=tile><b>");
+    html_text(out, value);
+    text_add(out, "</b><span>");
+    html_text(out, name);
+    text_add(out, "</span></div>\n");
+}
 
 static void add_snapshot_heading(const struct memory_report *report, struct text *out)
 {
@@ -67,41 +87,6 @@ static void add_oom_section(const struct memory_report *report, struct text *out
         return;
     html_heading(out, "Out of memory");
     html_line(out, NULL, line);
-}
-
-/* A closed shape under one of the curve's two lines. */
-static void add_area(const struct curve *curve, bool reserved, uint64_t top, struct text *out)
-{
-    text_addf(out, "<path class=%s d=\"M0 %.1f", reserved ? "w" : "a", CURVE_HEIGHT);
-    for (size_t i = 0; i < curve->count; i++) {
-        uint64_t value = reserved ? curve->points[i].reserved : curve->points[i].allocated;
-        double y = CURVE_HEIGHT * (1 - (double)value / (double)top);
-        text_addf(out, "L%.1f %.1fH%.1f", CURVE_WIDTH * (double)i / (double)curve->count, y,
-                  CURVE_WIDTH * (double)(i + 1) / (double)curve->count);
-    }
-    text_addf(out, "V%.1fZ\"/>", CURVE_HEIGHT);
-}
-
-static void add_curve_section(const struct memory_report *report, struct text *out)
-{
-    const struct curve *curve = &report->curve;
-    uint64_t top =
-        curve->peak_reserved > curve->peak_allocated ? curve->peak_reserved : curve->peak_allocated;
-    if (curve->count == 0 || top == 0)
-        return;
-    AUTO_FREE char *size = memory_size_text(top);
-    AUTO_FREE char *reserved = mem_printf("reserved beside it, at most %s", size);
-    html_heading(out, "Over the trace");
-    html_legend(out, "", (struct html_mark[]){{"a", "allocated"}, {"w", reserved}, {0}});
-    html_figure(out, "allocated and reserved memory over the trace", 0, CURVE_WIDTH,
-                CURVE_HEIGHT + 16);
-    add_area(curve, true, top, out);
-    add_area(curve, false, top, out);
-    text_addf(out,
-              "<text x=0 y=%.0f>event 0</text><text x=%.0f y=%.0f text-anchor=end>event "
-              "%zu</text></svg>\n",
-              CURVE_HEIGHT + 13, CURVE_WIDTH, CURVE_HEIGHT + 13,
-              report->snapshot->devices[report->device].count);
 }
 
 /* Where the map is drawn next. */
@@ -229,18 +214,64 @@ static void add_pools_table(const struct memory_report *report, struct text *out
     table_end_page(table, out);
 }
 
+static char *share_text(uint64_t bytes, uint64_t all)
+{
+    return mem_printf("%.1f %%", all ? 100 * (double)bytes / (double)all : 0);
+}
+
 static void add_owners_table(const struct memory_report *report, const char *title,
                              const struct owner_row *rows, size_t count, struct text *out)
 {
-    struct table *table = table_of(false, ">bytes", ">count", "kind", "where");
-    for (size_t i = 0; i < count && i < report->question->rows; i++) {
+    enum { PLACES_LEAST = 10 };
+    struct table *table = table_of(false, ">share", ">bytes", ">count", "kind", "where");
+    size_t most = report->question->rows > PLACES_LEAST ? report->question->rows : PLACES_LEAST;
+    uint64_t all = 0;
+    EACH (row, rows, count)
+        all += row->bytes;
+    for (size_t i = 0; i < count && i < most; i++) {
         const struct owner *owner = &report->owners.items[rows[i].owner];
-        table_row(table, memory_size_text(rows[i].bytes), mem_printf("%zu", rows[i].count),
+        table_row(table, share_text(rows[i].bytes, all), memory_size_text(rows[i].bytes),
+                  mem_printf("%zu", rows[i].count),
                   mem_strdup(owner_kind_text((enum owner_kind)owner->kind)),
                   memory_owner_text(report->snapshot, owner, 0));
     }
     html_heading(out, title);
     table_end_page(table, out);
+}
+
+/* The peak by kind, its places, and what would lower it. */
+static void add_answer(const struct memory_report *report, struct text *out)
+{
+    uint64_t all = report->peak_sums[OWNER_KINDS].bytes;
+    AUTO_FREE char *allocated = memory_size_text(
+        report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated);
+    AUTO_FREE char *reserved = memory_size_text(report->curve.peak_reserved);
+    AUTO_FREE char *event = mem_printf("peak allocated, event %" PRIu32, report->curve.peak_event);
+    text_add(out, "<div class=tiles>\n");
+    add_tile(out, allocated, event);
+    add_tile(out, reserved, "peak reserved");
+    for (size_t kind = 0; kind < OWNER_KINDS; kind++) {
+        if (report->peak_sums[kind].count == 0)
+            continue;
+        AUTO_FREE char *size = memory_size_text(report->peak_sums[kind].bytes),
+                       *share = share_text(report->peak_sums[kind].bytes, all);
+        AUTO_FREE char *name = mem_printf("%s, %s", owner_kind_text((enum owner_kind)kind), share);
+        add_tile(out, size, name);
+    }
+    text_add(out, "</div>\n");
+    add_owners_table(report, "Who holds the peak", report->at_peak, report->at_peak_count, out);
+    AUTO(strv_fini) struct strv lines = {0};
+    memory_help(report, &lines);
+    if (lines.count > 0) {
+        html_heading(out, "Would lower the peak");
+        text_add(out, "<ul class=help>\n");
+        EACH (line, lines.items, lines.count) {
+            text_add(out, "<li>");
+            html_text(out, *line);
+            text_add(out, "</li>\n");
+        }
+        text_add(out, "</ul>\n");
+    }
 }
 
 static void add_replays(const struct memory_report *report, struct text *out)
@@ -256,18 +287,31 @@ static void add_replays(const struct memory_report *report, struct text *out)
 
 void memory_page(const struct memory_report *report, struct text *out)
 {
-    const struct html_page page = {.title = report->question->path, .style = style};
+    const struct html_page page = {
+        .title = report->question->path, .style = style, .memory_script = report->has_trace};
     html_begin(out, &page);
     add_snapshot_heading(report, out);
-    add_end_state_table(report, out);
+    if (report->has_trace)
+        add_answer(report, out);
     add_oom_section(report, out);
-    add_curve_section(report, out);
-    add_map(report, out);
-    add_pools_table(report, out);
     if (report->has_trace) {
-        add_owners_table(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
-        add_owners_table(report, "Alive at the end", report->at_end, report->at_end_count, out);
+        AUTO_TEXT struct text growth = {0};
+        memory_text_growth(report, 0, &growth);
+        html_heading(out, "Growth");
+        html_set_out(out, text_get(&growth));
+        text_add(out, "<section id=timeline></section>\n<section id=state></section>\n");
     }
+    add_end_state_table(report, out);
+    add_owners_table(report, "Alive at the end", report->at_end, report->at_end_count, out);
+    add_pools_table(report, out);
+    add_map(report, out);
     add_replays(report, out);
+    if (report->has_trace) {
+        json_t *head = json_pack("{s:s}", "language", "en"), *data = memory_data_json(report);
+        html_data(out, "head", head);
+        html_data(out, "memory", data);
+        json_decref(head);
+        json_decref(data);
+    }
     html_end(out, &page);
 }

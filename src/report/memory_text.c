@@ -322,10 +322,9 @@ static void add_suspects(const struct memory_report *report, size_t columns, str
     table_end(table, out);
 }
 
-static void add_growth(const struct memory_report *report, size_t columns, struct text *out)
+void memory_text_growth(const struct memory_report *report, size_t columns, struct text *out)
 {
     const struct growth *growth = &report->growth;
-    text_add(out, "\nGrowth\n");
     if (growth->source == GROWTH_NONE) {
         AUTO_FREE char *unknown =
             mem_printf("Unknown: growth is claimed over at least %d epochs or steps that are "
@@ -359,8 +358,10 @@ void memory_text(const struct memory_report *report, size_t columns, struct text
     if (report->has_trace)
         add_peak_lines(report, columns, out);
     add_oom_lines(report, out);
-    if (report->has_trace)
-        add_growth(report, columns, out);
+    if (report->has_trace) {
+        text_add(out, "\nGrowth\n");
+        memory_text_growth(report, columns, out);
+    }
     add_end_state_lines(report, out);
     add_pool_lines(report, out);
     add_owner_lines(report, "Alive at the end", report->at_end, report->at_end_count, columns, out);

@@ -12,4 +12,7 @@ void memory_report_fini(struct memory_report *report);
 /* columns: of the terminal; 0: of a file or a pipe, where no place is cut. */
 void memory_text(const struct memory_report *report, size_t columns, struct text *out);
 
+/* Whether memory grows, and where. */
+void memory_text_growth(const struct memory_report *report, size_t columns, struct text *out);
+
 #endif

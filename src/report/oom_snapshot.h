@@ -1,4 +1,4 @@
-/* oom_snapshot: what the memory snapshot beside a log says of growth from step to step. */
+/* oom_snapshot: growth from step to step, by the memory snapshot beside a log. */
 #ifndef TARE_REPORT_OOM_SNAPSHOT_H
 #define TARE_REPORT_OOM_SNAPSHOT_H
 
@@ -11,8 +11,8 @@ struct oom_steps {
     double first_bytes, last_bytes; /* the least that is alive in the first and the last of them */
 };
 
-/* Of memory_snapshot.pickle in the folder, no link, and the GPU with most in it. False: there is
- * none that can be read, or its memory does not grow. */
+/* Reads memory_snapshot.pickle of the folder, unless it is a link: the GPU with most events. False:
+ * it cannot be read, or memory does not grow. */
 bool oom_snapshot_steps(int folder, struct oom_steps *out);
 
 #endif

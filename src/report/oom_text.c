@@ -68,7 +68,7 @@ static size_t read_peaks(const json_t *tare, double *peaks)
     return count;
 }
 
-/* Where epochs say nothing of growth, a memory snapshot of the failure may. */
+/* A memory snapshot of the failure shows growth within an epoch. */
 static void read_step_growth(int folder, struct oom_log *log)
 {
     struct oom_steps steps;

@@ -30,6 +30,6 @@ json_t *page_trace_log_end(int folder, size_t bytes);
 
 /* The page's parts, from page/ and from uPlot, as they were when the program was built. */
 extern const struct page_part page_style, page_charts, page_script, page_live_script,
-    page_live_style;
+    page_live_style, page_memory_script;
 
 #endif

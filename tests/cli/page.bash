@@ -37,5 +37,8 @@ page_of() {
 # page WHAT [MORE]: of report.html.
 page() { page_of "$1" report.html "${@:2}"; }
 
+# memory_page WHAT FILE [MORE...]: what tests/page/memory.cjs finds in the page of a memory snapshot.
+memory_page() { looked_at memory "$1" "$(realpath "$2")" "${@:3}"; }
+
 # live_page WHAT [MORE...]: what tests/page/live.cjs finds in the pages at $URL.
 live_page() { looked_at live "$@"; }

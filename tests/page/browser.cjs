@@ -1,11 +1,11 @@
 // One browser for all tests that look at pages, since starting one costs more than most looks: node browser.cjs FOLDER. FOLDER/NAME.ask
-// says what to look at, as words that each end with NUL: what URL, TOKEN and RUN are, "page" or "live", which check of page.cjs or live.cjs, and
+// says what to look at, as words that each end with NUL: what URL, TOKEN and RUN are, "page", "live" or "memory", which check of that file, and
 // what that takes. FOLDER/NAME.said is then "held" or "failed" and, on further lines, what there is to tell. Ends once FOLDER is gone.
 const fs = require("node:fs");
 const path = require("node:path");
 const { chromium } = require(path.join(__dirname, "../../node_modules/playwright-core"));
 
-const checks = { page: require("./page.cjs"), live: require("./live.cjs") };
+const checks = { page: require("./page.cjs"), live: require("./live.cjs"), memory: require("./memory.cjs") };
 const folder = process.argv[2];
 // The shell without a window takes a third of the time.
 const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((file) => file && fs.existsSync(file));

@@ -38,14 +38,20 @@ struct next_events {
     uint32_t module; /* an allocation in a module's call of a forward pass */
 };
 
+/* A place of which millions are held: frames as 1 + their places in the snapshot's. */
+struct stack_place {
+    uint32_t frame, via; /* 0: none */
+    uint8_t traits;
+};
+
 struct finding {
     const struct snapshot *snapshot;
     const struct snapshot_event *events;
     size_t event_count;
     const struct program *program;
     struct owners *out;
-    struct place *places; /* by stack */
-    uint8_t *kinds;       /* by allocation */
+    struct stack_place *places; /* by stack */
+    uint8_t *kinds;             /* by allocation */
     struct addr_map owner_of;
     struct next_events next;
 };
@@ -126,7 +132,7 @@ static void pass_event(struct finding *finding, uint32_t at)
         next->module = at;
 }
 
-/* Of what the record frees, by where it is freed; of the rest, by what its block says. */
+/* By the stack of the free, or of the block where the record does not free it. */
 static enum owner_kind early_kind(const struct finding *finding,
                                   const struct allocation *allocation)
 {
@@ -186,7 +192,7 @@ static bool is_unnamed_early(const struct finding *finding, size_t at)
            finding->kinds[at] == OWNER_EARLY && allocation->stack == 0;
 }
 
-/* So many allocations of a size were there before the record, and stay. */
+/* An allocation from before the record that stays. */
 struct early_size {
     uint64_t size;
     uint32_t allocation;
@@ -278,14 +284,14 @@ static void place_allocation(struct finding *finding, size_t at)
 {
     const struct snapshot *snapshot = finding->snapshot;
     const struct allocation *allocation = &finding->program->allocations[at];
-    const struct place *place = &finding->places[allocation->stack];
+    const struct stack_place *place = &finding->places[allocation->stack];
     struct owners *out = finding->out;
     struct owner owner = {.each_bytes = snapshot->stack_count <= 1 ? allocation->size : 0,
                           .stack = place->frame ? allocation->stack : 0,
                           .kind = finding->kinds[at],
                           .early = allocation->born == UINT32_MAX};
     owner.freed_there = owner.early && allocation->died != UINT32_MAX && place->frame;
-    uint64_t key = place->frame ? (uint64_t)(place->frame - snapshot->frames) + 1 : 0;
+    uint64_t key = place->frame;
     key = (key << 6 | (uint64_t)(owner.kind << 2) | (uint64_t)(owner.early << 1) |
            owner.freed_there) ^
           owner.each_bytes << 16;
@@ -307,6 +313,16 @@ struct place owner_place(const struct snapshot *snapshot, const struct owner *ow
     return place;
 }
 
+static struct stack_place find_stack_place(const struct snapshot *snapshot,
+                                           const struct place_frames *frames, uint32_t stack)
+{
+    struct place place = place_find(frames, stack);
+    return (struct stack_place){
+        .frame = place.frame ? (uint32_t)(place.frame - snapshot->frames) + 1 : 0,
+        .via = place.via ? (uint32_t)(place.via - snapshot->frames) + 1 : 0,
+        .traits = (uint8_t)place.traits};
+}
+
 void owners_find(const struct snapshot *snapshot, size_t device, const struct program *program,
                  struct owners *out)
 {
@@ -316,11 +332,12 @@ void owners_find(const struct snapshot *snapshot, size_t device, const struct pr
                               .event_count = snapshot->devices[device].count,
                               .program = program,
                               .out = out,
-                              .places = mem_array(snapshot->stack_count, sizeof(struct place)),
+                              .places =
+                                  mem_array(snapshot->stack_count, sizeof(struct stack_place)),
                               .kinds = mem_array(program->allocation_count, 1)};
     struct place_frames *frames = place_frames_new(snapshot);
     for (size_t i = 0; i < snapshot->stack_count; i++)
-        finding.places[i] = place_find(frames, (uint32_t)i);
+        finding.places[i] = find_stack_place(snapshot, frames, (uint32_t)i);
     place_frames_free(frames);
     find_kinds(&finding);
     find_parameters(&finding);

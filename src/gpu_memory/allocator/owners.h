@@ -24,7 +24,7 @@ const char *owner_kind_text(enum owner_kind kind); /* "optimizer state" */
 /* Allocations of one kind and one place; in a record without stacks, of one size. */
 struct owner {
     uint64_t each_bytes; /* 0: of any size */
-    uint32_t stack;      /* of one of them; 0: none was recorded */
+    uint32_t stack;      /* of one of them; 0: no stack */
     uint8_t kind;        /* enum owner_kind */
     bool early;          /* allocated before the record began */
     bool freed_there;    /* it was freed in that place; where it was made is not known */
@@ -44,7 +44,7 @@ void owners_find(const struct snapshot *snapshot, size_t device, const struct pr
                  struct owners *out);
 void owners_fini(struct owners *owners);
 
-/* Of an owner, what is alive at a moment. */
+/* What is alive of an owner at one moment. */
 struct owner_row {
     uint64_t bytes, smallest_bytes, largest_bytes; /* requested: of all, of one */
     size_t count;

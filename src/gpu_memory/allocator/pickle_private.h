@@ -45,7 +45,8 @@ struct pickle {
     struct array streams;   /* uint64_t */
     size_t held, held_max;  /* bytes in the arrays above */
     const uint8_t *opcode;  /* where the one being read begins */
-    const uint8_t *dropped; /* of a mapped file: pages before it were given back; NULL: none are */
+    const uint8_t
+        *dropped; /* of a mapped file: pages before it were given back; NULL: not mapped */
     struct pickle_value root;
     bool done;
     struct err *err;

@@ -23,43 +23,54 @@ static bool is_of_torch(const char *file)
 
 /* Compiled code that every allocation comes through: the recorder, the allocator, the dispatcher,
  * the interpreter, the start of a thread. */
+static const char *const machinery_fronts[] = {
+    "c10::",
+    "at::detail::",
+    "at::_ops::",
+    "at::cuda::",
+    "at::native::empty",
+    "at::(anonymous namespace)::",
+    "at::Tensor c10::",
+    "at::TensorBase at::detail::",
+    "at::TensorIteratorBase::",
+    "torch::autograd::VariableType::",
+    "torch::autograd::Engine::",
+    "torch::autograd::Node::",
+    "torch::autograd::python::PythonEngine::",
+    "torch::unwind",
+    "torch::CapturedTraceback",
+    "void c10::",
+    "std::",
+    "_Py",
+    "Py",
+    "_start",
+    "__libc_start",
+    "__libc_init",
+    "__clone",
+    "clone3",
+    "start_thread",
+    "pthread_",
+    "execute_native_thread_routine",
+    "pymain_",
+    "pyrun_",
+    "run_mod",
+    "run_eval_code",
+    "cfunction_",
+    "method_vectorcall",
+    "vectorcall_",
+    "slot_",
+    "object_vacall",
+    "__xmknod",
+};
+static const char *const machinery_parts[] = {"CachingAllocator", "gather_with_cpp"};
+
 static bool is_machinery(const char *function)
 {
-    static const char *const fronts[] = {"c10::",
-                                         "at::detail::",
-                                         "at::_ops::",
-                                         "at::cuda::",
-                                         "at::native::empty",
-                                         "at::(anonymous namespace)::",
-                                         "at::Tensor c10::",
-                                         "at::TensorBase at::detail::",
-                                         "at::TensorIteratorBase::",
-                                         "torch::autograd::VariableType::",
-                                         "torch::autograd::Engine::",
-                                         "torch::autograd::Node::",
-                                         "torch::autograd::python::PythonEngine::",
-                                         "torch::unwind",
-                                         "torch::CapturedTraceback",
-                                         "void c10::",
-                                         "std::",
-                                         "_Py",
-                                         "Py",
-                                         "_start",
-                                         "__libc_start",
-                                         "__libc_init",
-                                         "__clone",
-                                         "clone3",
-                                         "start_thread",
-                                         "pthread_",
-                                         "execute_native_thread_routine",
-                                         "__xmknod",
-                                         NULL};
-    static const char *const parts[] = {"CachingAllocator", "gather_with_cpp", NULL};
-    for (size_t i = 0; fronts[i]; i++)
-        if (strncmp(function, fronts[i], strlen(fronts[i])) == 0)
+    EACH_OF (front, machinery_fronts)
+        if (strncmp(function, *front, strlen(*front)) == 0)
             return true;
-    for (size_t i = 0; parts[i]; i++)
-        if (strstr(function, parts[i]))
+    EACH_OF (part, machinery_parts)
+        if (strstr(function, *part))
             return true;
     return *function == '\0' || strcmp(function, "??") == 0;
 }
@@ -99,6 +110,11 @@ static enum frame_kind frame_kind_of(const struct snapshot_frame *frame)
         return FRAME_STANDARD;
     /* torch.fx writes such */
     return strncmp(frame->file, "<eval_with_key>", 15) == 0 ? FRAME_TORCH : FRAME_USER;
+}
+
+bool place_is_machinery(const struct snapshot_frame *frame)
+{
+    return frame_kind_of(frame) == FRAME_ANY;
 }
 
 /* A row counts where both parts are in the frame; NULL: whatever it is. */

@@ -1,5 +1,5 @@
-/* place: what a stack says of its allocation: where in the program it was made, and in which part
- * of a training. Frames of the recorder, the allocator and the interpreter are passed over. */
+/* place: where in the program an allocation was made, and in which part of a training, by its
+ * stack. Frames of the recorder, the allocator and the interpreter are passed over. */
 #ifndef TARE_GPU_MEMORY_ALLOCATOR_PLACE_H
 #define TARE_GPU_MEMORY_ALLOCATOR_PLACE_H
 
@@ -21,8 +21,8 @@ enum place_trait {
  * Python, of compiled code. frame NULL: no stack was recorded. */
 struct place {
     const struct snapshot_frame *frame, *via;
-    /* The node of the backward pass ("BmmBackward0"), where no frame is Python's: in frame's
-     * function, so many bytes. NULL: none. */
+    /* The node of the backward pass ("BmmBackward0"), where no frame is Python's: not
+     * terminated. NULL: no node. */
     const char *node;
     size_t node_length;
     unsigned traits;
@@ -35,6 +35,9 @@ struct place_frames;
 struct place_frames *place_frames_new(const struct snapshot *snapshot);
 struct place place_find(const struct place_frames *frames, uint32_t stack);
 void place_frames_free(struct place_frames *frames);
+
+/* Compiled code that every allocation comes through. */
+bool place_is_machinery(const struct snapshot_frame *frame);
 
 /* The same text for all frames of a package: "torch/nn/modules/linear.py" of
  * "/opt/lib/python3.12/site-packages/torch/nn/modules/linear.py"; others as they are. */

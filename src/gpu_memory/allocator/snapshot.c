@@ -163,11 +163,11 @@ static bool read_snapshot_root(struct reading_snapshot *reading)
     return true;
 }
 
-/* A snapshot's words repeat: packed, a real one is a thirtieth. What grows beyond this is none. */
+/* Words repeat in a snapshot: packed, real ones are a thirtieth. */
 #define UNPACKED_PER_BYTE ((size_t)300)
 #define UNPACKED_LEAST    ((size_t)1 << 26)
 
-/* Takes the pickle; NULL: err is set. */
+/* Frees the pickle; NULL: err is set. */
 static bool read_pickle(struct pickle *pickle, size_t count, struct snapshot *out, struct err *err)
 {
     *out = (struct snapshot){0};
@@ -194,7 +194,7 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     return read_pickle(pickle_read(bytes, count, err), count, out, err);
 }
 
-/* What cannot be mapped as it is (a pipe, a compressed file) is kept in memory. */
+/* Keeps in memory what cannot be mapped as it is: a pipe, a compressed file. */
 static bool load_bytes(int fd, const char *path, bool as_it_is, struct snapshot *out,
                        struct err *err)
 {
@@ -212,7 +212,8 @@ static bool load_bytes(int fd, const char *path, bool as_it_is, struct snapshot 
     madvise(bytes, count, MADV_SEQUENTIAL);
     const struct unpack_format *format = unpack_find(bytes, count);
     if (as_it_is || !format || !format->program) {
-        bool good = read_pickle(pickle_read_mapped(bytes, count, err), count, out, err);
+        bool good = as_it_is ? snapshot_read(bytes, count, out, err)
+                             : read_pickle(pickle_read_mapped(bytes, count, err), count, out, err);
         munmap(bytes, count);
         return good || err_wrap(err, "%s", path);
     }

@@ -10,15 +10,15 @@ struct unpack_format {
     const char *magic;
     size_t length;
     const char *name;
-    const char *program; /* unpacks standard input with -dc; NULL: none that is used */
+    const char *program; /* unpacks standard input with -dc; NULL: unpacking is left to people */
     const char *by_hand; /* what a person can call */
 };
 
-/* The format that these bytes begin; NULL: none. */
+/* The format that these bytes begin; NULL: they are not packed. */
 const struct unpack_format *unpack_find(const void *bytes, size_t count);
 
-/* A descriptor of the unpacked bytes, in memory; fd: the compressed ones, from their beginning. At
- * most limit bytes are taken. -1: err. */
+/* A descriptor of the unpacked bytes, in memory; fd: the compressed ones, from their beginning; at
+ * most limit bytes. -1: err. */
 int unpack_file(const struct unpack_format *format, int fd, size_t limit, struct err *err);
 
 /* All of fd up to its end in memory, in the same way. */

@@ -57,8 +57,8 @@ static void spans_from(struct growth *growth, const size_t *starts, size_t count
 }
 
 /* Epochs, as torch.profiler.record_function("epoch 3") marks them; else steps of the profiler; else
- * steps of the optimizer, which PyTorch marks itself. A part of a record where nothing repeats says
- * nothing of growth: a single forward pass grows as well. */
+ * steps of the optimizer, which PyTorch marks itself. Growth needs repetition:
+ * a single forward pass grows as well. */
 static void find_spans(const struct snapshot *snapshot, size_t device, struct growth *out)
 {
     static const struct {
