@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "plan/config/size.h"
 #include "report/live/width.h"
+#include "report/memory_compare.h"
 #include "report/memory_json.h"
 #include "report/memory_page.h"
 #include "report/memory_text.h"
@@ -58,17 +59,16 @@ static uint64_t weight_of(const struct snapshot *snapshot, size_t device)
 }
 
 /* The one that is asked for, or the one that has most to tell. */
-static bool choose_device(const struct cli_call *call, const struct snapshot *snapshot, size_t *out,
-                          struct err *err)
+static bool choose_device(const struct cli_call *call, const char *path,
+                          const struct snapshot *snapshot, size_t *out, struct err *err)
 {
     *out = 0;
     if (snapshot->device_count == 0)
-        return err_set(err, "%s: it is empty: no GPU had been used", call->operands.items[0]);
+        return err_set(err, "%s: it is empty: no GPU had been used", path);
     if (call->values[OPTION_DEVICE].given) {
         *out = (size_t)call->values[OPTION_DEVICE].integer;
-        return *out < snapshot->device_count ||
-               err_set(err, "%s: it has no GPU %zu, but 0 to %zu", call->operands.items[0], *out,
-                       snapshot->device_count - 1);
+        return *out < snapshot->device_count || err_set(err, "%s: it has no GPU %zu, but 0 to %zu",
+                                                        path, *out, snapshot->device_count - 1);
     }
     for (size_t i = 1; i < snapshot->device_count; i++)
         if (weight_of(snapshot, i) > weight_of(snapshot, *out))
@@ -95,13 +95,19 @@ static int memory_exit_code(const struct memory_report *report)
     return CLI_OK;
 }
 
+/* 0: no terminal, where nothing is cut. */
+static size_t columns_here(void)
+{
+    return isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0;
+}
+
 static int explain_snapshot(const struct cli_call *call, const struct memory_question *question,
                             const struct snapshot *snapshot)
 {
     struct err err = {0};
     AUTO(memory_report_fini) struct memory_report report = {0};
     size_t device;
-    if (!choose_device(call, snapshot, &device, &err))
+    if (!choose_device(call, question->path, snapshot, &device, &err))
         return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
         (call->values[OPTION_HTML].given &&
@@ -111,9 +117,51 @@ static int explain_snapshot(const struct cli_call *call, const struct memory_que
     if (call->values[OPTION_JSON].given)
         json_print_taken(memory_json(&report), &text);
     else
-        memory_text(&report, isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0, &text);
+        memory_text(&report, columns_here(), &text);
     int code = message_print(&text) ? CLI_OK : CLI_BROKEN;
     return code == CLI_OK ? memory_exit_code(&report) : code;
+}
+
+static bool add_side(const struct cli_call *call, struct memory_question *question,
+                     const char *path, struct memory_comparison *comparison, struct err *err)
+{
+    AUTO(snapshot_fini) struct snapshot snapshot = {0};
+    AUTO(memory_report_fini) struct memory_report report = {0};
+    size_t device;
+    question->path = strcmp(path, "-") == 0 ? "standard input" : path;
+    if (!snapshot_load(path, &snapshot, err) ||
+        !choose_device(call, question->path, &snapshot, &device, err) ||
+        !memory_look(question, &snapshot, device, &report, err))
+        return false;
+    memory_compare_add(&report, comparison);
+    return true;
+}
+
+/* One at a time is in memory. */
+static int compare_snapshots(const struct cli_call *call, struct memory_question *question)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text text = {0}, page = {0};
+    AUTO(memory_compare_fini) struct memory_comparison comparison;
+    const char *html = call->values[OPTION_HTML].text;
+    memory_compare_begin(call->operands.count, &comparison);
+    EACH (path, call->operands.items, call->operands.count)
+        if (!add_side(call, question, *path, &comparison, &err))
+            return cli_failed(CLI_USAGE, &err);
+    memory_compare_sort(&comparison);
+    if (call->values[OPTION_HTML].given) {
+        memory_compare_page(&comparison, question->rows, &page);
+        EACH (path, call->operands.items, call->operands.count)
+            if (fs_is_same_file(html, *path))
+                return cli_usage_error(call->command, "--html: %s is a snapshot", html);
+        if (!fs_write_output(html, text_get(&page), page.length, &err))
+            return err_wrap(&err, "--html"), cli_failed(CLI_BROKEN, &err);
+    }
+    if (call->values[OPTION_JSON].given)
+        json_print_taken(memory_compare_json(&comparison, question->rows), &text);
+    else
+        memory_compare_text(&comparison, question->rows, columns_here(), &text);
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static int run_memory(const struct cli_call *call)
@@ -123,6 +171,13 @@ static int run_memory(const struct cli_call *call)
     AUTO(snapshot_fini) struct snapshot snapshot = {0};
     if (!read_question(call, &question, &err))
         return cli_usage_error(call->command, "%s", err.text);
+    if (call->operands.count > 1) {
+        if (question.confs->count > 0 || question.recommend || question.cap_bytes != MODEL_NO_CAP)
+            return cli_usage_error(
+                call->command, "--what-if, --cap and --recommend are of one snapshot, not of %zu",
+                call->operands.count);
+        return compare_snapshots(call, &question);
+    }
     if (!snapshot_load(call->operands.items[0], &snapshot, &err))
         return cli_failed(CLI_USAGE, &err);
     return explain_snapshot(call, &question, &snapshot);
@@ -151,7 +206,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static const char *const usage[] = {
     "memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
-    "memory SNAPSHOT.pickle --html FILE", NULL};
+    "memory SNAPSHOT.pickle --html FILE", "memory FIRST.pickle SECOND.pickle...", NULL};
 
 static const char *const description[] = {
     "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, "
@@ -166,6 +221,8 @@ static const char *const description[] = {
     "A record that begins with the training (torch.cuda.memory._record_memory_history() at its "
     "start) is replayed "
     "best. Files of gzip, xz, zstd and bzip2 are unpacked by these programs; - is standard input.",
+    "Several snapshots are compared, each at its peak: what grew from the first to the second, or "
+    "how ranks differ, by kind and by place.",
     NULL};
 
 static const char *const exits[] = {
@@ -180,6 +237,8 @@ static const char *const examples[] = {
     "what was allocated, reserved and fragmented",
     "memory snapshot.pickle --what-if expandable_segments:True --cap 8GiB",
     "replay it with another allocator setting on a smaller GPU",
+    "memory rank0.pickle rank1.pickle rank2.pickle",
+    "by how much the ranks of a training differ",
     NULL,
 };
 
@@ -188,7 +247,7 @@ const struct cli_command cmd_memory = {
     .group = CLI_GROUP_MEMORY,
     .summary = "where a training's GPU memory went, and what would have helped",
     .operand_min = 1,
-    .operand_max = 1,
+    .operand_max = SIZE_MAX,
     .operand_name = "SNAPSHOT.pickle",
     COMMAND_TABLES,
     .run = run_memory,

@@ -82,6 +82,18 @@ static char *frame_text(const struct snapshot_frame *frame, const char *file, si
     return mem_printf("%s%.*s%s%s", name, (int)head, at, more, tail);
 }
 
+char *memory_shorten(const char *text, size_t columns)
+{
+    size_t length = strlen(text);
+    if (columns == 0 || length <= columns || columns < 8)
+        return mem_strdup(text);
+    size_t head = utf8_cut(text, length, columns * 2 / 3);
+    const char *tail = text + length - (columns - columns * 2 / 3 - 1);
+    while (*tail && (*tail & 0xc0) == 0x80) /* never half of a character */
+        tail++;
+    return mem_printf("%.*s…%s", (int)head, text, tail);
+}
+
 char *memory_place_text(const struct place *place, size_t columns)
 {
     if (!place->frame)

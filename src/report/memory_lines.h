@@ -21,6 +21,9 @@ char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t 
 /* The same of who holds memory: "freed by step (adam.py:73)", "held before the record". */
 char *memory_owner_text(const struct snapshot *snapshot, const struct owner *owner, size_t columns);
 
+/* As it is where it fits into the columns (0: any), else with its middle left out. */
+char *memory_shorten(const char *text, size_t columns);
+
 /* Its place and its use are unknown. */
 bool memory_is_unnamed(const struct owner *owner);
 

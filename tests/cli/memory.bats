@@ -524,6 +524,40 @@ END
     [ "$(json '{(a["beyond_record"], a["smallest_gpu_gb"]) for a in d["recommended"]}' < told.json)" = "{(True, None)}" ]
 }
 
+@test "two snapshots are compared by kind and place, and so are ranks" {
+    make kinds
+    make kinds_leak
+    # By hand from kinds in traces.py, at the peaks: in the step of the optimizer, and in the sixth backward pass, where seven layers of 24 and
+    # one of 26 MiB are alive, the large gradient and the 30 MiB of the backward pass.
+    "$TARE" memory kinds.pickle kinds_leak.pickle --json > told.json
+    [ "$(json '[s["allocated_bytes"] >> 20 for s in d["snapshots"]]' < told.json)" = "[294, 442]" ]
+    [ "$(json 'd["places"][0]["kind"], [b >> 20 for b in d["places"][0]["bytes"]]' < told.json)" = "('activations', [0, 170])" ]
+    run "$TARE" memory kinds.pickle kinds_leak.pickle --html page.html
+    [ "$status" -eq 0 ]
+    told=$(tr -s ' ' <<< "$output")
+    for line in "+170.0 MiB 0 B 170.0 MiB activations forward (model.py:20)" "-20.0 MiB 60.0 MiB 40.0 MiB gradients MmBackward0 (backward pass)" \
+        "0 B 22.0 MiB 22.0 MiB inputs" "2 0 229 442.0 MiB 442.0 MiB kinds_leak.pickle"; do
+        [[ "$told" == *"$line"* ]]
+    done
+    grep -q '+170.0 MiB' page.html
+    [ "$(grep -c '<path class=a' page.html)" -eq 2 ]
+    if grep -qE 'src=|href=|<script|@import|url\(' page.html; then false; fi
+    # The least and the most of three, and in which.
+    run "$TARE" memory kinds.pickle kinds_leak.pickle "$DATA/split.pickle"
+    [[ "$(tr -s ' ' <<< "$output")" == *"170.0 MiB 0 B 1 170.0 MiB 2 activations forward (model.py:20)"* ]]
+    run "$TARE" memory kinds.pickle kinds.pickle
+    [[ "$output" == *"Changes of places, the largest first: none"* ]]
+    run "$TARE" memory kinds.pickle kinds_leak.pickle --recommend
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--what-if, --cap and --recommend are of one snapshot, not of 2"* ]]
+    cp kinds.pickle kept.pickle
+    run "$TARE" memory kinds.pickle kinds_leak.pickle --html kinds.pickle
+    [ "$status" -eq 2 ]
+    cmp kinds.pickle kept.pickle
+    python3 "$BATS_TEST_DIRNAME/on_pty.py" 80 told "$TARE" memory kinds.pickle kinds_leak.pickle
+    python3 -c 'assert max(map(len, open("told").read().splitlines())) <= 80'
+}
+
 @test "a snapshot without a trace is explained, but not replayed" {
     python3 - "$DATA/split.pickle" <<'END'
 import pickle, sys

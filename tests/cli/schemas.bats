@@ -159,6 +159,7 @@ runs_now() { grep -q '"power_w":[0-9]' "$(run_dir)/live.json"; }
     says oom "$TARE" oom log --json
     local file
     for file in "$ROOT"/tests/data/memory/*.pickle; do says memory "$TARE" memory "$file" --json; done
+    says memory_comparison "$TARE" memory "$ROOT"/tests/data/memory/{cap,split,stacks}.pickle --json
 }
 
 @test "a submitted run and what collect prints of it follow their schemas" {
