@@ -14,7 +14,7 @@ struct memory_side {
     struct curve curve;
 };
 
-/* What one place holds in each of them. */
+/* Bytes of one place in each of them. */
 struct memory_change {
     enum owner_kind kind;
     char *where;

@@ -5,7 +5,7 @@ const born = column(memory.born, Int32Array), died = column(memory.died, Int32Ar
 const stackOf = column(memory.stack, Int32Array), sizes = column(memory.size, Float64Array), addresses = column(memory.addr, Float64Array);
 const mergedCurve = memory.merged_curve ? column(memory.merged_curve, Float64Array) : null;
 const kindOfAllocation = (i) => memory.owners[owner[i]][0];
-const whereOf = (i) => memory.owners[owner[i]][1];
+const whereOf = (i) => memory.owners[owner[i]][1] ?? "?";
 
 /* As memory_size_text (report/memory_lines.c). */
 function bytesText(bytes) {

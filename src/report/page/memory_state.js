@@ -112,7 +112,7 @@ function showState() {
       .map(([name, value]) => make("div", { class: "tile" }, make("b", {}, value), make("span", {}, name)))),
     make("div", { class: "side" },
       make("div", {}, make("h3", {}, "By kind"), tableOf({ numbers: 3, texts: ["share", "bytes", "count", "kind"] }, groups(alive, kindOfAllocation).map((one) => [share(one.bytes, all), bytesText(one.bytes), String(one.count), memory.kinds[one.key]]))),
-      make("div", {}, make("h3", {}, "Places"), tableOf({ numbers: 3, texts: ["share", "bytes", "count", "kind", "where"] }, groups(alive, (i) => owner[i]).slice(0, 10).map((one) => [share(one.bytes, all), bytesText(one.bytes), String(one.count), memory.kinds[memory.owners[one.key][0]], memory.owners[one.key][1]])))),
+      make("div", {}, make("h3", {}, "Places"), tableOf({ numbers: 3, texts: ["share", "bytes", "count", "kind", "where"] }, groups(alive, (i) => owner[i]).slice(0, 10).map((one) => [share(one.bytes, all), bytesText(one.bytes), String(one.count), memory.kinds[memory.owners[one.key][0]], memory.owners[one.key][1] ?? "?"])))),
     make("h3", {}, "Flame graph"), make("p", { class: "hint" }, "Each bar is a call, as wide as what it holds; click one to make it the whole."), alive.length ? flameOf(alive) : null,
     make("h3", {}, "Segments"), make("p", { class: "hint" }, `Largest first; a line is ${bytesText(sum(ranges.map((one) => one[1])) / 20)}.`), ranges.length ? mapOf(alive, event) : null].filter(Boolean));
 }
