@@ -373,12 +373,13 @@ static void what_the_processes_used_is_told_and_what_may_not_be_seen_is_named(vo
                                      .processes_peak = is(3),
                                      .read_bytes = is(2.5 * (1 << 20)),
                                      .written_bytes = is(1 << 20)};
-    expect_part(&sheet,
-                "Measured for 60.000 s, until the command ended:\n\n"
-                "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
-                "                   1.5 MiB  memory at most (its largest process, or a sampled sum)\n"
-                "                   2.5 MiB  read from storage, 1.0 MiB written\n"
-                "                         3  processes at most, of those seen once a second\n\n");
+    expect_part(
+        &sheet,
+        "Measured for 60.000 s, until the command ended:\n\n"
+        "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
+        "                   1.5 MiB  memory at most (its largest process, or a sampled sum)\n"
+        "                   2.5 MiB  read from storage, 1.0 MiB written\n"
+        "                         3  processes at most, of those seen once a second\n\n");
     job->read_bytes.valid = job->written_bytes.valid = false;
     job->io_refused = 2;
     job->memory_charged = true;

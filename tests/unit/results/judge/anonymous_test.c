@@ -48,9 +48,11 @@ static void expect_gone(struct anonymous *anonymous, const char *text, const cha
 
 static void processes_and_their_numbers_are_replaced_and_figures_stay(void **state)
 {
-    expect(*state,
-           "other processes used 5.1 % of the machine's CPU time: tmux: server (pid 4711 and 2 more), 7 %",
-           "other processes used 5.1 % of the machine's CPU time: process 1 (pid 1 and 2 more), 7 %");
+    expect(
+        *state,
+        "other processes used 5.1 % of the machine's CPU time: tmux: server (pid 4711 and 2 more), "
+        "7 %",
+        "other processes used 5.1 % of the machine's CPU time: process 1 (pid 1 and 2 more), 7 %");
     expect(*state, "GPU 0: 2 processes of unknown owner: pid 4711 with 12 MiB, pid 99",
            "GPU 0: 2 processes of unknown owner: pid 1 with 12 MiB, pid 2");
     expect(*state, "run.lock is locked by process 99 (tmux: server)",

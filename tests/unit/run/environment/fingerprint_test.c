@@ -1,6 +1,6 @@
 /* machine.json and the questions behind it. */
-#include "base/fs_path.h"
 #include "../fixture.h"
+#include "base/fs_path.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
