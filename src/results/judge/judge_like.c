@@ -253,7 +253,8 @@ static void compare_kind(struct kind *kind)
 {
     AUTO_FREE size_t *setting = mem_array(kind->count + 1, sizeof *setting);
     kind->setting = setting;
-    kind->design_count = judge_designs_make(kind->dataset, kind->items, kind->count, kind->designs);
+    kind->design_count = judge_designs_make(kind->dataset, kind->items, kind->count,
+                                            kind->noise != NULL, kind->designs);
     judge_design_settings(kind->dataset, kind->items, kind->count, setting);
     if (!kind->incomplete)
         kind->incomplete = kind->designs[0].incomplete;
