@@ -1,5 +1,6 @@
 #include "results/judge/judge_agreement.h"
 #include "results/judge/identical.h"
+#include "results/judge/judge_change.h"
 #include "results/judge/judge_like.h"
 
 #include "base/mem.h"
@@ -13,6 +14,7 @@ static const double siblings_least = 3;
 /* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
  * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. */
 static const double folder_df = 8, usual_df = 2, median_share = 0.37, median_to_sd = 1.4826;
+static const struct stats_noise usual_noise = {LIMIT_NOISE * LIMIT_NOISE * 4, 4};
 
 const char *agreement_name(enum agreement agreement)
 {
@@ -28,12 +30,14 @@ const char *agreement_reason_text(enum agreement_reason reason)
         [AGREEMENT_DATA] = "its own files are incomplete or imprecise",
         [AGREEMENT_CHANGED] = "the machine changed between the experiments",
         [AGREEMENT_NOT_IDLE] = "the GPU is not known to have been idle before or after",
+        [AGREEMENT_HOT] = "the GPU was hotter at its start than at most others",
         [AGREEMENT_REST_HIGH] = "the idle GPU draws much power, maybe for another program",
         [AGREEMENT_BACKGROUND] = "the background is not known to have used the GPU",
         [AGREEMENT_UNUSED] = "it did not use the GPU, as others of its repository did",
         [AGREEMENT_FEW_SIBLINGS] = "fewer than three comparable siblings",
         [AGREEMENT_GROUPS] = "the siblings fall into groups, or one is far below the others",
         [AGREEMENT_SCATTER] = "the siblings scatter too much to exclude a disturbance of 10 %",
+        [AGREEMENT_PEAK] = "its highest power differs from the siblings'",
         [AGREEMENT_DIFFERS] = "its distance to the siblings does not exclude a disturbance of 10 %",
     };
     return texts[reason];
@@ -72,11 +76,9 @@ static enum agreement_reason check_interval(const struct judge_figure *figure)
                                                                           : AGREEMENT_NO_REASON;
 }
 
-static enum agreement_reason check_off(const struct judge_figure *figure)
+static bool is_off(const struct judge_figure *figure)
 {
-    return fabs(figure->prediction.excess) > LIMIT_OFF * figure->prediction.sigma
-               ? AGREEMENT_DIFFERS
-               : AGREEMENT_NO_REASON;
+    return fabs(figure->prediction.excess) > LIMIT_OFF * figure->prediction.sigma;
 }
 
 /* Time by its interval, energy by those of the GPU and the processors. The others must not be off:
@@ -86,7 +88,10 @@ static enum agreement_reason compare_figures(const struct judge_state *state,
 {
     enum agreement_reason found = AGREEMENT_NO_REASON;
     size_t energies = 0;
-    for (int f = 0; f < LIKE_FIGURES && !found; f++) {
+    const struct judge_figure *peak = &state->like[LIKE_POWER_MAX];
+    if (!check_siblings(peak) && is_off(peak))
+        return AGREEMENT_PEAK;
+    for (int f = 0; f < LIKE_MAIN && !found; f++) {
         const struct judge_figure *figure = &state->like[f];
         if (f != LIKE_TIME && !figure->prediction.valid)
             continue;
@@ -94,7 +99,8 @@ static enum agreement_reason compare_figures(const struct judge_state *state,
         found = check_siblings(figure);
         if (!found)
             found = (f == LIKE_TIME) == (quantity == QUANTITY_TIME) ? check_interval(figure)
-                                                                    : check_off(figure);
+                    : is_off(figure)                                ? AGREEMENT_DIFFERS
+                                                                    : AGREEMENT_NO_REASON;
     }
     return found || energies > 0 ? found : AGREEMENT_FEW_SIBLINGS;
 }
@@ -136,6 +142,8 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
         return false;
     if (was_at_rest(&states[index]))
         return true;
+    if (!experiment->parallel && !states[index].unseen)
+        return false;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)
         beside = alone_beside(dataset, states, index, 0);
@@ -161,6 +169,24 @@ static void find_unused(const struct dataset *dataset, bool *unused)
                 used |= busy;
                 unused[order[i]] = used && most.valid && !busy;
             }
+    }
+}
+
+/* A GPU that is hot from other work may lower its clocks. hot: of each experiment. */
+static void find_hot(const struct dataset *dataset, bool *hot)
+{
+    AUTO_FREE double *starts = mem_array(dataset->count + 1, sizeof *starts);
+    for (size_t folder = 0; folder < dataset->folder_count; folder++) {
+        size_t n = 0;
+        EACH (experiment, dataset->items, dataset->count)
+            if (experiment->folder == folder && experiment->gpu.temperature_start_c.valid)
+                starts[n++] = experiment->gpu.temperature_start_c.value;
+        double usual = n ? stats_median(starts, n).value : 0;
+        for (size_t i = 0; i < dataset->count; i++) {
+            struct reading start = dataset->items[i].gpu.temperature_start_c;
+            if (dataset->items[i].folder == folder)
+                hot[i] = start.valid && start.value > usual + LIMIT_HOTTER_K;
+        }
     }
 }
 
@@ -201,7 +227,8 @@ static bool failed_consistency(const struct dataset_experiment *experiment, enum
 
 /* Metrics depend on neither time nor power, but on what the siblings and the GPU show of both. */
 static void judge_quantity(struct dataset *dataset, const struct judge_state *states,
-                           const bool *unused, size_t index, enum quantity quantity)
+                           const bool *unused, const bool *hot, size_t index,
+                           enum quantity quantity)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
@@ -227,6 +254,8 @@ static void judge_quantity(struct dataset *dataset, const struct judge_state *st
         *reason = state->changed ? AGREEMENT_CHANGED : AGREEMENT_NOT_IDLE;
     else if (!was_idle(dataset, states, index))
         *reason = AGREEMENT_NOT_IDLE;
+    else if (hot[index])
+        *reason = AGREEMENT_HOT;
     else if (quantity == QUANTITY_ENERGY && state->rest_high)
         *reason = AGREEMENT_REST_HIGH;
     else if (experiment->parallel && !dataset_check_passed(experiment, CHECK_BACKGROUND_LOAD))
@@ -281,18 +310,25 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
     AUTO_FREE judge_noise *noise = mem_array(dataset->folder_count + 1, sizeof *noise);
     AUTO_FREE bool *unused = mem_array(dataset->count + 1, sizeof *unused);
+    AUTO_FREE bool *hot = mem_array(dataset->count + 1, sizeof *hot);
     find_unused(dataset, unused);
+    find_hot(dataset, hot);
     memcpy(states, judged, dataset->count * sizeof *states);
     for (size_t folder = 0; folder < dataset->folder_count; folder++)
         for (int figure = 0; figure < LIKE_FIGURES; figure++)
-            noise[folder][figure] = learn_noise(dataset, judged, folder, figure);
+            noise[folder][figure] = usual_noise;
     judge_like(dataset, states, noise);
+    for (size_t folder = 0; folder < dataset->folder_count; folder++)
+        for (int figure = 0; figure < LIKE_FIGURES; figure++)
+            noise[folder][figure] = learn_noise(dataset, states, folder, figure);
+    judge_like(dataset, states, noise);
+    judge_change_doubt(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (!experiment->judged)
             continue;
         for (int quantity = 0; quantity < QUANTITIES; quantity++)
-            judge_quantity(dataset, states, unused, i, (enum quantity)quantity);
+            judge_quantity(dataset, states, unused, hot, i, (enum quantity)quantity);
         judge_row(experiment);
     }
 }

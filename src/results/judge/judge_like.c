@@ -19,7 +19,8 @@ static struct reading figure_of(const struct dataset_experiment *experiment,
 {
     return figure == LIKE_TIME         ? experiment->duration_s
            : figure == LIKE_GPU_ENERGY ? experiment->gpu.energy_j
-                                       : experiment->cpu_j;
+           : figure == LIKE_CPU_ENERGY ? experiment->cpu_j
+                                       : experiment->gpu.power_max_w;
 }
 
 /* Of one kind: the same model in the same mode beside the same background, on one GPU as far as it
@@ -258,7 +259,8 @@ static void compare_kind(struct kind *kind)
     judge_design_settings(kind->dataset, kind->items, kind->count, setting);
     if (!kind->incomplete)
         kind->incomplete = kind->designs[0].incomplete;
-    for (int f = 0; !kind->incomplete && f < LIKE_FIGURES; f++) {
+    int figures = kind->noise ? LIKE_FIGURES : LIKE_MAIN;
+    for (int f = 0; !kind->incomplete && f < figures; f++) {
         predict(kind, (enum like_figure)f);
         find_below(kind, (enum like_figure)f);
     }

@@ -32,7 +32,8 @@
 #define LIMIT_REST (0.35 * JUDGE_SCALE(REST))
 /* at its start than the coolest start of the folder */
 #define LIMIT_WARMER_K (6.0 * JUDGE_SCALE(WARMER_K))
-#define LIMIT_HOT_C    (80.0 * JUDGE_SCALE(HOT_C)) /* where GPUs begin to lower their clocks */
+#define LIMIT_HOTTER_K (10.0 * JUDGE_SCALE(HOTTER_K)) /* at its start than most of the folder */
+#define LIMIT_HOT_C    (80.0 * JUDGE_SCALE(HOT_C))    /* where GPUs begin to lower their clocks */
 /* that a background adds to power or utilisation */
 #define LIMIT_SHOWN (0.05 * JUDGE_SCALE(SHOWN))
 /* of power in the first two seconds: something had just ended */
@@ -60,8 +61,16 @@
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
-/* What a training is compared with the others of its kind by. */
-enum like_figure { LIKE_TIME, LIKE_GPU_ENERGY, LIKE_CPU_ENERGY, LIKE_FIGURES };
+/* What a training is compared with the others of its kind by. The highest power is not among the
+ * main ones, which may accuse: it rests on one sample. */
+enum like_figure {
+    LIKE_TIME,
+    LIKE_GPU_ENERGY,
+    LIKE_CPU_ENERGY,
+    LIKE_MAIN,
+    LIKE_POWER_MAX = LIKE_MAIN,
+    LIKE_FIGURES
+};
 
 struct judge_figure {
     struct stats_prediction prediction;

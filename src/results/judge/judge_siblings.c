@@ -196,7 +196,7 @@ static bool took_more(const struct judge_state *state)
     /* A program beside it does not make it faster: the machine was slower for the others. */
     if (time->valid && time->excess < -fmax(LIMIT_STEP_DEVIATIONS * time->sigma, step_share))
         return false;
-    for (int f = 0; f < LIKE_FIGURES; f++) {
+    for (int f = 0; f < LIKE_MAIN; f++) {
         const struct stats_prediction *p = &state->like[f].prediction;
         if (p->valid && p->excess > LIMIT_STEP_DEVIATIONS * p->sigma && p->excess > step_share)
             return true;
