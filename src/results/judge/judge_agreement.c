@@ -12,8 +12,10 @@
 /* Counted among comparable experiments. Fewer show neither the usual value nor its scatter. */
 static const double siblings_least = 3;
 /* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
- * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. */
-static const double folder_df = 8, usual_df = 2, median_share = 0.37, median_to_sd = 1.4826;
+ * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. One
+ * sample decides a highest power: a kind's own would say that programs beside it are usual. */
+static const double folder_df = 8, peak_df = 40, usual_df = 2, median_share = 0.37,
+                    median_to_sd = 1.4826;
 static const struct stats_noise usual_noise = {LIMIT_NOISE * LIMIT_NOISE * 4, 4};
 
 const char *agreement_name(enum agreement agreement)
@@ -89,7 +91,7 @@ static enum agreement_reason compare_figures(const struct judge_state *state,
     enum agreement_reason found = AGREEMENT_NO_REASON;
     size_t energies = 0;
     const struct judge_figure *peak = &state->like[LIKE_POWER_MAX];
-    if (!check_siblings(peak) && is_off(peak))
+    if (is_off(peak))
         return AGREEMENT_PEAK;
     for (int f = 0; f < LIKE_MAIN && !found; f++) {
         const struct judge_figure *figure = &state->like[f];
@@ -302,7 +304,8 @@ static struct stats_noise learn_noise(const struct dataset *dataset,
     }
     double sd = count ? median_to_sd * stats_median(apart, count).value : 0;
     double variance = (df * sd * sd + usual_df * usual) / (df + usual_df);
-    return (struct stats_noise){variance * folder_df, folder_df};
+    double known_df = figure == LIKE_POWER_MAX ? peak_df : folder_df;
+    return (struct stats_noise){variance * known_df, known_df};
 }
 
 void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
