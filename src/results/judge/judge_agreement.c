@@ -317,6 +317,10 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
     find_unused(dataset, unused);
     find_hot(dataset, hot);
     memcpy(states, judged, dataset->count * sizeof *states);
+    for (size_t i = 0; i < dataset->count; i++)
+        states[i].doubted |=
+            weight_against(&dataset->items[i], QUANTITY_TIME) >= EVIDENCE_SUSPECT ||
+            weight_against(&dataset->items[i], QUANTITY_ENERGY) >= EVIDENCE_SUSPECT;
     for (size_t folder = 0; folder < dataset->folder_count; folder++)
         for (int figure = 0; figure < LIKE_FIGURES; figure++)
             noise[folder][figure] = usual_noise;
