@@ -144,7 +144,8 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
         return false;
     if (was_at_rest(&states[index]))
         return true;
-    if (!experiment->parallel && !states[index].unseen)
+    /* Clocks may be up before a program uses the GPU, but nothing else computes on it then. */
+    if (!experiment->parallel && experiment->gpu.early_utilisation_percent.value > 0)
         return false;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)

@@ -21,19 +21,19 @@ enum {
 
 /* How much it takes to find a change. */
 enum demand {
-    DEMAND_ALL, /* several models show it */
-    DEMAND_ONE, /* one kind shows it in its highest power, which programs beside it only raise */
+    DEMAND_ALL,     /* several models show it */
+    DEMAND_ONE,     /* one kind shows it, in power and time: what runs beside it raises both */
     DEMAND_MISSING, /* any kind shows it: the others lack files and may have shown it too */
     DEMANDS
 };
 static const size_t side_least[DEMANDS] = {SIDE_LEAST, KIND_LEAST, 1};
 
-static const double prior_df = 4, doubt = 0.05;
+static const double prior_df = 4, doubt = 0.05, slower_share = 0.05;
 
 /* One success, by its kind and in the order in which they began. */
 struct point {
     size_t index, kind;
-    double value;
+    double value, time;
 };
 
 /* The figures of one kind on the sides of a moment. */
@@ -41,7 +41,8 @@ struct sides {
     const struct dataset_experiment *like;
     double *values[2];
     size_t count[2];
-    double apart; /* of the medians: after less before */
+    double time[2]; /* sums */
+    double apart;   /* of the medians: after less before */
 };
 
 struct change {
@@ -71,11 +72,15 @@ static void split_at(const struct point *points, size_t count, size_t first, str
                      size_t kind_count)
 {
     for (size_t k = 0; k < kind_count; k++)
-        kinds[k].count[0] = kinds[k].count[1] = 0;
+        for (int side = 0; side < 2; side++) {
+            kinds[k].count[side] = 0;
+            kinds[k].time[side] = 0;
+        }
     for (size_t i = 0; i < count; i++) {
         struct sides *kind = &kinds[points[i].kind];
         int side = i >= first;
         kind->values[side][kind->count[side]++] = points[i].value;
+        kind->time[side] += points[i].time;
     }
 }
 
@@ -91,6 +96,13 @@ static bool is_apart(struct sides *kind)
     kind->apart = stats_median(kind->values[1], kind->count[1]).value -
                   stats_median(kind->values[0], kind->count[0]).value;
     return fabs(kind->apart) >= LIMIT_UNLIKE && (low[1] > high[0] || low[0] > high[1]);
+}
+
+/* Whether the time changed, too, and the other way than the power. */
+static bool is_opposed(const struct sides *kind)
+{
+    double apart = kind->time[1] / (double)kind->count[1] - kind->time[0] / (double)kind->count[0];
+    return fabs(apart) >= slower_share && apart * kind->apart < 0;
 }
 
 static double squares_of(const struct sides *kind)
@@ -117,7 +129,7 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count, enum d
         if (before == 0 || after == 0)
             continue;
         both++;
-        if (!is_apart(kind) || sum * kind->apart < 0)
+        if (!is_apart(kind) || sum * kind->apart < 0 || (demand == DEMAND_ONE && !is_opposed(kind)))
             continue;
         double weight = 1 / (1 / (double)before + 1 / (double)after);
         bool same = model && strcmp(model->repo, kind->like->repo) == 0 &&
@@ -153,8 +165,10 @@ static struct change find_change(struct point *points, size_t count, struct side
         .p = demand == DEMAND_MISSING ? doubt : LIMIT_FALSE / (double)(SERIES * count + 1)};
     int first_series = demand == DEMAND_ONE ? SERIES_PEAK : 0;
     for (int series = first_series; series < SERIES || series == first_series; series++) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             points[i].value = value_of(&states[points[i].index], series).value;
+            points[i].time = states[points[i].index].like[LIKE_TIME].plain;
+        }
         /* Of very many moments some are enough: each costs as much as there are experiments. */
         size_t stride = 1 + count / MOMENTS_MOST;
         size_t least = side_least[demand];
@@ -236,7 +250,7 @@ static void find_changes(struct dataset *dataset, struct judge_state *states, bo
                 const struct dataset_experiment *experiment = &dataset->items[order[i]];
                 if (experiment->folder == f && experiment->success && experiment->has_end &&
                     value_of(&states[order[i]], doubted ? SERIES_PEAK : 0).valid)
-                    points[count++] = (struct point){order[i], k, (double)states[order[i]].rank};
+                    points[count++] = (struct point){order[i], k, (double)states[order[i]].rank, 0};
             }
         if (dataset->folders[f].layout != DATASET_STUDY || count < 2)
             continue;

@@ -11,7 +11,7 @@
  * share. More work than this is a mistake. */
 static const double effect_free = 0.7, effect_little = 0.01, work_most = 1e12;
 
-enum { WORK_MOST = JUDGE_DESIGNS - 3, WORK_NONE = -1, WORK_ALL = -2 };
+enum { WORK_MOST = JUDGE_DESIGNS - 3, WORK_NONE = -1, WORK_ALL = -2, WORK_OUT = -3 };
 
 /* What a step of a training computes hardly depends on these. */
 static const char *const little[] = {"learning_rate", "lr",      "weight_decay",
@@ -224,18 +224,20 @@ static bool is_slight(const struct differences *of, const char *name)
     return true;
 }
 
-/* which: of the works, or WORK_NONE or WORK_ALL. False: it is none. */
+/* which: of the works, or one of the enum. WORK_OUT leaves them out. False: it is none. */
 static bool make_design(const struct differences *of, int which, bool simple,
                         struct judge_design *out)
 {
     *out =
         (struct judge_design){.x = mem_array(of->count * STATS_FIT_COVARIATES + 1, sizeof *out->x)};
     EACH (name, of->names.items, of->names.count) {
-        bool is_unit = false;
-        if (simple && is_slight(of, *name))
-            continue;
-        for (int w = 0; w < (int)of->work_count; w++)
+        bool is_unit = false, is_work = false;
+        for (int w = 0; w < (int)of->work_count; w++) {
+            is_work |= of->works[w] == *name;
             is_unit |= (w == which || which == WORK_ALL) && of->works[w] == *name;
+        }
+        if ((simple && is_slight(of, *name)) || (is_work && which == WORK_OUT))
+            continue;
         if (is_unit && !multiply_units(of, out, *name)) {
             out->incomplete = "its number of epochs is not known";
             return false;
@@ -277,6 +279,15 @@ size_t judge_designs_make(const struct dataset *dataset, const size_t *items, si
     }
     strv_fini(&of.names);
     return made;
+}
+
+void judge_design_make_power(const struct dataset *dataset, const size_t *items, size_t count,
+                             struct judge_design *out)
+{
+    struct differences of = {.dataset = dataset, .items = items, .count = count};
+    find_differences(&of);
+    make_design(&of, WORK_OUT, true, out);
+    strv_fini(&of.names);
 }
 
 void judge_design_fini(struct judge_design *design)

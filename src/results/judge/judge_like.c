@@ -145,17 +145,16 @@ static double misfit(const struct sample *sample, const struct stats_prediction 
     return sum;
 }
 
-/* The first design, or one that fits better by far. The highest power depends on few
- * hyperparameters, so only the first is for it. */
-static void predict(const struct kind *kind, enum like_figure figure)
+/* The first design, or one that fits better by far. */
+static void predict(const struct kind *kind, enum like_figure figure,
+                    const struct judge_design *designs, size_t design_count)
 {
-    size_t designs = figure == LIKE_POWER_MAX ? 1 : kind->design_count;
     double best = INFINITY;
     struct stats_noise noise =
         kind->noise ? kind->noise[member(kind, 0)->folder][figure] : usual_noise;
-    for (size_t d = 0; d < designs; d++) {
+    for (size_t d = 0; d < design_count; d++) {
         struct sample sample;
-        take_sample(kind, &kind->designs[d], figure, &sample);
+        take_sample(kind, &designs[d], figure, &sample);
         AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
         if (sample.in.count)
             stats_fit_predict(&sample.in, noise, out);
@@ -166,9 +165,11 @@ static void predict(const struct kind *kind, enum like_figure figure)
                 struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
                 like->prediction = out[i];
                 like->df = NOISE_DF + fmax(0, out[i].others - 1);
-                like->varied = kind->designs[d].covariates + (kind->designs[d].units != NULL);
+                like->varied = designs[d].covariates + (designs[d].units != NULL);
             }
         }
+        for (size_t i = 0; d == 0 && i < sample.in.count; i++)
+            kind->states[kind->items[sample.of[i]]].like[figure].plain = out[i].excess;
         if (d == 0)
             compare_same(kind, &sample, figure);
         sample_fini(&sample);
@@ -261,10 +262,16 @@ static void compare_kind(struct kind *kind)
     judge_design_settings(kind->dataset, kind->items, kind->count, setting);
     if (!kind->incomplete)
         kind->incomplete = kind->designs[0].incomplete;
-    int figures = kind->noise ? LIKE_FIGURES : LIKE_MAIN;
-    for (int f = 0; !kind->incomplete && f < figures; f++) {
-        predict(kind, (enum like_figure)f);
+    for (int f = 0; !kind->incomplete && f < LIKE_MAIN; f++) {
+        predict(kind, (enum like_figure)f, kind->designs, kind->design_count);
         find_below(kind, (enum like_figure)f);
+    }
+    if (!kind->incomplete && kind->noise) {
+        struct judge_design power;
+        judge_design_make_power(kind->dataset, kind->items, kind->count, &power);
+        if (!power.incomplete)
+            predict(kind, LIKE_POWER_MAX, &power, 1);
+        judge_design_fini(&power);
     }
     say_why(kind);
     find_rows(kind);

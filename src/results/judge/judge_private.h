@@ -76,6 +76,7 @@ struct judge_figure {
     struct stats_prediction prediction;
     size_t same;   /* undisturbed others with the very same hyperparameters */
     double off;    /* ln of it over their median; 0 without any */
+    double plain;  /* excess by the simplest design */
     double df;     /* degrees of freedom of its standard deviation */
     size_t varied; /* effects that the prediction had to estimate from the others */
     bool below;    /* one of its kind is far below the others */
