@@ -12,8 +12,8 @@
 /* Counted among comparable experiments. Fewer show neither the usual value nor its scatter. */
 static const double siblings_least = 3;
 /* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
- * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. One
- * sample decides a highest power: a kind's own would say that programs beside it are usual. */
+ * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. The
+ * highest power counts the folder more: its disturbed siblings would hide each other. */
 static const double folder_df = 8, peak_df = 40, usual_df = 2, median_share = 0.37,
                     median_to_sd = 1.4826;
 static const struct stats_noise usual_noise = {LIMIT_NOISE * LIMIT_NOISE * 4, 4};
@@ -154,8 +154,8 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
 }
 
 /* One that others of its repository differ from by their use of the GPU may have fallen back to the
- * processors, and so may all of its kind. unused: of each experiment. */
-static void find_unused(const struct dataset *dataset, bool *unused)
+ * processors, and so may all of its kind: sets unused. */
+static void find_unused(const struct dataset *dataset, struct judge_state *states)
 {
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
     AUTO_FREE size_t *order = NULL, *groups = NULL;
@@ -170,13 +170,13 @@ static void find_unused(const struct dataset *dataset, bool *unused)
                 struct reading most = experiment->gpu.utilisation_max_percent;
                 bool busy = most.valid && most.value >= LIMIT_BUSY_PERCENT;
                 used |= busy;
-                unused[order[i]] = used && most.valid && !busy;
+                states[order[i]].unused = used && most.valid && !busy;
             }
     }
 }
 
-/* A GPU that is hot from other work may lower its clocks. hot: of each experiment. */
-static void find_hot(const struct dataset *dataset, bool *hot)
+/* A GPU that is hot from other work may lower its clocks: sets hot. */
+static void find_hot(const struct dataset *dataset, struct judge_state *states)
 {
     AUTO_FREE double *starts = mem_array(dataset->count + 1, sizeof *starts);
     for (size_t folder = 0; folder < dataset->folder_count; folder++) {
@@ -188,7 +188,7 @@ static void find_hot(const struct dataset *dataset, bool *hot)
         for (size_t i = 0; i < dataset->count; i++) {
             struct reading start = dataset->items[i].gpu.temperature_start_c;
             if (dataset->items[i].folder == folder)
-                hot[i] = start.valid && start.value > usual + LIMIT_HOTTER_K;
+                states[i].hot = start.valid && start.value > usual + LIMIT_HOTTER_K;
         }
     }
 }
@@ -229,8 +229,7 @@ static bool failed_consistency(const struct dataset_experiment *experiment, enum
 }
 
 /* Metrics depend on neither time nor power, but on what the siblings and the GPU show of both. */
-static void judge_quantity(struct dataset *dataset, const struct judge_state *states,
-                           const bool *unused, const bool *hot, size_t index,
+static void judge_quantity(struct dataset *dataset, const struct judge_state *states, size_t index,
                            enum quantity quantity)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
@@ -257,13 +256,13 @@ static void judge_quantity(struct dataset *dataset, const struct judge_state *st
         *reason = state->changed ? AGREEMENT_CHANGED : AGREEMENT_NOT_IDLE;
     else if (!was_idle(dataset, states, index))
         *reason = AGREEMENT_NOT_IDLE;
-    else if (hot[index])
+    else if (state->hot)
         *reason = AGREEMENT_HOT;
     else if (quantity == QUANTITY_ENERGY && state->rest_high)
         *reason = AGREEMENT_REST_HIGH;
     else if (experiment->parallel && !dataset_check_passed(experiment, CHECK_BACKGROUND_LOAD))
         *reason = AGREEMENT_BACKGROUND;
-    else if (unused[index])
+    else if (state->unused)
         *reason = AGREEMENT_UNUSED;
     else
         *reason = compare_figures(state, quantity);
@@ -313,11 +312,9 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
 {
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
     AUTO_FREE judge_noise *noise = mem_array(dataset->folder_count + 1, sizeof *noise);
-    AUTO_FREE bool *unused = mem_array(dataset->count + 1, sizeof *unused);
-    AUTO_FREE bool *hot = mem_array(dataset->count + 1, sizeof *hot);
-    find_unused(dataset, unused);
-    find_hot(dataset, hot);
     memcpy(states, judged, dataset->count * sizeof *states);
+    find_unused(dataset, states);
+    find_hot(dataset, states);
     for (size_t i = 0; i < dataset->count; i++)
         states[i].doubted |=
             weight_against(&dataset->items[i], QUANTITY_TIME) >= EVIDENCE_SUSPECT ||
@@ -336,7 +333,7 @@ void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
         if (!experiment->judged)
             continue;
         for (int quantity = 0; quantity < QUANTITIES; quantity++)
-            judge_quantity(dataset, states, unused, hot, i, (enum quantity)quantity);
+            judge_quantity(dataset, states, i, (enum quantity)quantity);
         judge_row(experiment);
     }
 }

@@ -23,7 +23,7 @@ struct judge_design {
  */
 size_t judge_designs_make(const struct dataset *dataset, const size_t *items, size_t count,
                           bool simple, struct judge_design out[JUDGE_DESIGNS]);
-/* Of what the highest power depends on: not on how much work there is. */
+/* A design for the highest power, which does not depend on the amount of work. */
 void judge_design_make_power(const struct dataset *dataset, const size_t *items, size_t count,
                              struct judge_design *out);
 void judge_design_fini(struct judge_design *design);

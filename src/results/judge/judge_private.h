@@ -87,18 +87,19 @@ struct judge_figure {
 
 /* One experiment while it is judged. */
 struct judge_state {
-    bool busy;      /* something else is known to have worked beside it */
-    bool fell;      /* something had worked on the GPU just before it began */
-    bool at_rest;   /* its GPU drew no more than at rest in its first two seconds, and was idle */
-    bool rest_high; /* what its folder rests at may be what another program makes it draw */
-    bool unseen;    /* what the GPU did before it began was not recorded */
-    size_t rank;    /* its place in the order in which the folder's experiments began */
-    size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
-    bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
-    size_t ends[2]; /* then: what ran just before and just behind them all */
-    bool doubted;   /* its data cannot be right: it is no measure for others */
-    bool changed;   /* the machine changed between its kind's experiments: none is a measure */
-    bool lacking;   /* files of it are not there that the folder's others have */
+    bool busy;        /* something else is known to have worked beside it */
+    bool fell;        /* something had worked on the GPU just before it began */
+    bool at_rest;     /* its GPU drew no more than at rest in its first two seconds, and was idle */
+    bool rest_high;   /* what its folder rests at may be what another program makes it draw */
+    bool unseen;      /* what the GPU did before it began was not recorded */
+    size_t rank;      /* its place in the order in which the folder's experiments began */
+    size_t next[2];   /* that which began just before it and just behind it; JUDGE_NOBODY: none */
+    bool in_a_row;    /* all of its kind ran one after another, with nothing in between */
+    size_t ends[2];   /* then: what ran just before and just behind them all */
+    bool doubted;     /* its data cannot be right: it is no measure for others */
+    bool changed;     /* the machine changed between its kind's experiments: none is a measure */
+    bool lacking;     /* files of it are not there that the folder's others have */
+    bool unused, hot; /* by judge_agreement: its use of the GPU; its start */
     struct judge_figure like[LIKE_FIGURES];
 };
 

@@ -331,7 +331,7 @@ static void judge_ended(const struct kind *alone, const struct alone_figures *of
         return;
     dataset_evidence(experiment, "background_stopped_early", format, fall->before, fall->after,
                      fmax(0, fall->at_s),
-                     "ended or stood still, as time and energy are far below its siblings'");
+                     "ended or stalled, as time and energy are far below its siblings'");
     dataset_evidence_at(experiment, (struct reading){fmax(0, fall->at_s), true}, none);
 }
 
