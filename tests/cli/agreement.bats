@@ -156,6 +156,21 @@ END
     [ "$(reason 11)" = None ]
 }
 
+@test "a background that ended during a parallel experiment is named, and no other" {
+    PYTHONPATH=$ROOT/tests/verdicts python3 - "$TARE" <<'END'
+import json, subprocess, sys
+import verdict_matrix
+make = next(one[3] for one in verdict_matrix.SCENARIOS if one[0] == "background_stalled")
+truth = verdict_matrix.build("background_stalled", make, 1, 1, "stalled")
+ended = {one["id"] for one in truth if one["disturbed"]}
+answer = json.loads(subprocess.run([sys.argv[1], "audit", "stalled", "--json"], stdout=subprocess.PIPE).stdout)
+named = {one["experiment_id"] for one in answer["experiments"] for found in one["evidence"]
+         if found["kind"] == "background_stopped_early"}
+assert named and named <= ended, (named, ended)
+assert all(one["verdict"] != "contaminated" or one["experiment_id"] in ended for one in answer["experiments"])
+END
+}
+
 @test "where one model shows a lower power limit, models that ran under it alone are not consistent" {
     repeats 0.01 0 "limit=0.6" 4 100
     read -ra time <<< "$(consistency time)"
