@@ -20,7 +20,8 @@ static const struct consistency_check checks[CONSISTENCIES] = {
                           0, 7834, consistency_find_repeated_rows},
     [CONSISTENCY_SENSOR] = {"sensor_frozen",
                             "How long power, utilisation and temperature do not change under load, "
-                            "with the folder's other experiments.",
+                            "with the folder's other experiments; coarse power needs a second "
+                            "long span to be excused.",
                             0, 7834, consistency_find_frozen},
     [CONSISTENCY_METRICS] = {"metrics_copied",
                              "All digits of the metrics of two trainings with different seeds.", 0,

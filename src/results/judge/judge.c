@@ -329,7 +329,7 @@ static void judge_untold(struct dataset_experiment *experiment)
 static const struct {
     enum check check;
     const char *what, *evidence;
-} comparisons[LIKE_FIGURES] = {
+} comparisons[LIKE_MAIN] = {
     [LIKE_TIME] = {CHECK_LIKE_TIME, "time", "time_unlike"},
     [LIKE_GPU_ENERGY] = {CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike"},
     [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike"},
@@ -356,7 +356,7 @@ static void tell_unlike(struct dataset_experiment *experiment, const struct judg
                         double p_value)
 {
     char seen[160];
-    for (int f = 0; f < LIKE_FIGURES; f++)
+    for (int f = 0; f < LIKE_MAIN; f++)
         if (is_unlike(&state->like[f], p_value)) {
             write_seen(&state->like[f], (enum like_figure)f, seen);
             dataset_evidence(experiment, comparisons[f].evidence, "%s", seen);
@@ -449,7 +449,7 @@ static void judge_compared(struct dataset *dataset, const struct judge_state *st
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
-    for (int f = 0; f < LIKE_FIGURES; f++)
+    for (int f = 0; f < LIKE_MAIN; f++)
         compare_like(experiment, state, (enum like_figure)f, p_value);
     judge_row(dataset, states, index);
     if (experiment->parallel && state->in_a_row &&
@@ -541,7 +541,7 @@ void audit_judge(struct dataset *dataset)
     judge_siblings(dataset, states);
     judge_background(dataset, states);
     EACH (state, states, dataset->count)
-        for (int f = 0; f < LIKE_FIGURES; f++)
+        for (int f = 0; f < LIKE_MAIN; f++)
             tests += state->like[f].prediction.valid;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];

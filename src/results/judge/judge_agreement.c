@@ -1,5 +1,6 @@
 #include "results/judge/judge_agreement.h"
 #include "results/judge/identical.h"
+#include "results/judge/judge_change.h"
 #include "results/judge/judge_like.h"
 
 #include "base/mem.h"
@@ -11,8 +12,11 @@
 /* Counted among comparable experiments. Fewer show neither the usual value nor its scatter. */
 static const double siblings_least = 3;
 /* What a folder's kinds show of the scatter counts for one kind as so many degrees of freedom, and
- * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. */
-static const double folder_df = 8, usual_df = 2, median_share = 0.37, median_to_sd = 1.4826;
+ * LIMIT_NOISE for a folder as so many. A median of distances has this share of the information. The
+ * highest power counts the folder more: its disturbed siblings would hide each other. */
+static const double folder_df = 8, peak_df = 40, usual_df = 2, median_share = 0.37,
+                    median_to_sd = 1.4826;
+static const struct stats_noise usual_noise = {LIMIT_NOISE * LIMIT_NOISE * 4, 4};
 
 const char *agreement_name(enum agreement agreement)
 {
@@ -28,12 +32,14 @@ const char *agreement_reason_text(enum agreement_reason reason)
         [AGREEMENT_DATA] = "its own files are incomplete or imprecise",
         [AGREEMENT_CHANGED] = "the machine changed between the experiments",
         [AGREEMENT_NOT_IDLE] = "the GPU is not known to have been idle before or after",
+        [AGREEMENT_HOT] = "the GPU was hotter at its start than at most others",
         [AGREEMENT_REST_HIGH] = "the idle GPU draws much power, maybe for another program",
         [AGREEMENT_BACKGROUND] = "the background is not known to have used the GPU",
         [AGREEMENT_UNUSED] = "it did not use the GPU, as others of its repository did",
         [AGREEMENT_FEW_SIBLINGS] = "fewer than three comparable siblings",
         [AGREEMENT_GROUPS] = "the siblings fall into groups, or one is far below the others",
         [AGREEMENT_SCATTER] = "the siblings scatter too much to exclude a disturbance of 10 %",
+        [AGREEMENT_PEAK] = "its highest power differs from the siblings'",
         [AGREEMENT_DIFFERS] = "its distance to the siblings does not exclude a disturbance of 10 %",
     };
     return texts[reason];
@@ -72,11 +78,9 @@ static enum agreement_reason check_interval(const struct judge_figure *figure)
                                                                           : AGREEMENT_NO_REASON;
 }
 
-static enum agreement_reason check_off(const struct judge_figure *figure)
+static bool is_off(const struct judge_figure *figure)
 {
-    return fabs(figure->prediction.excess) > LIMIT_OFF * figure->prediction.sigma
-               ? AGREEMENT_DIFFERS
-               : AGREEMENT_NO_REASON;
+    return fabs(figure->prediction.excess) > LIMIT_OFF * figure->prediction.sigma;
 }
 
 /* Time by its interval, energy by those of the GPU and the processors. The others must not be off:
@@ -86,7 +90,10 @@ static enum agreement_reason compare_figures(const struct judge_state *state,
 {
     enum agreement_reason found = AGREEMENT_NO_REASON;
     size_t energies = 0;
-    for (int f = 0; f < LIKE_FIGURES && !found; f++) {
+    const struct judge_figure *peak = &state->like[LIKE_POWER_MAX];
+    if (is_off(peak))
+        return AGREEMENT_PEAK;
+    for (int f = 0; f < LIKE_MAIN && !found; f++) {
         const struct judge_figure *figure = &state->like[f];
         if (f != LIKE_TIME && !figure->prediction.valid)
             continue;
@@ -94,7 +101,8 @@ static enum agreement_reason compare_figures(const struct judge_state *state,
         found = check_siblings(figure);
         if (!found)
             found = (f == LIKE_TIME) == (quantity == QUANTITY_TIME) ? check_interval(figure)
-                                                                    : check_off(figure);
+                    : is_off(figure)                                ? AGREEMENT_DIFFERS
+                                                                    : AGREEMENT_NO_REASON;
     }
     return found || energies > 0 ? found : AGREEMENT_FEW_SIBLINGS;
 }
@@ -136,6 +144,9 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
         return false;
     if (was_at_rest(&states[index]))
         return true;
+    /* Clocks may be up before a program uses the GPU, but nothing else computes on it then. */
+    if (!experiment->parallel && experiment->gpu.early_utilisation_percent.value > 0)
+        return false;
     size_t beside = alone_beside(dataset, states, index, 1);
     if (beside == JUDGE_NOBODY && experiment->parallel)
         beside = alone_beside(dataset, states, index, 0);
@@ -143,8 +154,8 @@ static bool was_idle(const struct dataset *dataset, const struct judge_state *st
 }
 
 /* One that others of its repository differ from by their use of the GPU may have fallen back to the
- * processors, and so may all of its kind. unused: of each experiment. */
-static void find_unused(const struct dataset *dataset, bool *unused)
+ * processors, and so may all of its kind: sets unused. */
+static void find_unused(const struct dataset *dataset, struct judge_state *states)
 {
     AUTO_FREE char **keys = mem_array(dataset->count + 1, sizeof *keys);
     AUTO_FREE size_t *order = NULL, *groups = NULL;
@@ -159,8 +170,26 @@ static void find_unused(const struct dataset *dataset, bool *unused)
                 struct reading most = experiment->gpu.utilisation_max_percent;
                 bool busy = most.valid && most.value >= LIMIT_BUSY_PERCENT;
                 used |= busy;
-                unused[order[i]] = used && most.valid && !busy;
+                states[order[i]].unused = used && most.valid && !busy;
             }
+    }
+}
+
+/* A GPU that is hot from other work may lower its clocks: sets hot. */
+static void find_hot(const struct dataset *dataset, struct judge_state *states)
+{
+    AUTO_FREE double *starts = mem_array(dataset->count + 1, sizeof *starts);
+    for (size_t folder = 0; folder < dataset->folder_count; folder++) {
+        size_t n = 0;
+        EACH (experiment, dataset->items, dataset->count)
+            if (experiment->folder == folder && experiment->gpu.temperature_start_c.valid)
+                starts[n++] = experiment->gpu.temperature_start_c.value;
+        double usual = n ? stats_median(starts, n).value : 0;
+        for (size_t i = 0; i < dataset->count; i++) {
+            struct reading start = dataset->items[i].gpu.temperature_start_c;
+            if (dataset->items[i].folder == folder)
+                states[i].hot = start.valid && start.value > usual + LIMIT_HOTTER_K;
+        }
     }
 }
 
@@ -200,8 +229,8 @@ static bool failed_consistency(const struct dataset_experiment *experiment, enum
 }
 
 /* Metrics depend on neither time nor power, but on what the siblings and the GPU show of both. */
-static void judge_quantity(struct dataset *dataset, const struct judge_state *states,
-                           const bool *unused, size_t index, enum quantity quantity)
+static void judge_quantity(struct dataset *dataset, const struct judge_state *states, size_t index,
+                           enum quantity quantity)
 {
     struct dataset_experiment *experiment = &dataset->items[index];
     const struct judge_state *state = &states[index];
@@ -227,11 +256,13 @@ static void judge_quantity(struct dataset *dataset, const struct judge_state *st
         *reason = state->changed ? AGREEMENT_CHANGED : AGREEMENT_NOT_IDLE;
     else if (!was_idle(dataset, states, index))
         *reason = AGREEMENT_NOT_IDLE;
+    else if (state->hot)
+        *reason = AGREEMENT_HOT;
     else if (quantity == QUANTITY_ENERGY && state->rest_high)
         *reason = AGREEMENT_REST_HIGH;
     else if (experiment->parallel && !dataset_check_passed(experiment, CHECK_BACKGROUND_LOAD))
         *reason = AGREEMENT_BACKGROUND;
-    else if (unused[index])
+    else if (state->unused)
         *reason = AGREEMENT_UNUSED;
     else
         *reason = compare_figures(state, quantity);
@@ -273,26 +304,36 @@ static struct stats_noise learn_noise(const struct dataset *dataset,
     }
     double sd = count ? median_to_sd * stats_median(apart, count).value : 0;
     double variance = (df * sd * sd + usual_df * usual) / (df + usual_df);
-    return (struct stats_noise){variance * folder_df, folder_df};
+    double known_df = figure == LIKE_POWER_MAX ? peak_df : folder_df;
+    return (struct stats_noise){variance * known_df, known_df};
 }
 
 void judge_agreement(struct dataset *dataset, const struct judge_state *judged)
 {
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
     AUTO_FREE judge_noise *noise = mem_array(dataset->folder_count + 1, sizeof *noise);
-    AUTO_FREE bool *unused = mem_array(dataset->count + 1, sizeof *unused);
-    find_unused(dataset, unused);
     memcpy(states, judged, dataset->count * sizeof *states);
+    find_unused(dataset, states);
+    find_hot(dataset, states);
+    for (size_t i = 0; i < dataset->count; i++)
+        states[i].doubted |=
+            weight_against(&dataset->items[i], QUANTITY_TIME) >= EVIDENCE_SUSPECT ||
+            weight_against(&dataset->items[i], QUANTITY_ENERGY) >= EVIDENCE_SUSPECT;
     for (size_t folder = 0; folder < dataset->folder_count; folder++)
         for (int figure = 0; figure < LIKE_FIGURES; figure++)
-            noise[folder][figure] = learn_noise(dataset, judged, folder, figure);
+            noise[folder][figure] = usual_noise;
     judge_like(dataset, states, noise);
+    for (size_t folder = 0; folder < dataset->folder_count; folder++)
+        for (int figure = 0; figure < LIKE_FIGURES; figure++)
+            noise[folder][figure] = learn_noise(dataset, states, folder, figure);
+    judge_like(dataset, states, noise);
+    judge_change_doubt(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (!experiment->judged)
             continue;
         for (int quantity = 0; quantity < QUANTITIES; quantity++)
-            judge_quantity(dataset, states, unused, i, (enum quantity)quantity);
+            judge_quantity(dataset, states, i, (enum quantity)quantity);
         judge_row(experiment);
     }
 }

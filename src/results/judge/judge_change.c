@@ -10,13 +10,30 @@
 #include <string.h>
 
 /* Of all experiments on either side, and of one kind at least on both. */
-enum { SIDE_LEAST = 3, KIND_LEAST = 2, MODELS_LEAST = 2, SERIES = 2, MOMENTS_MOST = 1000 };
-static const double prior_df = 4, doubt = 0.05;
+enum {
+    SIDE_LEAST = 3,
+    KIND_LEAST = 2,
+    MODELS_LEAST = 2,
+    SERIES = 2,
+    SERIES_PEAK = 2,
+    MOMENTS_MOST = 1000
+};
+
+/* How much it takes to find a change. */
+enum demand {
+    DEMAND_ALL,     /* several models show it */
+    DEMAND_ONE,     /* one kind shows it, in power and time: what runs beside it raises both */
+    DEMAND_MISSING, /* any kind shows it: the others lack files and may have shown it too */
+    DEMANDS
+};
+static const size_t side_least[DEMANDS] = {SIDE_LEAST, KIND_LEAST, 1};
+
+static const double prior_df = 4, doubt = 0.05, slower_share = 0.05;
 
 /* One success, by its kind and in the order in which they began. */
 struct point {
     size_t index, kind;
-    double value;
+    double value, time;
 };
 
 /* The figures of one kind on the sides of a moment. */
@@ -24,23 +41,28 @@ struct sides {
     const struct dataset_experiment *like;
     double *values[2];
     size_t count[2];
-    double apart; /* of the medians: after less before */
+    double time[2]; /* sums */
+    double apart;   /* of the medians: after less before */
 };
 
 struct change {
     bool found;
     double p, apart;
-    size_t first; /* of the points after it */
+    size_t first, earliest; /* of the points after it; moments in between fit as well */
     int series;
 };
 
 static const char *const series_names[SERIES] = {"time", "power"};
 
-/* How far time, or power, are from what the others of its kind let expect, as a logarithm. */
+/* How far time, mean or highest power are from what the others of its kind let expect, as a
+ * logarithm. */
 static struct reading value_of(const struct judge_state *state, int series)
 {
     const struct stats_prediction *time = &state->like[LIKE_TIME].prediction,
-                                  *energy = &state->like[LIKE_GPU_ENERGY].prediction;
+                                  *energy = &state->like[LIKE_GPU_ENERGY].prediction,
+                                  *peak = &state->like[LIKE_POWER_MAX].prediction;
+    if (series == SERIES_PEAK)
+        return (struct reading){peak->excess, peak->valid};
     if (!time->valid || (series && !energy->valid))
         return (struct reading){0};
     return (struct reading){series ? energy->excess - time->excess : time->excess, true};
@@ -50,11 +72,15 @@ static void split_at(const struct point *points, size_t count, size_t first, str
                      size_t kind_count)
 {
     for (size_t k = 0; k < kind_count; k++)
-        kinds[k].count[0] = kinds[k].count[1] = 0;
+        for (int side = 0; side < 2; side++) {
+            kinds[k].count[side] = 0;
+            kinds[k].time[side] = 0;
+        }
     for (size_t i = 0; i < count; i++) {
         struct sides *kind = &kinds[points[i].kind];
         int side = i >= first;
         kind->values[side][kind->count[side]++] = points[i].value;
+        kind->time[side] += points[i].time;
     }
 }
 
@@ -72,6 +98,13 @@ static bool is_apart(struct sides *kind)
     return fabs(kind->apart) >= LIMIT_UNLIKE && (low[1] > high[0] || low[0] > high[1]);
 }
 
+/* Whether the time changed, too, and the other way than the power. */
+static bool is_opposed(const struct sides *kind)
+{
+    double apart = kind->time[1] / (double)kind->count[1] - kind->time[0] / (double)kind->count[0];
+    return fabs(apart) >= slower_share && apart * kind->apart < 0;
+}
+
 static double squares_of(const struct sides *kind)
 {
     double sum = 0;
@@ -84,9 +117,8 @@ static double squares_of(const struct sides *kind)
 }
 
 /* The change at one moment: of all kinds on both sides at least half must show it, in one
- * direction and of several models. Where files are missing, one kind suffices for a doubt: the
- * others may have shown it. */
-static struct change judge_moment(struct sides *kinds, size_t kind_count, bool missing)
+ * direction. */
+static struct change judge_moment(struct sides *kinds, size_t kind_count, enum demand demand)
 {
     size_t both = 0, shown = 0, models = 0, total[2] = {0}, largest = 0;
     double weights = 0, sum = 0, squares = LIMIT_NOISE * LIMIT_NOISE * prior_df, df = prior_df;
@@ -97,7 +129,7 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count, bool m
         if (before == 0 || after == 0)
             continue;
         both++;
-        if (!is_apart(kind) || sum * kind->apart < 0)
+        if (!is_apart(kind) || sum * kind->apart < 0 || (demand == DEMAND_ONE && !is_opposed(kind)))
             continue;
         double weight = 1 / (1 / (double)before + 1 / (double)after);
         bool same = model && strcmp(model->repo, kind->like->repo) == 0 &&
@@ -114,39 +146,62 @@ static struct change judge_moment(struct sides *kinds, size_t kind_count, bool m
         size_t smaller = before < after ? before : after;
         largest = smaller > largest ? smaller : largest;
     }
-    bool enough = models >= MODELS_LEAST && 2 * shown >= both && total[0] >= SIDE_LEAST &&
-                  total[1] >= SIDE_LEAST && largest >= KIND_LEAST;
-    if (missing ? shown == 0 : !enough)
+    bool enough = models >= (demand == DEMAND_ALL ? MODELS_LEAST : 1) && 2 * shown >= both &&
+                  total[0] >= side_least[demand] && total[1] >= side_least[demand] &&
+                  largest >= KIND_LEAST;
+    if (demand == DEMAND_MISSING ? shown == 0 : !enough)
         return (struct change){0};
     double error = sqrt(squares / df / weights);
-    return (struct change){true, 2 * special_t_cdf(-fabs(sum / weights) / error, df), sum / weights,
-                           0, 0};
+    return (struct change){.found = true,
+                           .p = 2 * special_t_cdf(-fabs(sum / weights) / error, df),
+                           .apart = sum / weights};
 }
 
 static struct change find_change(struct point *points, size_t count, struct sides *kinds,
-                                 size_t kind_count, const struct judge_state *states, bool missing)
+                                 size_t kind_count, const struct judge_state *states,
+                                 enum demand demand)
 {
-    struct change best = {.p = missing ? doubt : LIMIT_FALSE / (double)(SERIES * count + 1)};
-    for (int series = 0; series < SERIES; series++) {
-        for (size_t i = 0; i < count; i++)
+    struct change best = {
+        .p = demand == DEMAND_MISSING ? doubt : LIMIT_FALSE / (double)(SERIES * count + 1)};
+    int first_series = demand == DEMAND_ONE ? SERIES_PEAK : 0;
+    for (int series = first_series; series < SERIES || series == first_series; series++) {
+        for (size_t i = 0; i < count; i++) {
             points[i].value = value_of(&states[points[i].index], series).value;
+            points[i].time = states[points[i].index].like[LIKE_TIME].plain;
+        }
         /* Of very many moments some are enough: each costs as much as there are experiments. */
         size_t stride = 1 + count / MOMENTS_MOST;
-        size_t least = missing ? 1 : SIDE_LEAST;
+        size_t least = side_least[demand];
         for (size_t first = least; first + least <= count; first += stride) {
             split_at(points, count, first, kinds, kind_count);
-            struct change change = judge_moment(kinds, kind_count, missing);
+            struct change change = judge_moment(kinds, kind_count, demand);
             if (!change.found || change.p > best.p)
                 continue;
+            bool same = best.found && best.series == series && !(change.p < best.p);
+            change.earliest = same ? best.earliest : first;
+            change.first = first;
+            change.series = series;
             best = change;
-            best.first = first;
-            best.series = series;
         }
     }
     return best;
 }
 
 /* Both sides, and what ran on one side only; but not kinds on both sides that did not change. */
+static void mark_changed(struct judge_state *states, const struct point *points, size_t count,
+                         const struct change *change, struct sides *kinds, size_t kind_count)
+{
+    AUTO_FREE bool *before = mem_array(kind_count + 1, sizeof *before);
+    for (size_t i = 0; i < change->earliest; i++)
+        before[points[i].kind] = true;
+    split_at(points, count, change->first, kinds, kind_count);
+    for (size_t i = 0; i < count; i++) {
+        struct sides *kind = &kinds[points[i].kind];
+        bool both = before[points[i].kind] && kind->count[1];
+        states[points[i].index].changed |= !both || is_apart(kind);
+    }
+}
+
 static void add_change(struct dataset *dataset, struct judge_state *states,
                        const struct point *points, size_t count, const struct change *change,
                        struct sides *kinds, size_t kind_count)
@@ -157,12 +212,10 @@ static void add_change(struct dataset *dataset, struct judge_state *states,
     dataset_format_time(after->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S), at);
     at[10] = ' ';
     at[16] = '\0';
-    split_at(points, count, change->first, kinds, kind_count);
+    mark_changed(states, points, count, change, kinds, kind_count);
     for (size_t i = 0; i < count; i++) {
-        struct sides *kind = &kinds[points[i].kind];
-        if (kind->count[0] && kind->count[1] && !is_apart(kind))
+        if (!states[points[i].index].changed)
             continue;
-        states[points[i].index].changed = true;
         dataset_evidence(&dataset->items[points[i].index], "machine_changed",
                          "the machine changed at %s: from then on %s of several models is %.3g %% "
                          "%s, and which side is right is not known",
@@ -178,7 +231,7 @@ static int compare_points(const void *a, const void *b)
     return order ? order : ORDER(left->index, right->index);
 }
 
-void judge_change(struct dataset *dataset, struct judge_state *states)
+static void find_changes(struct dataset *dataset, struct judge_state *states, bool doubted)
 {
     AUTO_FREE struct point *points = mem_array(dataset->count + 1, sizeof *points);
     AUTO_FREE size_t *order = NULL, *groups = NULL;
@@ -196,8 +249,8 @@ void judge_change(struct dataset *dataset, struct judge_state *states)
             for (size_t i = groups[k]; i < groups[k + 1]; i++) {
                 const struct dataset_experiment *experiment = &dataset->items[order[i]];
                 if (experiment->folder == f && experiment->success && experiment->has_end &&
-                    value_of(&states[order[i]], 0).valid)
-                    points[count++] = (struct point){order[i], k, (double)states[order[i]].rank};
+                    value_of(&states[order[i]], doubted ? SERIES_PEAK : 0).valid)
+                    points[count++] = (struct point){order[i], k, (double)states[order[i]].rank, 0};
             }
         if (dataset->folders[f].layout != DATASET_STUDY || count < 2)
             continue;
@@ -205,10 +258,23 @@ void judge_change(struct dataset *dataset, struct judge_state *states)
         for (size_t i = 0; i < dataset->count; i++)
             missing |= dataset->items[i].folder == f && states[i].lacking;
         qsort(points, count, sizeof *points, compare_points);
-        struct change change = find_change(points, count, kinds, kind_count, states, missing);
-        if (change.found && !missing)
+        enum demand demand = doubted ? DEMAND_ONE : missing ? DEMAND_MISSING : DEMAND_ALL;
+        struct change change = find_change(points, count, kinds, kind_count, states, demand);
+        if (change.found && demand == DEMAND_ALL)
             add_change(dataset, states, points, count, &change, kinds, kind_count);
-        for (size_t i = 0; change.found && missing && i < count; i++)
+        else if (change.found && demand == DEMAND_ONE)
+            mark_changed(states, points, count, &change, kinds, kind_count);
+        for (size_t i = 0; change.found && demand == DEMAND_MISSING && i < count; i++)
             states[points[i].index].changed = true;
     }
+}
+
+void judge_change(struct dataset *dataset, struct judge_state *states)
+{
+    find_changes(dataset, states, false);
+}
+
+void judge_change_doubt(struct dataset *dataset, struct judge_state *states)
+{
+    find_changes(dataset, states, true);
 }

@@ -11,7 +11,7 @@
  * share. More work than this is a mistake. */
 static const double effect_free = 0.7, effect_little = 0.01, work_most = 1e12;
 
-enum { WORK_MOST = JUDGE_DESIGNS - 2, WORK_NONE = -1, WORK_ALL = -2 };
+enum { WORK_MOST = JUDGE_DESIGNS - 3, WORK_NONE = -1, WORK_ALL = -2, WORK_OUT = -3 };
 
 /* What a step of a training computes hardly depends on these. */
 static const char *const little[] = {"learning_rate", "lr",      "weight_decay",
@@ -209,15 +209,35 @@ static bool multiply_units(const struct differences *of, struct judge_design *de
     return !how.blanks || add_level(of, design, name, true);
 }
 
-/* which: of the works, or WORK_NONE or WORK_ALL. False: it is none. */
-static bool make_design(const struct differences *of, int which, struct judge_design *out)
+/* Whether it probably changes nothing: the blanks are then the value that all others have. */
+static bool is_slight(const struct differences *of, const char *name)
+{
+    const struct value *given = NULL;
+    for (size_t i = 0; i < of->count && !audit_is_one_of(name, little); i++) {
+        const struct value *value = setting_of(of, i, name);
+        if (is_blank(value))
+            continue;
+        if (given && !same(given, value))
+            return false;
+        given = value;
+    }
+    return true;
+}
+
+/* which: of the works, or one of the enum. WORK_OUT leaves them out. False: it is none. */
+static bool make_design(const struct differences *of, int which, bool simple,
+                        struct judge_design *out)
 {
     *out =
         (struct judge_design){.x = mem_array(of->count * STATS_FIT_COVARIATES + 1, sizeof *out->x)};
     EACH (name, of->names.items, of->names.count) {
-        bool is_unit = false;
-        for (int w = 0; w < (int)of->work_count; w++)
+        bool is_unit = false, is_work = false;
+        for (int w = 0; w < (int)of->work_count; w++) {
+            is_work |= of->works[w] == *name;
             is_unit |= (w == which || which == WORK_ALL) && of->works[w] == *name;
+        }
+        if ((simple && is_slight(of, *name)) || (is_work && which == WORK_OUT))
+            continue;
         if (is_unit && !multiply_units(of, out, *name)) {
             out->incomplete = "its number of epochs is not known";
             return false;
@@ -234,25 +254,40 @@ static bool make_design(const struct differences *of, int which, struct judge_de
 }
 
 size_t judge_designs_make(const struct dataset *dataset, const size_t *items, size_t count,
-                          struct judge_design out[JUDGE_DESIGNS])
+                          bool simple, struct judge_design out[JUDGE_DESIGNS])
 {
     struct differences of = {.dataset = dataset, .items = items, .count = count};
-    size_t made = 1;
     find_differences(&of);
-    bool good = make_design(&of, of.has_epochs ? 0 : WORK_NONE, &out[0]);
+    int first = of.has_epochs ? 0 : WORK_NONE;
+    bool slight = false;
+    EACH (name, of.names.items, of.names.count)
+        slight |= is_slight(&of, *name);
+    size_t made = simple && slight && make_design(&of, first, true, &out[0]);
+    if (simple && slight && !made)
+        judge_design_fini(&out[0]);
+    bool good = make_design(&of, first, false, &out[made++]);
     for (int w = of.has_epochs; good && w < (int)of.work_count; w++)
-        if (make_design(&of, w, &out[made]))
+        if (make_design(&of, w, false, &out[made]))
             made++;
         else
             judge_design_fini(&out[made]);
     if (good && of.work_count > 1) {
-        if (make_design(&of, WORK_ALL, &out[made]))
+        if (make_design(&of, WORK_ALL, false, &out[made]))
             made++;
         else
             judge_design_fini(&out[made]);
     }
     strv_fini(&of.names);
     return made;
+}
+
+void judge_design_make_power(const struct dataset *dataset, const size_t *items, size_t count,
+                             struct judge_design *out)
+{
+    struct differences of = {.dataset = dataset, .items = items, .count = count};
+    find_differences(&of);
+    make_design(&of, WORK_OUT, true, out);
+    strv_fini(&of.names);
 }
 
 void judge_design_fini(struct judge_design *design)

@@ -16,11 +16,16 @@ struct judge_design {
 
 /* Hyperparameters that scale the work act linearly or as a power: each design takes another one,
  * or the product of all, as units, and the others as powers. */
-#define JUDGE_DESIGNS 6
+#define JUDGE_DESIGNS 7
 
-/* At least one; the first has the epochs as units, if they differ. The caller ends each. */
+/* At least one; the first has the epochs as units, if they differ. simple: one comes before it that
+ * leaves out what hardly changes the work, and blanks beside a single value. The caller ends each.
+ */
 size_t judge_designs_make(const struct dataset *dataset, const size_t *items, size_t count,
-                          struct judge_design out[JUDGE_DESIGNS]);
+                          bool simple, struct judge_design out[JUDGE_DESIGNS]);
+/* A design for the highest power, which does not depend on the amount of work. */
+void judge_design_make_power(const struct dataset *dataset, const size_t *items, size_t count,
+                             struct judge_design *out);
 void judge_design_fini(struct judge_design *design);
 
 /* Numbers the items by their hyperparameters but for the seed: equal ones, equal numbers. */

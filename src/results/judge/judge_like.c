@@ -19,7 +19,8 @@ static struct reading figure_of(const struct dataset_experiment *experiment,
 {
     return figure == LIKE_TIME         ? experiment->duration_s
            : figure == LIKE_GPU_ENERGY ? experiment->gpu.energy_j
-                                       : experiment->cpu_j;
+           : figure == LIKE_CPU_ENERGY ? experiment->cpu_j
+                                       : experiment->gpu.power_max_w;
 }
 
 /* Of one kind: the same model in the same mode beside the same background, on one GPU as far as it
@@ -145,14 +146,15 @@ static double misfit(const struct sample *sample, const struct stats_prediction 
 }
 
 /* The first design, or one that fits better by far. */
-static void predict(const struct kind *kind, enum like_figure figure)
+static void predict(const struct kind *kind, enum like_figure figure,
+                    const struct judge_design *designs, size_t design_count)
 {
     double best = INFINITY;
     struct stats_noise noise =
         kind->noise ? kind->noise[member(kind, 0)->folder][figure] : usual_noise;
-    for (size_t d = 0; d < kind->design_count; d++) {
+    for (size_t d = 0; d < design_count; d++) {
         struct sample sample;
-        take_sample(kind, &kind->designs[d], figure, &sample);
+        take_sample(kind, &designs[d], figure, &sample);
         AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
         if (sample.in.count)
             stats_fit_predict(&sample.in, noise, out);
@@ -163,9 +165,11 @@ static void predict(const struct kind *kind, enum like_figure figure)
                 struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
                 like->prediction = out[i];
                 like->df = NOISE_DF + fmax(0, out[i].others - 1);
-                like->varied = kind->designs[d].covariates + (kind->designs[d].units != NULL);
+                like->varied = designs[d].covariates + (designs[d].units != NULL);
             }
         }
+        for (size_t i = 0; d == 0 && i < sample.in.count; i++)
+            kind->states[kind->items[sample.of[i]]].like[figure].plain = out[i].excess;
         if (d == 0)
             compare_same(kind, &sample, figure);
         sample_fini(&sample);
@@ -253,13 +257,21 @@ static void compare_kind(struct kind *kind)
 {
     AUTO_FREE size_t *setting = mem_array(kind->count + 1, sizeof *setting);
     kind->setting = setting;
-    kind->design_count = judge_designs_make(kind->dataset, kind->items, kind->count, kind->designs);
+    kind->design_count = judge_designs_make(kind->dataset, kind->items, kind->count,
+                                            kind->noise != NULL, kind->designs);
     judge_design_settings(kind->dataset, kind->items, kind->count, setting);
     if (!kind->incomplete)
         kind->incomplete = kind->designs[0].incomplete;
-    for (int f = 0; !kind->incomplete && f < LIKE_FIGURES; f++) {
-        predict(kind, (enum like_figure)f);
+    for (int f = 0; !kind->incomplete && f < LIKE_MAIN; f++) {
+        predict(kind, (enum like_figure)f, kind->designs, kind->design_count);
         find_below(kind, (enum like_figure)f);
+    }
+    if (!kind->incomplete && kind->noise) {
+        struct judge_design power;
+        judge_design_make_power(kind->dataset, kind->items, kind->count, &power);
+        if (!power.incomplete)
+            predict(kind, LIKE_POWER_MAX, &power, 1);
+        judge_design_fini(&power);
     }
     say_why(kind);
     find_rows(kind);

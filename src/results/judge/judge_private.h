@@ -32,7 +32,8 @@
 #define LIMIT_REST (0.35 * JUDGE_SCALE(REST))
 /* at its start than the coolest start of the folder */
 #define LIMIT_WARMER_K (6.0 * JUDGE_SCALE(WARMER_K))
-#define LIMIT_HOT_C    (80.0 * JUDGE_SCALE(HOT_C)) /* where GPUs begin to lower their clocks */
+#define LIMIT_HOTTER_K (10.0 * JUDGE_SCALE(HOTTER_K)) /* at its start than most of the folder */
+#define LIMIT_HOT_C    (80.0 * JUDGE_SCALE(HOT_C))    /* where GPUs begin to lower their clocks */
 /* that a background adds to power or utilisation */
 #define LIMIT_SHOWN (0.05 * JUDGE_SCALE(SHOWN))
 /* of power in the first two seconds: something had just ended */
@@ -60,13 +61,22 @@
 /* off its kind, beside a step */
 #define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))
 
-/* What a training is compared with the others of its kind by. */
-enum like_figure { LIKE_TIME, LIKE_GPU_ENERGY, LIKE_CPU_ENERGY, LIKE_FIGURES };
+/* What a training is compared with the others of its kind by. The highest power is not among the
+ * main ones, which may accuse: it rests on one sample. */
+enum like_figure {
+    LIKE_TIME,
+    LIKE_GPU_ENERGY,
+    LIKE_CPU_ENERGY,
+    LIKE_MAIN,
+    LIKE_POWER_MAX = LIKE_MAIN,
+    LIKE_FIGURES
+};
 
 struct judge_figure {
     struct stats_prediction prediction;
     size_t same;   /* undisturbed others with the very same hyperparameters */
     double off;    /* ln of it over their median; 0 without any */
+    double plain;  /* excess by the simplest design */
     double df;     /* degrees of freedom of its standard deviation */
     size_t varied; /* effects that the prediction had to estimate from the others */
     bool below;    /* one of its kind is far below the others */
@@ -77,18 +87,19 @@ struct judge_figure {
 
 /* One experiment while it is judged. */
 struct judge_state {
-    bool busy;      /* something else is known to have worked beside it */
-    bool fell;      /* something had worked on the GPU just before it began */
-    bool at_rest;   /* its GPU drew no more than at rest in its first two seconds, and was idle */
-    bool rest_high; /* what its folder rests at may be what another program makes it draw */
-    bool unseen;    /* what the GPU did before it began was not recorded */
-    size_t rank;    /* its place in the order in which the folder's experiments began */
-    size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
-    bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
-    size_t ends[2]; /* then: what ran just before and just behind them all */
-    bool doubted;   /* its data cannot be right: it is no measure for others */
-    bool changed;   /* the machine changed between its kind's experiments: none is a measure */
-    bool lacking;   /* files of it are not there that the folder's others have */
+    bool busy;        /* something else is known to have worked beside it */
+    bool fell;        /* something had worked on the GPU just before it began */
+    bool at_rest;     /* its GPU drew no more than at rest in its first two seconds, and was idle */
+    bool rest_high;   /* what its folder rests at may be what another program makes it draw */
+    bool unseen;      /* what the GPU did before it began was not recorded */
+    size_t rank;      /* its place in the order in which the folder's experiments began */
+    size_t next[2];   /* that which began just before it and just behind it; JUDGE_NOBODY: none */
+    bool in_a_row;    /* all of its kind ran one after another, with nothing in between */
+    size_t ends[2];   /* then: what ran just before and just behind them all */
+    bool doubted;     /* its data cannot be right: it is no measure for others */
+    bool changed;     /* the machine changed between its kind's experiments: none is a measure */
+    bool lacking;     /* files of it are not there that the folder's others have */
+    bool unused, hot; /* by judge_agreement: its use of the GPU; its start */
     struct judge_figure like[LIKE_FIGURES];
 };
 

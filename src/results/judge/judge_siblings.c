@@ -11,7 +11,7 @@
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5,
                     step_power_share = 0.25, step_power_least_w = 20, step_utilisation_points = 20,
-                    step_share = 0.05, unused_power_share = 0.7;
+                    step_share = 0.05, ended_share = 0.08, unused_power_share = 0.7;
 static const struct reading none = {0};
 
 static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
@@ -196,7 +196,7 @@ static bool took_more(const struct judge_state *state)
     /* A program beside it does not make it faster: the machine was slower for the others. */
     if (time->valid && time->excess < -fmax(LIMIT_STEP_DEVIATIONS * time->sigma, step_share))
         return false;
-    for (int f = 0; f < LIKE_FIGURES; f++) {
+    for (int f = 0; f < LIKE_MAIN; f++) {
         const struct stats_prediction *p = &state->like[f].prediction;
         if (p->valid && p->excess > LIMIT_STEP_DEVIATIONS * p->sigma && p->excess > step_share)
             return true;
@@ -273,7 +273,25 @@ struct alone_figures {
     struct reading power, utilisation;
 };
 
-/* A background that ended, stood still or never began does so in all of its kind: no comparison
+/* Whether time and energy are that much below the kind, most of which kept its power. */
+static bool lost_background(const struct kind *kind, size_t index)
+{
+    const struct judge_figure *like = kind->states[kind->items[index]].like;
+    size_t others = 0, kept = 0;
+    for (int f = LIKE_TIME; f <= LIKE_GPU_ENERGY; f++) {
+        const struct stats_prediction *p = &like[f].prediction;
+        if (!p->valid || p->excess > -fmax(LIMIT_STEP_DEVIATIONS * p->sigma, ended_share))
+            return false;
+    }
+    for (size_t i = 0; i < kind->count; i++)
+        if (i != index && member(kind, i)->success) {
+            others++;
+            kept += fall_of(member(kind, i)) < 0.5 * fall_of(member(kind, index));
+        }
+    return kept > OTHERS_LEAST && 2 * kept > others;
+}
+
+/* A background that ended, stood still or never began may do so in all of its kind: no comparison
  * among them shows it, only one with trainings of its model alone. Those lack the power and
  * utilisation that it adds, and do not lose power for good as it ends. */
 static void judge_ended(const struct kind *alone, const struct alone_figures *of_alone,
@@ -303,12 +321,18 @@ static void judge_ended(const struct kind *alone, const struct alone_figures *of
     for (size_t i = 0; i < alone->count; i++)
         if (fall_of(member(alone, i)) >= 0.5 * fall_of(experiment))
             return;
-    dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-                  "power fell from %.3g to %.3g W for good %.0f s after the start, as no training "
-                  "of its model alone "
-                  "does: its background "
-                  "may have ended",
-                  fall->before, fall->after, fmax(0, fall->at_s));
+    static const char format[] = "power fell from %.3g to %.3g W for good %.0f s after the start, "
+                                 "as no training of its model alone does: its background %s";
+    bool lost = lost_background(kind, index);
+    dataset_check(experiment, CHECK_BACKGROUND_LOAD, lost ? CHECK_FAILED : CHECK_NOT_MADE, format,
+                  fall->before, fall->after, fmax(0, fall->at_s),
+                  lost ? "ended" : "may have ended");
+    if (!lost)
+        return;
+    dataset_evidence(experiment, "background_stopped_early", format, fall->before, fall->after,
+                     fmax(0, fall->at_s),
+                     "ended or stalled, as time and energy are far below its siblings'");
+    dataset_evidence_at(experiment, (struct reading){fmax(0, fall->at_s), true}, none);
 }
 
 static void judge_backgrounds(const struct kind *alone, const struct kind *kind)
