@@ -207,8 +207,8 @@ struct placeholder_place attempt_place(const struct attempt *attempt)
     return (struct placeholder_place){.id = attempt->place_id, .dir = attempt->place_dir};
 }
 
-/* An attempt gets an empty folder: files of the previous one were moved. A background loop keeps
- * the files of the loop before it. own: the experiment's folder. */
+/* Empty for an attempt; a background loop keeps the files of earlier loops. own: the experiment's
+ * folder. */
 static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own,
                                const char *run_dir, struct err *err)
 {

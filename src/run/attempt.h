@@ -1,5 +1,5 @@
 /* attempt: one try at an experiment: its folder, log files, pipe and job. It decides and journals
- * nothing. Private to run/. */
+ * nothing. */
 #ifndef TARE_RUN_ATTEMPT_H
 #define TARE_RUN_ATTEMPT_H
 
@@ -66,9 +66,8 @@ void attempt_close_fd(int *fd); /* sets *fd to -1 */
 /* The job is proven gone: guardian and state folder drop it. */
 void attempt_forget_job(const struct run_request *request, const struct job *job);
 
-/* Creates and opens the experiment's folder and moves the files of the previous attempt into
- * attempt_<k>/. Safe to repeat after a crash: EVENT_ATTEMPT_PREPARED is journaled later, so the
- * files are always those of the previous attempt. */
+/* Opens the experiment's folder and moves the previous attempt's files into attempt_<k>/. Safe to
+ * repeat after a crash, because EVENT_ATTEMPT_PREPARED follows. */
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 
 bool attempt_open_files(struct attempt *attempt, struct err *err);
@@ -102,8 +101,8 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
 
 void attempt_read_exit(struct attempt *attempt);
 
-/* Call when nothing of the job lives. If this program killed its init, or the machine could not
- * execute the command, the end says nothing about the training: the reason becomes STOP_MACHINE. */
+/* After the proof: if its init was killed, or the machine could not execute the command, the reason
+ * becomes STOP_MACHINE. */
 void attempt_blame_machine(struct attempt *attempt);
 
 int64_t attempt_log_now_ns(const struct attempt *attempt);

@@ -185,8 +185,8 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* A failure of the machine does not count as a retry. It is repeated once after the pause, then
- * left to a resume; several in a row break the run. */
+/* A failure of the machine is repeated once and does not count as a retry; several in a row break
+ * the run. */
 static bool is_excused(struct lane *lane, const char *error)
 {
     bool first = !lane->machine_excused;
@@ -356,8 +356,7 @@ static void leave_start(struct lane *lane, enum lane_event event)
     lane_enter(lane, PHASE_FINISHED);
 }
 
-/* The story of one experiment, from top to bottom. A phase that enters another one than its next
- * names it. */
+/* The story of one experiment, from top to bottom. A phase that skips its next names another. */
 static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
     [PHASE_METERS] = {phase_meters, leave_start, PHASE_CHOOSING, false},

@@ -62,11 +62,6 @@ static const char *find_setting(const struct lane *lane)
     return newer ? newer : find_variable(lane, job, conf_names[1]);
 }
 
-static enum oom_setting read_expandable(const struct lane *lane)
-{
-    return oom_expandable(find_setting(lane));
-}
-
 /* Turns expandable segments on; the caller frees. */
 static char *make_expandable_setting(const char *conf)
 {
@@ -263,7 +258,8 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
         !find_message(&lane->attempt, &message))
         return may_retry;
     struct growth growth = lane_memory_growth(lane);
-    struct oom_circumstances known = {.expandable = read_expandable(lane), .growth = &growth};
+    struct oom_circumstances known = {.expandable = oom_expandable(find_setting(lane)),
+                                      .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
     json_t *oom = oom_message_json(&message, &diagnosis);
     json_set_text(oom, "allocator_setting", find_setting(lane));

@@ -1,5 +1,4 @@
-/* lane: the GPUs on which one experiment at a time runs, and the state of that experiment. Private
- * to run/. */
+/* lane: the GPUs on which one experiment at a time runs, and the state of that experiment. */
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 

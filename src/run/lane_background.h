@@ -1,6 +1,5 @@
-/* lane_background: the background of a parallel experiment: a job that is restarted until the
- * foreground has ended. Each loop is contained, journaled and proven gone before the next one
- * starts. */
+/* lane_background: the background of a parallel experiment: restarted until the foreground has
+ * ended, each loop contained, journaled and proven gone. */
 #ifndef TARE_RUN_LANE_BACKGROUND_H
 #define TARE_RUN_LANE_BACKGROUND_H
 

@@ -1,4 +1,4 @@
-/* outcome: whether an attempt succeeded, and why not. Pure. Private to run/. */
+/* outcome: whether an attempt succeeded, and why not. Pure. */
 #ifndef TARE_RUN_OUTCOME_H
 #define TARE_RUN_OUTCOME_H
 
@@ -43,10 +43,9 @@ struct outcome_facts {
     const struct limits *limits;
 };
 
-/* Fails on a timeout or limit, a failed start, a required exit code other than 0, a matching error
- * pattern, a success pattern without match, or a broken rule (outcome_check_rules). If the exit
- * code is ignored, a signal still fails, unless success patterns match. Interrupted: the stop had
- * another cause. error: the caller frees; NULL on success. */
+/* Fails on a timeout, a limit, a failed start, an exit code, an error pattern, a success pattern
+ * without match, or a broken rule (outcome_check_rules). A signal fails even if the exit code is
+ * ignored, unless success patterns match. error: the caller frees; NULL on success. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts,
                            char **error);
 

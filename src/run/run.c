@@ -119,8 +119,8 @@ static bool settle_experiment(struct runner *runner, size_t number, struct err *
     return true;
 }
 
-/* Ends jobs of dead sessions, closes their attempts and writes missing results. Waits for the
- * journal. False: a job cannot be ended, or the journal cannot be written. */
+/* Ends jobs of dead sessions, closes their attempts, writes missing results and waits for the
+ * journal. */
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)

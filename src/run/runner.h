@@ -1,5 +1,4 @@
-/* runner: shared by the lanes: event loop, journal, and whether the run goes on. Private to run/.
- */
+/* runner: shared by the lanes: event loop, journal, and whether the run goes on. */
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 

@@ -1,6 +1,5 @@
-/* needs: what a repository and its models need of this machine (folder, script, interpreter,
- * modules, data, disk space), what is missing, and how to fix it. Fetches and runs nothing of the
- * repository. */
+/* needs: what a repository needs of this machine (folder, script, interpreter, modules, data, disk
+ * space), and what is missing. Fetches and runs nothing of it. */
 #ifndef TARE_RUN_ENVIRONMENT_NEEDS_H
 #define TARE_RUN_ENVIRONMENT_NEEDS_H
 

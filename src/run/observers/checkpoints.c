@@ -1,6 +1,5 @@
-/* Finds attempts that read a checkpoint older than themselves: a training that only evaluates
- * another model reports that model's metrics. The files are watched from the start, which costs the
- * training nothing. If another experiment of the run wrote the file, the metric is suspect. */
+/* Finds attempts that read an older checkpoint, and so may report another model's metrics. If
+ * another experiment of the run wrote the file, the metric is suspect. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -208,8 +207,8 @@ static bool has_job_in(const struct plan_experiment *experiment, const char *fol
            (experiment->parallel && strcmp(experiment->background->cwd, folder) == 0);
 }
 
-/* The experiment whose last attempt ran in this folder when the file was written, and ended before
- * this attempt began; one that still runs may be the reader. NULL: none. */
+/* The experiment whose last attempt ran here when the file was written. It must have ended: one
+ * that runs may be the reader. NULL: none. */
 static const struct plan_experiment *find_writer(const struct lane *lane, int64_t written_ns)
 {
     const struct runner *runner = lane->runner;

@@ -65,17 +65,6 @@ static struct guard_person *find_or_add_person(struct lane *lane, int32_t pid, u
     return person;
 }
 
-static void people_fini(struct lane_guard *guard)
-{
-    EACH (item, guard->people, guard->person_count) {
-        free(item->text);
-        free(item->tag);
-    }
-    free(guard->people);
-    guard->people = NULL;
-    guard->person_count = 0;
-}
-
 /* People may have moved or been described again. */
 static void set_texts(struct lane_guard *guard, struct guard_device *device)
 {
@@ -236,7 +225,11 @@ static void free_guard(struct lane *lane)
     }
     guard_findings_fini(&guard->pending);
     guard_holders_fini(&guard->holders);
-    people_fini(guard);
+    EACH (person, guard->people, guard->person_count) {
+        free(person->text);
+        free(person->tag);
+    }
+    free(guard->people);
     free(guard->devices);
     free(guard->previous.devices);
 }

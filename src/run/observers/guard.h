@@ -1,5 +1,5 @@
-/* guard: asks the lane's GPUs through the meters, lets measure/guard judge, and acts on it. It
- * never blocks: answers and pauses come through the event loop. Private to run/. */
+/* guard: asks the lane's GPUs through the meters, lets measure/guard judge, and acts on it, without
+ * blocking. */
 #ifndef TARE_RUN_OBSERVERS_GUARD_H
 #define TARE_RUN_OBSERVERS_GUARD_H
 
@@ -103,8 +103,8 @@ void lane_guard_end_leftovers(struct lane *lane); /* of a dead run of this progr
 void lane_guard_mark_known(struct lane_guard *guard);
 void lane_guard_describe_users(struct lane *lane); /* updates ages in texts */
 
-/* The process has a device file open, but the drivers, which listed the job, do not list it: it has
- * no context on the GPUs and only reads sensors (nvidia-smi, nvtop). False: unknown, too. */
+/* The process has a device file open, but the drivers list only the job: it has no context and only
+ * reads sensors (nvidia-smi, nvtop). False: unknown, too. */
 bool lane_guard_is_monitor(const struct lane *lane, int32_t pid);
 
 void lane_guard_cancel(struct lane *lane); /* drops a round or pause */

@@ -292,12 +292,6 @@ static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct rea
     gpu->load_samples++;
 }
 
-/* If the driver lists the background's processes, it lists the job's. */
-static bool is_backgrounds(const struct lane *lane, pid_t pid)
-{
-    return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
-}
-
 static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
                             const struct gpu_users *users)
 {
@@ -312,7 +306,8 @@ static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
         if (!user->memory_bytes.valid)
             continue;
         bool own = job_has_member(lane->attempt.job, user->pid);
-        bool of_pair = own || is_backgrounds(lane, user->pid);
+        struct job *background = lane->background.loop.job;
+        bool of_pair = own || (background && job_has_member(background, user->pid));
         known = known || of_pair;
         pair_bytes += of_pair ? user->memory_bytes.value : 0;
         own_bytes += own ? user->memory_bytes.value : 0;
