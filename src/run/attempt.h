@@ -61,7 +61,8 @@ void attempt_fini(struct attempt *attempt); /* kills the job */
  * and the log's length. Call after the log's end; the caller frees. */
 char *attempt_log_changes(const struct attempt *attempt);
 
-void attempt_close_fd(int *fd); /* sets *fd to -1 */
+void attempt_set_detail(struct attempt *attempt, char *detail); /* owns detail */
+void attempt_close_fd(int *fd);                                 /* sets *fd to -1 */
 
 /* The job is proven gone: guardian and state folder drop it. */
 void attempt_forget_job(const struct run_request *request, const struct job *job);

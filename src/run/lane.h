@@ -53,6 +53,7 @@ struct lane {
 
 /* The run is halted, or a GPU is lost. */
 bool lane_is_over(const struct lane *lane);
+int64_t lane_count_attempts(const struct lane *lane); /* of its experiment, so far */
 enum stop_reason lane_stop_reason(struct lane *lane); /* for an attempt that does not begin */
 void lane_set_lost_detail(struct lane *lane);         /* the attempt ended because of a lost GPU */
 /* Since the attempt's start, in s; invalid before it. */

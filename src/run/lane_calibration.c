@@ -1,5 +1,4 @@
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 #include "run/lane_idle.h"
 #include "measure/energy_meters_measure.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/mem.h"

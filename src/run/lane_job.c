@@ -2,10 +2,8 @@
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
-#include "run/lane_background.h"
 #include "run/observers/marks.h"
 #include "run/observers/stopped.h"
-#include "run/runner.h"
 #include "run/runner_guardian.h"
 
 #include "base/mem.h"
@@ -40,8 +38,7 @@ void lane_job_lose_log(struct lane *lane, const struct attempt *attempt, const s
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
     /* Set the attempt's reason first: the halt then finds the lane stopping. */
     if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
-        free(lane->attempt.detail);
-        lane->attempt.detail = mem_strdup(err.text);
+        attempt_set_detail(&lane->attempt, mem_strdup(err.text));
         lane_stop_attempt(lane, STOP_LOG_ERROR);
     }
     runner_break_disk(lane->runner, &err);
@@ -109,8 +106,7 @@ static void handle_start_failure(struct lane *lane, const struct err *err)
     const struct limits *limits = &lane->runner->plan->limits;
     bool wished =
         (limits->own.shm || limits->own.ipc || limits->own.tmp) && !err_is_shortage(err->code);
-    free(lane->attempt.detail);
-    lane->attempt.detail = mem_printf("cannot start: %s", err->text);
+    attempt_set_detail(&lane->attempt, mem_printf("cannot start: %s", err->text));
     lane_stop_attempt(lane, wished ? STOP_NOT_STARTED : STOP_MACHINE);
 }
 

@@ -5,7 +5,6 @@
 #include "measure/energy_meters_measure.h"
 #include "measure/marks/epochs.h"
 #include "run/observers/marks.h"
-#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/csv.h"

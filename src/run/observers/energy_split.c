@@ -1,13 +1,7 @@
 #include "run/observers/energy_split.h"
-#include "machine/contain/job.h"
-#include "machine/contain/probe.h"
-#include "machine/sensors/host_window.h"
 #include "measure/energy_meters_measure.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
-#include "machine/state/state.h"
 
 #include <string.h>
 #include <sys/epoll.h>

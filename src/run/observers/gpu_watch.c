@@ -2,7 +2,6 @@
 #include "machine/contain/job.h"
 #include "measure/memory_curve.h"
 #include "run/lane_idle.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 

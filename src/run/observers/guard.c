@@ -4,7 +4,6 @@
 #include "run/lane.h"
 #include "run/lane_idle.h"
 #include "run/observers/sleep.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/state/leftovers.h"

@@ -4,11 +4,9 @@
 #include "machine/contain/prove.h"
 #include "plan/command.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -194,12 +192,12 @@ static void finish_dump(struct lane *lane)
     bool kept = hang->out >= 0, gpu_known = hang->gpu_known;
     drop_dump(lane);
     clock_format_duration(lane->runner->plan->limits.hang_s, duration);
-    free(attempt->detail);
-    attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
-                                 gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE,
-                                 duration, gpu_known ? "" : " (GPU use is not measured here)",
-                                 kept ? "its stack is in " HANG_STACK_NAME
-                                      : HANG_STACK_NAME " could not be written");
+    attempt_set_detail(attempt,
+                       mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
+                                  gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE,
+                                  duration, gpu_known ? "" : " (GPU use is not measured here)",
+                                  kept ? "its stack is in " HANG_STACK_NAME
+                                       : HANG_STACK_NAME " could not be written"));
     lane_stop_attempt(lane, STOP_HUNG);
 }
 

@@ -126,8 +126,8 @@ static void prepare_memory(struct lane *lane)
 
 static void keep_before_background(struct lane *lane)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        memory_of(lane)->gpus[i].pair_before_bytes = memory_of(lane)->gpus[i].before_bytes;
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        gpu->pair_before_bytes = gpu->before_bytes;
 }
 
 static void begin_memory(struct lane *lane)
@@ -417,17 +417,16 @@ static void note_epoch_mark(struct lane *lane, const struct mark *mark)
 
 double lane_memory_total(const struct lane *lane, const char *label)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        if (strcmp(memory_of(lane)->gpus[i].label, label) == 0)
-            return memory_of(lane)->gpus[i].total_bytes;
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        if (strcmp(gpu->label, label) == 0)
+            return gpu->total_bytes;
     return 0;
 }
 
 struct growth lane_memory_growth(const struct lane *lane)
 {
     struct growth steepest = {0};
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
-        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count) {
         struct growth growth = growth_of(gpu->peaks, gpu->peak_count, gpu_memory_limit(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
@@ -438,8 +437,7 @@ struct growth lane_memory_growth(const struct lane *lane)
 double lane_memory_others_share(const struct lane *lane)
 {
     double most = 0;
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
-        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count) {
         double share = gpu->total_bytes > 0 ? 1 - available_bytes(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
@@ -503,8 +501,8 @@ static json_t *end_memory(struct lane *lane)
 
 static void free_memory(struct lane *lane)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        free(memory_of(lane)->gpus[i].peaks);
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        free(gpu->peaks);
 }
 
 const struct observer memory_observer = {

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "measure/energy_meters_measure.h"
-#include "run/lane_background.h"
 #include "run/observers/load.h"
 
 #include <string.h>
