@@ -12,14 +12,14 @@
 
 struct attempt {
     const struct plan_experiment *experiment;
-    const struct plan_job *plan;    /* the foreground or the background */
+    const struct plan_job *plan;
     const struct strv *environment; /* NAME=VALUE of the lane, over the plan's; NULL: none */
     const struct cpus *cpus;        /* that the job may use; NULL: all */
-    int64_t number;                 /* from 1 */
-    int64_t loop;                   /* of the background, from 1; 0: foreground */
-    int folder;                     /* of the experiment; -1: not open */
-    int pipe;                       /* the job's output, non-blocking; -1: closed */
-    int log_fd, times_fd;           /* until the joblog has them */
+    int64_t number;
+    int64_t loop; /* of the background, from 1; 0: foreground */
+    int folder;   /* of the experiment; -1: not open */
+    int pipe;     /* the job's output, non-blocking; -1: closed */
+    int log_fd, times_fd;
     ino_t log_inode, times_inode;
     char *place_id, *place_dir; /* placeholders {id} and {dir}; NULL: no job was started */
     struct joblog *log;

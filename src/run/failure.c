@@ -61,7 +61,6 @@ void failure_get_sign(size_t index, struct joblog_pattern *out)
     *out = signs[index];
 }
 
-/* The rest of a line. */
 struct span {
     const char *at, *end;
 };
@@ -169,8 +168,8 @@ static bool is_shell_message(const char *line, size_t length)
     return false;
 }
 
-/* argparse, click and Typer print a usage; argparse "train.py: error: ...", perhaps after "[rank0]:
- * "; absl an error; docopt "Usage:". */
+/* argparse, click and Typer print "usage:", argparse "train.py: error: ...", absl an error, docopt
+ * "Usage:"; "[rank0]: " may precede. */
 static bool is_usage(const char *line, size_t length)
 {
     struct span span = {line, line + length};

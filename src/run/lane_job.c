@@ -51,7 +51,7 @@ void lane_job_read_log(struct lane *lane, struct attempt *attempt, struct step_s
     if (got == -1)
         step_cancel(source);
     if (got != -2 || attempt->log_failed)
-        return; /* matching continues */
+        return;
     attempt->log_failed = true;
     attempt->log_err = err;
     lane_job_lose_log(lane, attempt, &err);
@@ -99,8 +99,7 @@ static void time_out(struct lane *lane)
         lane_stop_attempt(lane, STOP_TIMEOUT);
 }
 
-/* The command did not start: the machine's failure, except for private resources that the settings
- * want and this machine cannot provide. */
+/* The machine failed, except where the settings want private resources that it cannot provide. */
 static void handle_start_failure(struct lane *lane, const struct err *err)
 {
     const struct limits *limits = &lane->runner->plan->limits;
@@ -123,7 +122,6 @@ static bool watch_job(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
-/* Once in a run. */
 static void report_memory_limit(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -317,7 +315,7 @@ static void record_aftermath(struct lane *lane)
     if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 ||
         !attempt->gate_open)
         return;
-    struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
+    struct job_identity job = *job_identity(attempt->job);
     if (lane_background_was_born(lane))
         job.start_time = lane->background.first_start_time;
     AUTO_FREE char *holders = aftermath_gpu_holders(

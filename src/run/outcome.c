@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* Of shells. */
+/* Exit codes of shells. */
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static const char *const reason_names[STOP_REASONS] = {

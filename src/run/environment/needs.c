@@ -53,7 +53,6 @@ static char *typed_path(const struct repo *repo, const char *path)
                                       : mem_strdup(path);
 }
 
-/* Can be pasted into a shell. */
 static char *clone_command(const struct repo *repo)
 {
     if (!repo->source.url)
@@ -90,7 +89,6 @@ static char *environment_command(const struct repo *repo)
     return out.length ? text_take(&out) : NULL;
 }
 
-/* Maps the key of a planner's problem. */
 static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
 {
     static const struct {

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define BATCH_LINES 1024 /* fits the nearest caches */
+#define BATCH_LINES 1024
 #define READ_BUFFER (128u << 10)
 #define READ_CALLS  8 /* of 128 KiB */
 
@@ -152,7 +152,7 @@ static void times_add(struct times *times, uint64_t line, int64_t elapsed_ns, ui
     if (sink->fd < 0 || sink->failed || sink->capped)
         return;
     if (sink->cap && sink->kept + times->used + ROW_MAX > sink->cap) {
-        sink->capped = true; /* whole rows only */
+        sink->capped = true;
         return;
     }
     if (times->used + ROW_MAX > sizeof times->buffer)
@@ -187,10 +187,10 @@ struct joblog {
     struct matcher matcher;
     int64_t start_ns, now_ns;
     uint64_t line_offset; /* where the open line begins */
-    uint64_t newlines;    /* before the open line */
-    bool after_cr;        /* a following \n belongs to the same line end */
-    bool is_cut;          /* carry was too small */
-    bool open;            /* part of a line has arrived */
+    uint64_t newlines;
+    bool after_cr; /* a following \n belongs to the same line end */
+    bool is_cut;   /* carry was too small */
+    bool open;
     bool ended;
     size_t carried; /* of the open line, at most JOBLOG_LINE_MAX */
     size_t batched;
@@ -260,7 +260,7 @@ static void carry_on(struct joblog *log, const char *bytes, size_t count)
 static void end_carried(struct joblog *log)
 {
     add_log_line(log, log->carry, log->carried);
-    match_complete_lines(log); /* before the carry is reused */
+    match_complete_lines(log);
     log->carried = 0;
     log->open = false;
 }

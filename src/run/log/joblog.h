@@ -46,7 +46,7 @@ struct joblog_result {
 };
 
 enum joblog_words_kind {
-    JOBLOG_WORDS_NONE,      /* only blanks */
+    JOBLOG_WORDS_NONE,
     JOBLOG_WORDS_LINE,      /* the last line with text */
     JOBLOG_WORDS_COMPLAINT, /* the last of the final lines that reports an error */
     JOBLOG_WORDS_EXCEPTION  /* the exception of a traceback near the end */
@@ -54,7 +54,7 @@ enum joblog_words_kind {
 
 struct joblog_words {
     enum joblog_words_kind kind;
-    uint64_t line;              /* from 1 */
+    uint64_t line;
     char text[JOBLOG_TEXT_MAX]; /* printable */
 };
 
@@ -72,12 +72,11 @@ struct joblog_totals {
 struct joblog;
 struct metric_history;
 
-/* log_fd and times_fd (training.times.csv: "line,seconds,offset" with the time when the line was
- * complete and its first byte) belong to the joblog after joblog_new succeeds; -1: none. cap_bytes
- * 0: no cap; lines after it get no row, and rows take at most 4 * cap_bytes + 1 MiB. metric_fn gets
- * each new number, in order for each metric. mark_fn gets each line that matches a mark: label from
- * the first group, time of arrival. holds confirms a line that matches a sign. Each may be NULL;
- * none may use the joblog. */
+/* log_fd and times_fd (training.times.csv: "line,seconds,offset" of complete lines) belong to the
+ * joblog after joblog_new succeeds; -1: none. cap_bytes 0: no cap; lines after it get no row, and
+ * rows take at most 4 * cap_bytes + 1 MiB. metric_fn gets each new number, in order for each
+ * metric. mark_fn gets each line that matches a mark: label from the first group, time of arrival.
+ * holds confirms a line with a sign. All may be NULL; none may use the joblog. */
 typedef void joblog_metric_fn(void *context, const char *name, double number);
 typedef void joblog_mark_fn(void *context, const struct mark *mark);
 typedef bool joblog_holds_fn(const char *sign, const char *line, size_t length);
@@ -92,7 +91,7 @@ struct joblog_options {
     joblog_metric_fn *metric;
     joblog_mark_fn *mark;
     joblog_holds_fn *holds;
-    void *context; /* of metric and mark */
+    void *context;
 };
 
 struct joblog *joblog_new(const struct joblog_options *options, struct err *err);
@@ -103,7 +102,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
                  struct err *err);
 
 /* Reads up to 1 MiB from the non-blocking fd. 1: data, 0: none now, -1: end, -2: error; after a
- * failed write (as joblog_take) reading can go on. */
+ * failed write reading can go on. */
 int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
 
 /* Ends an open last line, flushes and closes. False: as joblog_take. */
@@ -113,7 +112,6 @@ struct joblog_totals joblog_totals(const struct joblog *log);
 /* of the last 32 KiB */
 void joblog_last_words(const struct joblog *log, struct joblog_words *out);
 struct bars;
-/* now */
 const struct bars *joblog_bars(const struct joblog *log);
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index);
@@ -139,17 +137,17 @@ enum { HISTORY_POINTS_MAX = 1024, HISTORY_POINTS_MIN = 16, HISTORY_POINTS_ALL = 
 
 struct metric_point {
     uint64_t step; /* from 1 */
-    int64_t t_ns;  /* CLOCK_MONOTONIC of its line */
+    int64_t t_ns;
     int64_t epoch;
     bool has_epoch;
     double value; /* may be nan or infinite */
 };
 
 struct metric_history {
-    struct metric_point *points; /* in order */
+    struct metric_point *points;
     size_t count, limit;
-    uint64_t matches; /* so far */
-    uint64_t stride;  /* matches per cell; 0: all points are kept */
+    uint64_t matches;
+    uint64_t stride; /* matches per cell; 0: all points are kept */
 };
 
 /* The epoch that the last mark "epoch" named: its label if that is an integer, else how many began
@@ -164,7 +162,7 @@ struct metric_epoch {
  * without a total "desc: 45it [00:10, 4.5it/s]"), coloured or nested. Untrusted text; constant
  * memory. */
 
-#define BAR_NAME_MAX 64 /* with the NUL */
+#define BAR_NAME_MAX 64
 #define BARS_MAX     4
 
 struct bar {
@@ -183,7 +181,7 @@ struct bars {
     uint64_t restarts[BARS_MAX]; /* restarts so far */
     uint64_t drawn[BARS_MAX];
     size_t count, latest; /* latest: index of the last change */
-    uint64_t changes;     /* counts changes */
+    uint64_t changes;
 };
 
 #endif

@@ -10,23 +10,22 @@
 #include <locale.h>
 
 struct line {
-    const char *start; /* borrowed */
-    uint32_t length;   /* at most JOBLOG_LINE_MAX */
-    bool is_cut;       /* it was longer */
-    bool limited;      /* a pattern reached its limit */
-    uint64_t number;   /* counted by \n, from 1 */
+    const char *start;
+    uint32_t length; /* at most JOBLOG_LINE_MAX */
+    bool is_cut;
+    bool limited;    /* a pattern reached its limit */
+    uint64_t number; /* counted by \n, from 1 */
 };
 
 struct matcher_item {
     struct pattern *pattern; /* NULL: searched by names */
-    size_t named;            /* index among these */
+    size_t named;
     struct joblog_result result;
-    struct metric_history history; /* of a metric */
+    struct metric_history history;
     char *name;
 };
 
-/* A line with a mark: patterns are tried one by one, but marks are reported in the order of lines.
- */
+/* Patterns are tried one by one, but marks are reported in the order of lines. */
 struct matcher_mark {
     size_t line, item; /* indices in batch and items */
     struct pattern_match match;

@@ -22,7 +22,7 @@ struct candidate {
     uint64_t batches, batches_gap; /* batch lines since, and the most between two */
     /* numbers of other names since, and the most between two */
     uint64_t others, others_gap;
-    uint64_t line;    /* of the log, from 1 */
+    uint64_t line;
     uint64_t counter; /* what its line counts */
     bool is_disputed; /* ranks gave different numbers */
     char text[64];
@@ -37,16 +37,16 @@ struct candidates {
 struct metric {
     struct choice {
         struct printed_name name;
-        size_t base;        /* index in the vocabulary */
-        bool is_of_line;    /* the line names the split */
-    } choices[CHOICES_MAX]; /* best first */
+        size_t base;     /* index in the vocabulary */
+        bool is_of_line; /* the line names the split */
+    } choices[CHOICES_MAX];
     size_t count;
     /* every: without lines of other named ranks. first: of the first rank, if bare numbers before
      * lines may be ranks. */
     struct candidates every, first;
     uint64_t every_rank, first_rank;
-    uint64_t bases;  /* base_bit of its choices */
-    bool is_updated; /* by this line */
+    uint64_t bases; /* base_bit of its choices */
+    bool is_updated;
 };
 
 /* Numbers before lines, "1: loss 0.3": epochs, steps or ranks. */
@@ -65,7 +65,7 @@ struct named {
     size_t count;
     struct bare_numbers bare;
     struct log_table table;
-    locale_t c_locale; /* borrowed */
+    locale_t c_locale;
     uint64_t lines;
     bool has_ranks; /* several, without labels */
     struct printed_line line;
@@ -152,8 +152,6 @@ bool named_add(struct named *named, const char *source, struct err *err)
     return true;
 }
 
-/* ---- Ranks. */
-
 static void note_bare(struct bare_numbers *bare, const struct printed_line *line)
 {
     uint64_t number = line->rank;
@@ -183,8 +181,6 @@ static bool are_counts(const struct bare_numbers *bare)
            bare->most - bare->least >= RANKS_LIKELY ||
            (!bare->fell && (bare->jumped || bare->least > 0));
 }
-
-/* ---- Which number is the metric. */
 
 static enum printed_split split_group(enum printed_split split)
 {

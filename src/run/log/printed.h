@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    PRINTED_LINE_MAX = 65536, /* of a line */
+    PRINTED_LINE_MAX = 65536,
     PRINTED_TOKENS_MAX = 32768,
     PRINTED_VALUES_MAX = 64,
     PRINTED_NAMES_MAX = 256,
@@ -31,10 +31,10 @@ bool printed_name_parse(const char *text, size_t length, struct printed_name *ou
 struct printed_value {
     enum printed_split split;
     bool is_of_line; /* named by the line: "Test: acc 0.9" */
-    size_t base;     /* index in the vocabulary */
+    size_t base;
     bool readable;
     double number;
-    const char *text; /* borrowed from the line */
+    const char *text;
     size_t length;
 };
 
@@ -51,13 +51,13 @@ enum printed_rank { RANK_NONE, RANK_NAMED, RANK_BARE };
 struct printed_line {
     char text[PRINTED_LINE_MAX + 1]; /* without escape sequences; table lines as '|' */
     size_t length;
-    bool is_cut;                /* incomplete */
+    bool is_cut;
     bool is_batch;              /* a bar, a batch or a step */
     enum printed_split section; /* set by an earlier line, "Test Error:" */
     /* of "epoch 3", "step 7", "[12/32]"; 0: none */
     uint64_t counter;
     enum printed_rank rank_kind;
-    uint64_t rank; /* "[rank1]: " */
+    uint64_t rank;
     struct printed_value values[PRINTED_VALUES_MAX];
     size_t value_count;
     struct printed_token tokens[PRINTED_TOKENS_MAX];

@@ -301,7 +301,7 @@ static void record_budget(struct lane *lane)
     lane_record(lane, EVENT_BUDGET, data, NULL);
 }
 
-/* Of the budget that is used most. */
+/* For the budget that is used most. */
 static double used_share(const struct use uses[BUDGETS])
 {
     double share = 0;

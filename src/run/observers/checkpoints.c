@@ -19,7 +19,7 @@ static const int64_t SCAN_NS = 100 * NS_PER_MS;
 static const int64_t FILE_CLOCK_NS = 10 * NS_PER_MS;
 
 struct checkpoint {
-    char *path; /* relative to the repository */
+    char *path;
     int watch;
     int64_t written_ns;
     bool rewritten, was_read; /* in this attempt; rewritten: the training's own */
@@ -29,7 +29,7 @@ struct checkpoints {
     int notify;
     struct checkpoint files[FILES_MAX];
     size_t count, entries;
-    bool cut_short;               /* a limit was reached */
+    bool cut_short;
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
 

@@ -154,8 +154,8 @@ static void record_sensor_values(struct lane *lane)
         report_reading(lane, item->sensor,
                        energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
-    /* Asked once for all observers: it takes the driver milliseconds, and only the first query gets
-     * the multiprocessors' shares. */
+    /* Asked once for all observers: it takes milliseconds, and only the first query gets the
+     * multiprocessors' shares. */
     if (!lane->command_end_reported)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, measure);

@@ -9,7 +9,7 @@
 /* Lanes tick at different times: one division per second is enough. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
 
-/* Of one lane in this session. */
+/* One lane in this session. */
 struct lane_tally {
     int64_t attempts;
     double busy_s;         /* with a job */

@@ -35,14 +35,14 @@ struct hang {
     int64_t quiet_ns, ticked_ns; /* 0: not watched */
     uint64_t bytes;
     double cpu_s;
-    bool gpu_known; /* since quiet_ns */
+    bool gpu_known;
     bool blind_reported;
     bool dumping;
     int out;
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     size_t count, next, dumped;
     char *py_spy; /* NULL: not found */
-    pid_t pid;    /* of the dump; 0: none */
+    pid_t pid;
     int pidfd;
     struct step_source source, deadline;
 };

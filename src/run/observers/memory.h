@@ -9,7 +9,7 @@
 /* 0: unknown. */
 double lane_memory_total(const struct lane *lane, const char *label);
 
-/* Of the attempt that has just ended: the steepest growth, and the largest share of a GPU that
+/* In the last attempt: the steepest growth, and the largest share of a GPU that
  * others used (0: unknown). */
 struct growth lane_memory_growth(const struct lane *lane);
 double lane_memory_others_share(const struct lane *lane);

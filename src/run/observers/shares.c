@@ -127,7 +127,7 @@ static json_t *gpu_split_json(const struct lane_load *load,
                      json_finite(sum.covered_share));
 }
 
-/* Of the GPU where the background used most. */
+/* For the GPU where the background used most. */
 static json_t *load_trace_json(const struct lane *lane)
 {
     const struct lane_load *load = lane_load_get(lane);
