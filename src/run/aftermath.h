@@ -8,9 +8,9 @@
 /* Processes that have the log's pipe open for writing; NULL: none. The caller frees. */
 char *aftermath_log_holders(int pipe);
 
-/* Processes of this user that started after the job, have a GPU open, and belong neither to this
- * program nor to its jobs nor to the caller (known may be NULL): perhaps work that the job handed
- * to a daemon. NULL: none; the caller frees. roots: NULL: the machine's. */
+/* Other processes of this user that started after the job and have a GPU open, unless known (may be
+ * NULL) to the caller: perhaps work that the job handed to a daemon. NULL: none; the caller frees.
+ * roots: NULL: the machine's. */
 typedef bool aftermath_known_fn(void *context, pid_t pid);
 char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job,
                             uid_t uid, aftermath_known_fn *known, void *context);

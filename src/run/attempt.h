@@ -57,8 +57,8 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment,
                        int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills the job */
-/* How the job changed its log files: "training.log was removed"; NULL: not at all, by their names
- * and the log's length. Call after the log's end; the caller frees. */
+/* How the job changed its log files: "training.log was removed"; NULL: not visibly. After the log's
+ * end; the caller frees. */
 char *attempt_log_changes(const struct attempt *attempt);
 
 void attempt_set_detail(struct attempt *attempt, char *detail); /* owns detail */
@@ -67,8 +67,8 @@ void attempt_close_fd(int *fd);                                 /* sets *fd to -
 /* The job is proven gone: guardian and state folder drop it. */
 void attempt_forget_job(const struct run_request *request, const struct job *job);
 
-/* Opens the experiment's folder and moves the previous attempt's files into attempt_<k>/. Safe to
- * repeat after a crash, because EVENT_ATTEMPT_PREPARED follows. */
+/* Moves the previous attempt's files into attempt_<k>/. Safe to repeat after a crash, because
+ * EVENT_ATTEMPT_PREPARED follows. */
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 
 bool attempt_open_files(struct attempt *attempt, struct err *err);
@@ -117,13 +117,12 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
 /* The command has ended without leftovers, or never began. */
 bool attempt_is_quiet(struct attempt *attempt);
 
-/* SIGKILL for the whole job. attempt_prove then returns whether it is gone; if not, survivors and
- * unproven are set. */
+/* SIGKILL for the whole job. attempt_prove then returns whether it is gone, or sets survivors or
+ * unproven. */
 void attempt_kill(struct attempt *attempt);
 bool attempt_prove(struct attempt *attempt);
 
-/* After the proof: drains the pipe and closes all files. False: the log could not be written
- * (log_err), first noticed here. */
+/* After the proof: drains the pipe and closes all files. False: first write error (log_err). */
 bool attempt_close_log(struct attempt *attempt);
 
 /* After the log is closed: why a setuid program failed in the job's layers; NULL: none did. */

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* Tracebacks and messages of launchers follow the line. */
+/* Tracebacks and launchers' messages follow. */
 enum { LINES_NEAR = 200 };
 
 /* A shell reports signal N as 128 + N. */
@@ -96,8 +96,8 @@ static bool cut_pid(struct span *before, const char *behind)
     return digits > 0;
 }
 
-/* bash pads the word to 24 columns and appends the command: "bash: line 1:  9618 Killed python x".
- * Later lines of a pipe begin with the pid; an interactive shell prints none. */
+/* bash pads the word to 24 columns: "bash: line 1:  9618 Killed python x". Later lines of a pipe
+ * begin with the pid; an interactive shell prints none. */
 static bool is_of_bash(struct span before, struct span behind, size_t word)
 {
     enum { COLUMNS = 24, LEAST = 5 };
@@ -232,8 +232,8 @@ const struct joblog_result *failure_find_shell_message(const struct outcome_fact
     return NULL;
 }
 
-/* argparse and click exit with 2, absl and docopt with 1, launchers with their own code. docopt
- * prints no error, so its usage counts only without an exception. */
+/* argparse and click exit with 2, absl and docopt with 1. docopt prints no error, so its usage
+ * counts only without an exception. */
 static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* A training that fails by it prints the message at its end: one that printed more than this
- * survived it. */
+/* A training that printed more than this after the message survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
 
 /* With more than this share others may be the cause that the message does not name. */

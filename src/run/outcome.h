@@ -42,9 +42,8 @@ struct outcome_facts {
     const struct limits *limits;
 };
 
-/* Fails on a timeout, a limit, a failed start, an exit code, an error pattern, a success pattern
- * without match, or a broken rule. A signal fails even if the exit code is ignored, unless success
- * patterns match. error: the caller frees; NULL on success. */
+/* A signal fails even if the exit code is ignored, unless success patterns match. error: the caller
+ * frees; NULL on success. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts,
                            char **error);
 

@@ -32,8 +32,7 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
     return models->count == 0;
 }
 
-/* The registry names a relative path that does not exist yet. Relative paths are searched in the
- * working folder, too. */
+/* A relative path of the registry that does not exist yet, also not in the working folder. */
 static bool is_relative(const struct repo *repo)
 {
     const char *given = repo->path_given;

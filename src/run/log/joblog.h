@@ -40,8 +40,7 @@ struct joblog_result {
     double number;
     /* of the last match, from 1, counted by \n */
     uint64_t line;
-    /* The last match's group (of success, error and sign: the line), cut to fit; invalid UTF-8 and
-     * control characters other than tab become U+FFFD. */
+    /* The last match's group (of success, error and sign: the line), cut and printable. */
     char text[JOBLOG_TEXT_MAX];
 };
 

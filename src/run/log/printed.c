@@ -11,8 +11,6 @@
 
 enum { BRACKETS_MAX = 16, PHRASE_MAX = 16, TENSOR_MAX = 256, NAMED_BRACKET_MAX = 8 };
 
-/* ---- Values. */
-
 static bool is_quote(char c)
 {
     return c == '\'' || c == '"' || c == '`';
@@ -174,8 +172,7 @@ static bool is_in_file_name(const struct printed_line *line, const struct printe
     return after + 1 < end && strchr(".-_/", *after) && isalpha((unsigned char)after[1]);
 }
 
-/* "Map:  50%|" is a bar. Names that also count or configure, "Map: 1000 examples", "precision: 16",
- * need decimals or a percentage. */
+/* "Map:  50%|" is a bar. "Map: 1000 examples" and "precision: 16" need decimals or a percentage. */
 static bool is_count(const struct printed_line *line, size_t next,
                      const struct printed_value *value, const char *base)
 {
@@ -222,8 +219,6 @@ static void read_printed_value(const struct printed_line *line, size_t next,
                       !has_average(line, next) &&
                       number_read(value->text, value->length, c_locale, &value->number);
 }
-
-/* ---- The line. */
 
 /* The split of a line until a bracket closes: "Val: loss 0.3", {"val": {"loss": 0.3}}. */
 struct scope {

@@ -8,8 +8,6 @@
 
 enum { BASE_WORDS_MAX = 4 }; /* "root mean squared error" */
 
-/* ---- Names. */
-
 /* Lower case without joins: "Acc@1" is "acc1". Empty: too long. */
 static void fold(const char *text, size_t length, char *out, size_t size)
 {
@@ -277,8 +275,6 @@ bool printed_is_other_value(const char *folded)
 {
     return printed_is_in(folded, other_values);
 }
-
-/* ---- Names and columns by themselves. */
 
 /* NULL: more than words. The caller frees. */
 static struct printed_line *read_words(const char *text, size_t length)

@@ -78,8 +78,6 @@ static void copy_shown_text(struct printed_line *out, const char *line, size_t l
     out->is_cut |= at < length;
 }
 
-/* ---- Tokens. */
-
 static struct printed_token *add_token(struct printed_line *line, enum printed_kind kind, size_t at,
                                        size_t length)
 {

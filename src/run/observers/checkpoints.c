@@ -1,5 +1,4 @@
-/* Finds attempts that read an older checkpoint, and so may report another model's metrics. If
- * another experiment of the run wrote the file, the metric is suspect. */
+/* Finds attempts that read an older checkpoint, and so may report another model's metrics. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"

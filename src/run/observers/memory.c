@@ -241,8 +241,8 @@ static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
         raise_pair_peak(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
 }
 
-/* The driver does not report between samples whose memory it is: all above before_bytes counts as
- * the job's, unless it is parallel. */
+/* Between samples the owner is unknown: all above before_bytes counts as the job's, unless it is
+ * parallel. */
 static void add_device_peak(struct lane *lane, struct memory_gpu *gpu,
                             const struct gpu_sample *sample)
 {

@@ -1,5 +1,4 @@
-/* memory: GPU and host memory of the job: peak, curve, growth by epoch or by time, and a warning
- * before it runs out. */
+/* memory: GPU and host memory of the job, its growth, and a warning before it runs out. */
 #ifndef TARE_RUN_OBSERVERS_MEMORY_H
 #define TARE_RUN_OBSERVERS_MEMORY_H
 
