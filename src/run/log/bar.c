@@ -219,7 +219,7 @@ static size_t find_bar_place(struct bars *bars, const struct bar *bar)
     return BARS_MAX - 1;
 }
 
-void bars_take(struct bars *bars, const char *line, size_t length)
+void bars_update(struct bars *bars, const char *line, size_t length)
 {
     struct bar bar;
     if (!bar_parse(line, length, &bar))

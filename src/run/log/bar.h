@@ -7,6 +7,6 @@
 /* An unfinished line, too. False: no whole bar. */
 bool bar_parse(const char *line, size_t length, struct bar *out);
 
-void bars_take(struct bars *bars, const char *line, size_t length);
+void bars_update(struct bars *bars, const char *line, size_t length);
 
 #endif

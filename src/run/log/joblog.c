@@ -87,9 +87,9 @@ static bool sink_close(struct sink *sink, const char *what, struct err *err)
 static char *write_decimal(char *at, uint64_t number)
 {
     static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-        "8081828384858687888990919293949596979899";
+        "000102030405060708091011121314151617181920212223242526272829303132333435363738394041424344"
+        "454647484950515253545556575859606162636465666768697071727374757677787980818283848586878889"
+        "90919293949596979899";
     char digits[20];
     char *first = digits + sizeof digits;
     for (; number >= 100; number /= 100)
@@ -224,7 +224,7 @@ static const char *next_end(struct ends *ends, const char *from)
 
 static void match_complete_lines(struct joblog *log)
 {
-    matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
+    matcher_match_lines(&log->matcher, log->batch, log->batched, log->now_ns);
     EACH (item, log->batch, log->batched)
         log->totals.limited_lines += item->limited;
     log->batched = 0;
@@ -237,7 +237,7 @@ static void add_log_line(struct joblog *log, const char *start, size_t length)
     if (!log->log.cap || log->line_offset < log->log.cap)
         times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
-    bars_take(&log->bars, start, used);
+    bars_update(&log->bars, start, used);
     log->batch[log->batched++] = (struct line){
         .start = start, .length = used, .is_cut = log->is_cut || used < length, .number = number};
     log->totals.cut_lines += log->is_cut || used < length;
@@ -350,8 +350,8 @@ static bool is_utf16(const char *bytes, size_t count)
     return is_marked || has_zeros;
 }
 
-bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
-                 struct err *err)
+bool joblog_add_bytes(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
+                      struct err *err)
 {
     struct err log_err = {0}, times_err = {0};
     if (count == 0)
@@ -366,7 +366,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     log->totals.capped = log->log.capped;
     split_lines(log, bytes, count, offset);
     if (log->open) /* a bar's line ends when it is redrawn */
-        bars_take(&log->bars, log->carry, log->carried);
+        bars_update(&log->bars, log->carry, log->carried);
     log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
     bool times_written = times_flush(&log->times, now_ns, false, &times_err);
     return report_file_errors(log_written, times_written, &log_err, &times_err, err);
@@ -387,7 +387,7 @@ int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err)
             err_sys(err, "read the job's output");
             return -2;
         }
-        if (!joblog_take(log, log->buffer, (size_t)got, now_ns, err))
+        if (!joblog_add_bytes(log, log->buffer, (size_t)got, now_ns, err))
             return -2;
         any = true;
     }
@@ -443,5 +443,5 @@ const struct metric_history *joblog_history(const struct joblog *log, size_t ind
 
 void joblog_note_mark(struct joblog *log, const struct mark *mark)
 {
-    metric_epoch_take(&log->matcher.epoch, mark);
+    metric_epoch_update(&log->matcher.epoch, mark);
 }

@@ -97,14 +97,14 @@ struct joblog *joblog_new(const struct joblog_options *options, struct err *err)
 void joblog_free(struct joblog *log);
 
 /* now_ns: CLOCK_MONOTONIC. False: writing a file failed (err, once for each); matching went on. */
-bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
-                 struct err *err);
+bool joblog_add_bytes(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
+                      struct err *err);
 
 /* Reads up to 1 MiB from the non-blocking fd. 1: data, 0: none now, -1: end, -2: error; after a
  * failed write reading can go on. */
 int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
 
-/* Ends an open last line, flushes and closes. False: as joblog_take. */
+/* Ends an open last line, flushes and closes. False: as joblog_add_bytes. */
 bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
 
 struct joblog_totals joblog_totals(const struct joblog *log);

@@ -18,8 +18,8 @@ struct pass {
     struct matcher_item *item;
     const struct line *lines;
     size_t count;
-    size_t tried_bytes; /* since then */
-    size_t told_bytes;  /* accounted for */
+    size_t tried_bytes;     /* since then */
+    size_t accounted_bytes; /* accounted for */
     int64_t clock_ns;
     const struct line *last;
     size_t marks_passed; /* marks of the batch before the line */
@@ -32,7 +32,7 @@ static void account(struct pass *pass, size_t bytes)
     int64_t now = clock_thread_cpu_ns();
     pattern_account(pass->item->pattern, bytes, now - pass->clock_ns);
     pass->clock_ns = now;
-    pass->told_bytes += bytes;
+    pass->accounted_bytes += bytes;
     pass->tried_bytes = 0;
 }
 
@@ -65,7 +65,7 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
         if (found->line > (size_t)(line - pass->lines))
             break;
         struct mark mark = make_log_mark(matcher, found, pass->lines, matcher->now_ns);
-        metric_epoch_take(&pass->epoch, &mark);
+        metric_epoch_update(&pass->epoch, &mark);
     }
     metric_history_add(&pass->item->history, (struct metric_point){.t_ns = matcher->now_ns,
                                                                    .epoch = pass->epoch.number,
@@ -155,7 +155,7 @@ static void match_item(struct matcher *matcher, struct matcher_item *item, struc
     EACH (entry, lines, count)
         try_line(&pass, entry);
     size_t all = (size_t)(end - lines[0].start);
-    account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
+    account(&pass, all > pass.accounted_bytes ? all - pass.accounted_bytes : 0);
     if (pass.last) {
         item->result.line = pass.last->number;
         keep_matched_text(&item->result, pass.last, pass.last_match);
@@ -192,7 +192,7 @@ static void match_named(struct matcher *matcher, const struct line *lines, size_
 {
     for (size_t i = 0; i < count && matcher->named; i++) {
         if (rank_is_other(lines[i].start, lines[i].length) ||
-            !named_take(matcher->named, lines[i].start, lines[i].length))
+            !named_read_line(matcher->named, lines[i].start, lines[i].length))
             continue;
         for (size_t k = 0; k < matcher->count; k++)
             if (!matcher->items[k].pattern)
@@ -212,13 +212,13 @@ static void report_marks(struct matcher *matcher, const struct line *lines, int6
 {
     for (size_t i = 0; i < matcher->mark_count; i++) {
         struct mark mark = make_log_mark(matcher, &matcher->marks[i], lines, now_ns);
-        metric_epoch_take(&matcher->epoch, &mark);
+        metric_epoch_update(&matcher->epoch, &mark);
         matcher->mark(matcher->context, &mark);
     }
     matcher->mark_count = 0;
 }
 
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
+void matcher_match_lines(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
 {
     if (count == 0)
         return;

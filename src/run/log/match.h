@@ -52,6 +52,6 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
 void matcher_fini(struct matcher *matcher);
 
 /* Consecutive lines in one buffer, complete at now_ns. */
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
+void matcher_match_lines(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
 
 #endif

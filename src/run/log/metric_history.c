@@ -94,7 +94,7 @@ static bool label_number(const char *label, int64_t *out)
     return true;
 }
 
-void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark)
+void metric_epoch_update(struct metric_epoch *epoch, const struct mark *mark)
 {
     if (strcasecmp(mark->name, "epoch") != 0)
         return;

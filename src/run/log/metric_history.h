@@ -12,6 +12,6 @@ void metric_history_clear(struct metric_history *history);
 /* Requires step. */
 void metric_history_add(struct metric_history *history, struct metric_point point);
 
-void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark);
+void metric_epoch_update(struct metric_epoch *epoch, const struct mark *mark);
 
 #endif

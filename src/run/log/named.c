@@ -297,14 +297,14 @@ static bool is_choice(const struct choice *choice, const struct printed_value *v
            (!choice->is_of_line || value->is_of_line);
 }
 
-bool named_take(struct named *named, const char *line, size_t length)
+bool named_read_line(struct named *named, const char *line, size_t length)
 {
     for (size_t i = 0; i < named->count; i++)
         named->metrics[i].is_updated = false;
     printed_line_parse(&named->line, line, length, named->vocabulary, named->vocabulary_count,
                        named->c_locale);
-    log_table_take(&named->table, &named->line, named->vocabulary, named->vocabulary_count,
-                   named->c_locale);
+    log_table_read_line(&named->table, &named->line, named->vocabulary, named->vocabulary_count,
+                        named->c_locale);
     const struct printed_line *read = &named->line;
     named->lines++;
     if (read->value_count > 0 && read->rank_kind == RANK_BARE)

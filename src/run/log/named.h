@@ -17,7 +17,7 @@ void named_free(struct named *named);
 bool named_add(struct named *named, const char *source, struct err *err);
 
 /* False: no number of any metric. */
-bool named_take(struct named *named, const char *line, size_t length);
+bool named_read_line(struct named *named, const char *line, size_t length);
 
 struct named_number {
     /* false: unreadable or ambiguous */
@@ -28,7 +28,7 @@ struct named_number {
     char text[64];
 };
 
-/* After named_take; false: not on this line. */
+/* After named_read_line; false: not on this line. */
 bool named_get(struct named *named, size_t metric, struct named_number *out);
 
 #endif

@@ -114,8 +114,8 @@ static void read_table_row(const struct log_table *table, struct printed_line *l
     }
 }
 
-void log_table_take(struct log_table *table, struct printed_line *line,
-                    const struct printed_name *vocabulary, size_t count, locale_t c_locale)
+void log_table_read_line(struct log_table *table, struct printed_line *line,
+                         const struct printed_name *vocabulary, size_t count, locale_t c_locale)
 {
     if (line->value_count > 0 || line->token_count == 0)
         return;

@@ -20,7 +20,7 @@ struct log_table {
 };
 
 /* Keeps a header, or adds the numbers of a row to the line. */
-void log_table_take(struct log_table *table, struct printed_line *line,
-                    const struct printed_name *vocabulary, size_t count, locale_t c_locale);
+void log_table_read_line(struct log_table *table, struct printed_line *line,
+                         const struct printed_name *vocabulary, size_t count, locale_t c_locale);
 
 #endif
