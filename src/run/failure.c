@@ -51,8 +51,8 @@ void failure_get_sign(size_t index, struct joblog_pattern *out)
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
          "out of memory|Out of "
-         "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
-         "runtime error \\(2\\)"},
+         "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|runtime "
+         "error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
         {JOBLOG_SIGN, usage_sign, "usage: |Usage:|Flags parsing error|: error: "},
         {JOBLOG_SIGN, shell_sign,

@@ -185,8 +185,8 @@ static void give_up_background(struct lane *lane, const char *error)
     lane_add_evidence_span(
         lane, "background_stopped_early",
         (struct reading){foreground_seconds(lane), lane->attempt.gate_open}, (struct reading){0},
-        "the background failed %zu times in a row and was not started again, "
-        "%.1f s after the foreground's start: %s",
+        "the background failed %zu times in a row and was not started again, %.1f s after the "
+        "foreground's start: %s",
         background->tally.failed_in_a_row, foreground_seconds(lane), error ? error : "unknown");
     lane_note(lane, "the rest of the foreground runs without its background");
 }
@@ -197,8 +197,8 @@ static void record_background_deaths(struct lane *lane, const char *error)
     lane_add_evidence_span(
         lane, "background_died",
         (struct reading){background->first_death_s, lane->attempt.gate_open}, (struct reading){0},
-        "the background failed %zu times beside the foreground, the last time "
-        "%.1f s after the foreground's start: %s",
+        "the background failed %zu times beside the foreground, the last time %.1f s after the "
+        "foreground's start: %s",
         background->tally.failed_beside, foreground_seconds(lane), error ? error : "unknown");
 }
 

@@ -132,8 +132,7 @@ static void report_memory_limit(struct lane *lane)
     runner->memory_limit_reported = true;
     lane_note(lane,
               "the memory limit of %.6g MiB cannot be held here: jobs have no cgroup with a memory "
-              "controller; they "
-              "run without it",
+              "controller; they run without it",
               (double)asked / (double)(1 << 20));
 }
 
@@ -159,8 +158,7 @@ static void note_hidden_records(struct lane *lane)
     runner->records_reported = true;
     lane_note(lane,
               "the run's folder cannot be made read-only for its jobs (%s): one experiment may "
-              "write to the "
-              "results of another",
+              "write to the results of another",
               strerror(job_records_errno(job)));
 }
 
@@ -259,8 +257,7 @@ void lane_job_break_unkillable(struct lane *lane, const struct attempt *attempt)
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
     err_set(&err,
             "%s: still alive after SIGKILL: %s; '" TARE_NAME
-            " clean' shows what is left, go on with --resume %s when it "
-            "is gone",
+            " clean' shows what is left, go on with --resume %s when it is gone",
             lane->experiment->id, names, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
 }
@@ -347,8 +344,7 @@ static void note_log_problems(struct lane *lane)
             lane_note(
                 lane,
                 "metric '%s' is unknown: '%s' at log line %llu is one of several numbers that "
-                "could be meant; write "
-                "a pattern for it into log_patterns of the registry",
+                "could be meant; write a pattern for it into log_patterns of the registry",
                 result->name, result->text, (unsigned long long)result->line);
             continue;
         }
@@ -366,9 +362,8 @@ static void note_log_problems(struct lane *lane)
     lane_marks_warn(lane);
     const struct joblog_totals totals = joblog_totals(attempt->log);
     if (totals.is_utf16)
-        lane_note(lane,
-                  "the log is UTF-16, in which no pattern matches: let the training print UTF-8 "
-                  "(PYTHONIOENCODING=utf-8)");
+        lane_note(lane, "the log is UTF-16, in which no pattern matches: let the training print "
+                        "UTF-8 (PYTHONIOENCODING=utf-8)");
     if (totals.cut_lines)
         lane_note(lane,
                   "%llu lines of the log are longer than %d KiB: only their beginning was searched "

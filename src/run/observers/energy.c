@@ -356,11 +356,10 @@ static void record_energy_evidence(struct lane *lane, const struct energy_meters
         lane_add_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s",
                           text_get(&text));
     if (result->host.clock_set_s != 0)
-        lane_note(
-            lane,
-            "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
-            "match; durations, epochs and energies do not come from it",
-            result->host.clock_set_s);
+        lane_note(lane,
+                  "the wall clock was set by %+.1f s meanwhile: times of day before and after do "
+                  "not match; durations, epochs and energies do not come from it",
+                  result->host.clock_set_s);
     text_fini(&text);
 }
 
