@@ -24,7 +24,7 @@ static bool feed(struct joblog *log, int in, struct err *err)
             return err_sys(err, "read");
         if (got == 0)
             return joblog_end(log, clock_monotonic_ns(), err);
-        if (!joblog_take(log, buffer, (size_t)got, clock_monotonic_ns(), err))
+        if (!joblog_add_bytes(log, buffer, (size_t)got, clock_monotonic_ns(), err))
             return false;
     }
 }

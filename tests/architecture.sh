@@ -77,9 +77,19 @@ bad=$(
     sed -nE 's/^const struct observer (\w+) = .*/\1/p' src/run/*.c src/run/observers/*.c | while read -r observer; do
         grep -qE "^ +&$observer," src/run/observers.c || echo "src/run: $observer has no row in observers.c"
     done
-    sed -nE 's/^ +(PHASE_[A-Z_]+).*/\1/p' src/run/phases.h | grep -v PHASE_NONE | while read -r phase; do
-        grep -q "^ *\[$phase\] *= " src/run/experiment.c || echo "src/run: $phase has no row in the table of experiment.c"
+    # Phases, the table of experiment.c and the reader's tour of ARCHITECTURE.md are in the same order, and each file is entered where
+    # the tour says; a reader returns to a file that was left at most 15 times.
+    table=$(sed -nE 's/^    \[PHASE_([A-Z_]+)\] *= *\{(\w+),.*/\1 \2/p' src/run/experiment.c)
+    # shellcheck disable=SC2016 # backquotes of Markdown
+    tour=$(sed -nE 's/^\| ([A-Z_]+) \| `?([a-z_/.]*)`? ?\| `?(\w*)`? ?\|.*/\1 \3 \2/p' ARCHITECTURE.md)
+    phases=$(sed -nE 's/^ +PHASE_([A-Z_]+).*/\1/p' src/run/phases.h | grep -v NONE)
+    [ "$(echo "$table" | cut -d' ' -f1)" = "$phases" ] || echo "src/run: phases.h and the table of experiment.c differ"
+    [ "$(echo "$tour" | awk '{ print $1, NF == 3 ? $2 : "NULL" }')" = "$table" ] || echo "ARCHITECTURE.md: the tour is not the table of experiment.c"
+    echo "$tour" | awk 'NF == 3' | while read -r phase function file; do
+        grep -qE "^(static )?void $function\(" "src/$file" || echo "ARCHITECTURE.md: $phase: $function is not in src/$file"
     done
+    echo "$tour" | awk 'NF == 3 && $3 != last { returns += $3 in left; if (last) left[last]; last = $3 }
+        END { if (returns > 15) print "ARCHITECTURE.md: the tour returns to a file " returns " times; at most 15" }'
 )
 [ -z "$bad" ] || {
     echo "$bad"

@@ -1,5 +1,4 @@
-/* aftermath: what a job that is proven gone left behind. It is reported and never touched. Private
- * to run/. */
+/* aftermath: what a job that is proven gone left behind. It is reported and never touched. */
 #ifndef TARE_RUN_AFTERMATH_H
 #define TARE_RUN_AFTERMATH_H
 
@@ -9,9 +8,8 @@
 /* Processes that have the log's pipe open for writing; NULL: none. The caller frees. */
 char *aftermath_log_holders(int pipe);
 
-/* Processes of this user that started after the job and have a GPU open, unless they belong to this
- * program, to another of its jobs or are known to the caller (known may be NULL). These may be work
- * that the job handed to a daemon, or another program of the user. NULL: none; the caller frees.
+/* Other processes of this user that started after the job and have a GPU open, unless known (may be
+ * NULL) to the caller: perhaps work that the job handed to a daemon. NULL: none; the caller frees.
  * roots: NULL: the machine's. */
 typedef bool aftermath_known_fn(void *context, pid_t pid);
 char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job,

@@ -22,7 +22,7 @@ struct again {
     bool *items;            /* by number - 1: to be repeated */
     enum verdict *verdicts; /* by number - 1: of the current result */
     size_t size;
-    size_t count;                  /* of items that are set */
+    size_t count;
     size_t reasons[AGAIN_REASONS]; /* the same, by reason */
     /* ended before verdicts existed: not repeated */
     size_t unjudged;

@@ -71,6 +71,12 @@ void attempt_fini(struct attempt *attempt)
     attempt_init(attempt, NULL, 0);
 }
 
+void attempt_set_detail(struct attempt *attempt, char *detail)
+{
+    free(attempt->detail);
+    attempt->detail = detail;
+}
+
 void attempt_forget_job(const struct run_request *request, const struct job *job)
 {
     if (request->guardian)
@@ -207,8 +213,8 @@ struct placeholder_place attempt_place(const struct attempt *attempt)
     return (struct placeholder_place){.id = attempt->place_id, .dir = attempt->place_dir};
 }
 
-/* An attempt gets an empty folder: files of the previous one were moved. A background loop keeps
- * the files of the loop before it. own: the experiment's folder. */
+/* Empty for an attempt; a background loop keeps the files of earlier loops. own: the experiment's
+ * folder. */
 static bool make_output_folder(struct attempt *attempt, const struct run_request *request, int own,
                                const char *run_dir, struct err *err)
 {
@@ -448,8 +454,8 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
     attempt_update_usage(attempt);
     if (!attempt->usage.has_cpu || attempt->usage.cpu_s <= limit_s)
         return false;
-    free(attempt->detail);
-    attempt->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
+    attempt_set_detail(attempt,
+                       mem_printf("used more than its limit of %g s of CPU time", limit_s));
     return true;
 }
 
@@ -549,8 +555,7 @@ void attempt_blame_machine(struct attempt *attempt)
         return;
     }
     attempt->reason = STOP_MACHINE;
-    free(attempt->detail);
-    attempt->detail = text_take(&why);
+    attempt_set_detail(attempt, text_take(&why));
 }
 
 enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error,

@@ -1,5 +1,5 @@
 /* attempt: one try at an experiment: its folder, log files, pipe and job. It decides and journals
- * nothing. Private to run/. */
+ * nothing. */
 #ifndef TARE_RUN_ATTEMPT_H
 #define TARE_RUN_ATTEMPT_H
 
@@ -12,14 +12,14 @@
 
 struct attempt {
     const struct plan_experiment *experiment;
-    const struct plan_job *plan;    /* the foreground or the background */
+    const struct plan_job *plan;
     const struct strv *environment; /* NAME=VALUE of the lane, over the plan's; NULL: none */
     const struct cpus *cpus;        /* that the job may use; NULL: all */
-    int64_t number;                 /* from 1 */
-    int64_t loop;                   /* of the background, from 1; 0: foreground */
-    int folder;                     /* of the experiment; -1: not open */
-    int pipe;                       /* the job's output, non-blocking; -1: closed */
-    int log_fd, times_fd;           /* until the joblog has them */
+    int64_t number;
+    int64_t loop; /* of the background, from 1; 0: foreground */
+    int folder;   /* of the experiment; -1: not open */
+    int pipe;     /* the job's output, non-blocking; -1: closed */
+    int log_fd, times_fd;
     ino_t log_inode, times_inode;
     char *place_id, *place_dir; /* placeholders {id} and {dir}; NULL: no job was started */
     struct joblog *log;
@@ -57,18 +57,18 @@ void attempt_init(struct attempt *attempt, const struct plan_experiment *experim
 void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment,
                        int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills the job */
-/* How the job changed its log files: "training.log was removed"; NULL: not at all, by their names
- * and the log's length. Call after the log's end; the caller frees. */
+/* How the job changed its log files: "training.log was removed"; NULL: not visibly. After the log's
+ * end; the caller frees. */
 char *attempt_log_changes(const struct attempt *attempt);
 
-void attempt_close_fd(int *fd); /* sets *fd to -1 */
+void attempt_set_detail(struct attempt *attempt, char *detail); /* owns detail */
+void attempt_close_fd(int *fd);                                 /* sets *fd to -1 */
 
 /* The job is proven gone: guardian and state folder drop it. */
 void attempt_forget_job(const struct run_request *request, const struct job *job);
 
-/* Creates and opens the experiment's folder and moves the files of the previous attempt into
- * attempt_<k>/. Safe to repeat after a crash: EVENT_ATTEMPT_PREPARED is journaled later, so the
- * files are always those of the previous attempt. */
+/* Moves the previous attempt's files into attempt_<k>/. Safe to repeat after a crash, because
+ * EVENT_ATTEMPT_PREPARED follows. */
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 
 bool attempt_open_files(struct attempt *attempt, struct err *err);
@@ -102,8 +102,8 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits,
 
 void attempt_read_exit(struct attempt *attempt);
 
-/* Call when nothing of the job lives. If this program killed its init, or the machine could not
- * execute the command, the end says nothing about the training: the reason becomes STOP_MACHINE. */
+/* After the proof: if its init was killed, or the machine could not execute the command, the reason
+ * becomes STOP_MACHINE. */
 void attempt_blame_machine(struct attempt *attempt);
 
 int64_t attempt_log_now_ns(const struct attempt *attempt);
@@ -117,13 +117,12 @@ bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
 /* The command has ended without leftovers, or never began. */
 bool attempt_is_quiet(struct attempt *attempt);
 
-/* SIGKILL for the whole job. attempt_prove then returns whether it is gone; if not, survivors and
- * unproven are set. */
+/* SIGKILL for the whole job. attempt_prove then returns whether it is gone, or sets survivors or
+ * unproven. */
 void attempt_kill(struct attempt *attempt);
 bool attempt_prove(struct attempt *attempt);
 
-/* After the proof: drains the pipe and closes all files. False: the log could not be written
- * (log_err), first noticed here. */
+/* After the proof: drains the pipe and closes all files. False: first write error (log_err). */
 bool attempt_close_log(struct attempt *attempt);
 
 /* After the log is closed: why a setuid program failed in the job's layers; NULL: none did. */

@@ -1,8 +1,5 @@
 #include "run/experiment.h"
 #include "run/attempt_json.h"
-#include "run/ladder.h"
-#include "run/lane_background.h"
-#include "run/lane_calibration.h"
 #include "run/lane_governor.h"
 #include "run/lane_idle.h"
 #include "run/lane_job.h"
@@ -12,7 +9,6 @@
 #include "run/observers/energy.h"
 #include "run/observers/gpu_watch.h"
 #include "run/observers/guard.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 
@@ -36,9 +32,16 @@ static void count_wait(struct lane *lane, bool waits)
     lane->wait_start_ns = waits ? now_ns : 0;
 }
 
-static void choose_next_experiment(struct lane *lane)
+static double planned_pause_s(const struct lane *lane, const char **why)
 {
     const struct timing *timing = &lane->runner->plan->timing;
+    bool same = lane->experiment->configuration == lane->last_configuration;
+    *why = same ? "between_runs" : "between_configurations";
+    return same ? timing->between_runs_s : timing->between_configurations_s;
+}
+
+static void choose_next_experiment(struct lane *lane)
+{
     const struct plan_experiment *previous = lane->experiment;
     bool waits = false;
     lane->experiment = NULL;
@@ -59,13 +62,12 @@ static void choose_next_experiment(struct lane *lane)
         lane_enter(lane, PHASE_CLOSING);
         return;
     }
-    bool same = lane->experiment->configuration == lane->last_configuration;
-    double seconds = same ? timing->between_runs_s : timing->between_configurations_s;
+    const char *why;
+    double seconds = planned_pause_s(lane, &why);
     if (!lane->ran_one || seconds <= 0) {
         lane_enter(lane, PHASE_CALIBRATING);
         return;
     }
-    const char *why = same ? "between_runs" : "between_configurations";
     lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_enter_next);
 }
 
@@ -83,9 +85,8 @@ static void pause_before(struct lane *lane)
         lane_enter(lane, PHASE_FINISHED);
         return;
     }
-    const struct timing *timing = &lane->runner->plan->timing;
-    bool same = lane->experiment->configuration == lane->last_configuration;
-    lane_idle_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s);
+    const char *why;
+    lane_idle_pause(lane, planned_pause_s(lane, &why));
 }
 
 static void leave_pause(struct lane *lane, enum lane_event event)
@@ -148,7 +149,7 @@ static void make_attempt(struct lane *lane)
         end_without_attempt(lane);
         return;
     }
-    int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
+    int64_t before = lane_count_attempts(lane);
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     lane->attempt.environment = lane->resources ? &lane->resources->environment : NULL;
     /* An exclusive experiment has the whole machine. */
@@ -185,8 +186,8 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* A failure of the machine does not count as a retry. It is repeated once after the pause, then
- * left to a resume; several in a row break the run. */
+/* A failure of the machine is repeated once and does not count as a retry; several in a row break
+ * the run. */
 static bool is_excused(struct lane *lane, const char *error)
 {
     bool first = !lane->machine_excused;
@@ -283,11 +284,6 @@ static void end_attempt(struct lane *lane)
         lane_enter_next(lane);
 }
 
-static int64_t count_attempts(const struct lane *lane)
-{
-    return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-}
-
 static bool has_one_script(const struct plan *plan)
 {
     const struct plan_job *first = &plan->experiments[0].foreground;
@@ -319,7 +315,7 @@ static void end_lane_experiment(struct lane *lane)
     /* The last failure was not retried. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
-    if (count_attempts(lane) == 0)
+    if (lane_count_attempts(lane) == 0)
         json_object_set_new(data, "begun", json_false());
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_enter_next);
 }
@@ -328,7 +324,7 @@ static void write_experiment_results(struct lane *lane)
 {
     lane->ran_one = true;
     lane->last_configuration = lane->experiment->configuration;
-    if (count_attempts(lane) == 0) {
+    if (lane_count_attempts(lane) == 0) {
         lane_enter_next(lane); /* no attempt, no results */
         return;
     }
@@ -356,8 +352,7 @@ static void leave_start(struct lane *lane, enum lane_event event)
     lane_enter(lane, PHASE_FINISHED);
 }
 
-/* The story of one experiment, from top to bottom. A phase that enters another one than its next
- * names it. */
+/* The story of one experiment, from top to bottom. A phase that skips its next names another. */
 static const struct phase_row phases[] = {
     /* phase */ /* enter */ /* on_event */ /* next */ /* has_job */
     [PHASE_METERS] = {phase_meters, leave_start, PHASE_CHOOSING, false},

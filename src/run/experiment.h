@@ -1,5 +1,5 @@
-/* experiment: the table of phases of an experiment on its lane, and the phases of the experiment
- * itself. Each step is journaled and durable before the next one begins. */
+/* experiment: the phases of an experiment on its lane. Each step is durable in the journal before
+ * the next one begins. */
 #ifndef TARE_RUN_EXPERIMENT_H
 #define TARE_RUN_EXPERIMENT_H
 

@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* Tracebacks and messages of launchers follow the line. */
+/* Tracebacks and launchers' messages follow. */
 enum { LINES_NEAR = 200 };
 
 /* A shell reports signal N as 128 + N. */
@@ -51,8 +51,8 @@ void failure_get_sign(size_t index, struct joblog_pattern *out)
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
          "out of memory|Out of "
-         "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
-         "runtime error \\(2\\)"},
+         "memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|runtime "
+         "error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
         {JOBLOG_SIGN, usage_sign, "usage: |Usage:|Flags parsing error|: error: "},
         {JOBLOG_SIGN, shell_sign,
@@ -61,7 +61,6 @@ void failure_get_sign(size_t index, struct joblog_pattern *out)
     *out = signs[index];
 }
 
-/* The rest of a line. */
 struct span {
     const char *at, *end;
 };
@@ -97,8 +96,8 @@ static bool cut_pid(struct span *before, const char *behind)
     return digits > 0;
 }
 
-/* bash pads the word to 24 columns and appends the command: "bash: line 1:  9618 Killed python x".
- * Later lines of a pipe begin with the pid; an interactive shell prints none. */
+/* bash pads the word to 24 columns: "bash: line 1:  9618 Killed python x". Later lines of a pipe
+ * begin with the pid; an interactive shell prints none. */
 static bool is_of_bash(struct span before, struct span behind, size_t word)
 {
     enum { COLUMNS = 24, LEAST = 5 };
@@ -169,8 +168,8 @@ static bool is_shell_message(const char *line, size_t length)
     return false;
 }
 
-/* argparse, click and Typer print a usage; argparse "train.py: error: ...", perhaps after "[rank0]:
- * "; absl an error; docopt "Usage:". */
+/* argparse, click and Typer print "usage:", argparse "train.py: error: ...", absl an error, docopt
+ * "Usage:"; "[rank0]: " may precede. */
 static bool is_usage(const char *line, size_t length)
 {
     struct span span = {line, line + length};
@@ -233,8 +232,8 @@ const struct joblog_result *failure_find_shell_message(const struct outcome_fact
     return NULL;
 }
 
-/* argparse and click exit with 2, absl and docopt with 1, launchers with their own code. docopt
- * prints no error, so its usage counts only without an exception. */
+/* argparse and click exit with 2, absl and docopt with 1. docopt prints no error, so its usage
+ * counts only without an exception. */
 static bool prints_usage(const struct outcome_facts *facts)
 {
     enum { LINES_OF_USAGE = 60 };

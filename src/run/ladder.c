@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* A training that fails by it prints the message at its end: one that printed more than this
- * survived it. */
+/* A training that printed more than this after the message survived it. */
 enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
 
 /* With more than this share others may be the cause that the message does not name. */
@@ -60,11 +59,6 @@ static const char *find_setting(const struct lane *lane)
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
     const char *newer = find_variable(lane, job, conf_names[0]);
     return newer ? newer : find_variable(lane, job, conf_names[1]);
-}
-
-static enum oom_setting read_expandable(const struct lane *lane)
-{
-    return oom_expandable(find_setting(lane));
 }
 
 /* Turns expandable segments on; the caller frees. */
@@ -263,7 +257,8 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
         !find_message(&lane->attempt, &message))
         return may_retry;
     struct growth growth = lane_memory_growth(lane);
-    struct oom_circumstances known = {.expandable = read_expandable(lane), .growth = &growth};
+    struct oom_circumstances known = {.expandable = oom_expandable(find_setting(lane)),
+                                      .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
     json_t *oom = oom_message_json(&message, &diagnosis);
     json_set_text(oom, "allocator_setting", find_setting(lane));

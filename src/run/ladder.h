@@ -30,9 +30,8 @@ const struct plan_experiment *ladder_experiment(const struct lane *lane);
 /* Adds "changed", and "ladder" for a resume, to the data of EVENT_ATTEMPT_PREPARED. */
 void ladder_add_changes(const struct lane *lane, json_t *data);
 
-/* Finds out-of-memory messages at the log's end of a failed attempt and, if it may be retried,
- * decides how. Adds "oom" and "ladder" to the data of EVENT_ATTEMPT_ENDED. Returns may_retry, or
- * false when no retry would help. */
+/* Decides how to retry an attempt that ran out of GPU memory. Adds "oom" and "ladder" to the data
+ * of EVENT_ATTEMPT_ENDED. Returns may_retry, or false when no retry would help. */
 bool ladder_judge(struct lane *lane, json_t *data, bool may_retry);
 
 #endif

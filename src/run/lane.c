@@ -57,6 +57,11 @@ void lane_report_command_end(struct lane *lane)
     OBSERVE(lane, command_ended);
 }
 
+int64_t lane_count_attempts(const struct lane *lane)
+{
+    return store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
+}
+
 bool lane_is_over(const struct lane *lane)
 {
     return lane->lost || runner_is_halted(lane->runner);
@@ -64,16 +69,14 @@ bool lane_is_over(const struct lane *lane)
 
 void lane_set_lost_detail(struct lane *lane)
 {
-    free(lane->attempt.detail);
-    lane->attempt.detail = mem_strdup(lane->lost);
+    attempt_set_detail(&lane->attempt, mem_strdup(lane->lost));
 }
 
 enum stop_reason lane_stop_reason(struct lane *lane)
 {
     const struct runner *runner = lane->runner;
     if (runner->budget.stops && !runner->broken && runner->signal_number == 0) {
-        free(lane->attempt.detail);
-        lane->attempt.detail = mem_strdup(runner->budget.reached);
+        attempt_set_detail(&lane->attempt, mem_strdup(runner->budget.reached));
         return STOP_BUDGET;
     }
     if (!lane->lost || runner_is_halted(lane->runner))

@@ -1,5 +1,4 @@
-/* lane: the GPUs on which one experiment at a time runs, and the state of that experiment. Private
- * to run/. */
+/* lane: the GPUs on which one experiment at a time runs, and the state of that experiment. */
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 
@@ -25,8 +24,8 @@ struct lane {
     const struct phase_row *phases;
     enum phase phase;
     const struct plan_experiment
-        *experiment;           /* in work, or the next one while pausing; may be NULL */
-    bool ran_one;              /* in this session */
+        *experiment; /* in work, or the next one while pausing; may be NULL */
+    bool ran_one;
     size_t last_configuration; /* of the previous experiment */
     struct attempt attempt;
     int64_t failed;       /* failed attempts of the experiment */
@@ -39,12 +38,12 @@ struct lane {
     json_t *ended;
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED; may be NULL */
     enum outcome outcome;
-    struct step_source timer; /* pauses, grace, proof */
+    struct step_source timer;
     struct step_source log_source, job_source, timeout;
     bool measured;
-    bool command_end_reported;               /* to the observers */
-    struct lane_background background;       /* of a parallel experiment */
-    const struct observer *const *observers; /* run/observer.h */
+    bool command_end_reported; /* to the observers */
+    struct lane_background background;
+    const struct observer *const *observers;
     void **states;
     struct lane_calibration calibration;
     struct ladder ladder; /* changes of the next attempt */
@@ -54,12 +53,12 @@ struct lane {
 
 /* The run is halted, or a GPU is lost. */
 bool lane_is_over(const struct lane *lane);
+int64_t lane_count_attempts(const struct lane *lane); /* of its experiment, so far */
 enum stop_reason lane_stop_reason(struct lane *lane); /* for an attempt that does not begin */
 void lane_set_lost_detail(struct lane *lane);         /* the attempt ended because of a lost GPU */
 /* Since the attempt's start, in s; invalid before it. */
 struct reading lane_seconds_since_start(const struct lane *lane, int64_t ns);
-void lane_report_command_end(
-    struct lane *lane); /* tells the observers once that the command ended */
+void lane_report_command_end(struct lane *lane); /* once, after the command ended */
 
 void lane_enter(struct lane *lane, enum phase phase);
 void lane_enter_next(struct lane *lane);
@@ -67,7 +66,7 @@ void lane_handle_event(struct lane *lane, enum lane_event event);
 bool lane_has_job(const struct lane *lane);
 /* Chooses again if the lane waits or has finished. */
 void lane_wake(struct lane *lane);
-void lane_stop_attempt(struct lane *lane, enum stop_reason reason); /* in any phase */
+void lane_stop_attempt(struct lane *lane, enum stop_reason reason);
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
 /* EVENT_NOTE with the experiment's id. */

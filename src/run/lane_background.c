@@ -7,7 +7,6 @@
 #include "run/lane_job.h"
 #include "run/observers/gpu_memory.h"
 #include "run/observers/load.h"
-#include "run/runner.h"
 #include "run/runner_guardian.h"
 #include "tare_build.h"
 
@@ -161,8 +160,7 @@ static enum outcome close_loop(struct lane *lane, char **error)
 /* Not a failure of the background. */
 static void stop_for_machine(struct lane *lane, char *why)
 {
-    free(lane->attempt.detail);
-    lane->attempt.detail = why;
+    attempt_set_detail(&lane->attempt, why);
     lane_stop_attempt(lane, STOP_MACHINE);
 }
 
@@ -177,18 +175,18 @@ static void give_up_background(struct lane *lane, const char *error)
             lane, "background_died",
             "the background failed %zu times in a row before the foreground could start",
             background->tally.failed_in_a_row);
-        free(lane->attempt.detail);
-        lane->attempt.detail =
+        attempt_set_detail(
+            &lane->attempt,
             mem_printf("the background training does not run: it failed %zu times in a row: %s",
-                       background->tally.failed_in_a_row, error ? error : "unknown");
+                       background->tally.failed_in_a_row, error ? error : "unknown"));
         lane_stop_attempt(lane, STOP_NOT_STARTED);
         return;
     }
     lane_add_evidence_span(
         lane, "background_stopped_early",
         (struct reading){foreground_seconds(lane), lane->attempt.gate_open}, (struct reading){0},
-        "the background failed %zu times in a row and was not started again, "
-        "%.1f s after the foreground's start: %s",
+        "the background failed %zu times in a row and was not started again, %.1f s after the "
+        "foreground's start: %s",
         background->tally.failed_in_a_row, foreground_seconds(lane), error ? error : "unknown");
     lane_note(lane, "the rest of the foreground runs without its background");
 }
@@ -199,8 +197,8 @@ static void record_background_deaths(struct lane *lane, const char *error)
     lane_add_evidence_span(
         lane, "background_died",
         (struct reading){background->first_death_s, lane->attempt.gate_open}, (struct reading){0},
-        "the background failed %zu times beside the foreground, the last time "
-        "%.1f s after the foreground's start: %s",
+        "the background failed %zu times beside the foreground, the last time %.1f s after the "
+        "foreground's start: %s",
         background->tally.failed_beside, foreground_seconds(lane), error ? error : "unknown");
 }
 

@@ -1,6 +1,5 @@
-/* lane_background: the background of a parallel experiment: a job that is restarted until the
- * foreground has ended. Each loop is contained, journaled and proven gone before the next one
- * starts. */
+/* lane_background: the background of a parallel experiment: restarted until the foreground has
+ * ended, each loop contained, journaled and proven gone. */
 #ifndef TARE_RUN_LANE_BACKGROUND_H
 #define TARE_RUN_LANE_BACKGROUND_H
 
@@ -13,7 +12,7 @@ enum { BACKGROUND_TRIES_BEFORE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAIL
 struct background_tally {
     size_t started, succeeded, failed;
     size_t failed_in_a_row;
-    size_t failed_beside; /* beside the foreground */
+    size_t failed_beside;
     bool gave_up;
 };
 
@@ -27,7 +26,7 @@ enum background_phase {
     BACKGROUND_NONE,
     BACKGROUND_BORN, /* waits at its gate */
     BACKGROUND_RUNNING,
-    BACKGROUND_ENDING, /* proving that the loop is gone */
+    BACKGROUND_ENDING,
     BACKGROUND_PAUSING,
     BACKGROUND_OVER
 };
@@ -41,8 +40,8 @@ struct lane_background {
     uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: no loop */
     double first_death_s;      /* since the foreground's start */
     bool leftovers_reported, log_held_reported, unproven_reported;
-    json_t *loops;     /* the first LOOPS_LISTED_MAX */
-    size_t loops_more; /* not listed */
+    json_t *loops; /* the first LOOPS_LISTED_MAX */
+    size_t loops_more;
     struct step_source timer, log_source, job_source;
     int64_t proof_start_ns;
     uint64_t poll_us;
@@ -56,7 +55,6 @@ enum background_next lane_background_count_loop(struct background_tally *tally,
 void lane_background_close(struct lane *lane, double seconds);
 json_t *lane_background_json(const struct lane *lane);
 
-/* In this attempt. */
 bool lane_background_was_born(const struct lane *lane);
 
 void phase_loading(struct lane *lane);

@@ -1,5 +1,4 @@
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -50,8 +49,8 @@ static struct reading expected_experiment_s(const struct lane *lane,
     return expected_of(earlier, context, epochs);
 }
 
-/* How long this lane will take for the remaining experiments. Experiments without an estimate count
- * as the mean of those that succeeded, else of those with one. */
+/* How long this lane will take for the rest. Without an estimate an experiment counts as the mean
+ * of those that succeeded, else of those with one. */
 static struct reading expected_left_s(const struct lane *lane)
 {
     const struct runner *runner = lane->runner;

@@ -1,6 +1,5 @@
-/* lane_calibration: calibrates the sensors of the lane's GPUs before an experiment, if the plan
- * uses them long enough. A child process (doctor/calibrator.h) does it and ends with this one. A
- * failure does not stop the experiment. */
+/* lane_calibration: lets a child process (doctor/calibrator.h) calibrate the sensors of the lane's
+ * GPUs, if the plan uses them long enough. The experiment follows in any case. */
 #ifndef TARE_RUN_LANE_CALIBRATION_H
 #define TARE_RUN_LANE_CALIBRATION_H
 

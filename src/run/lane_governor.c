@@ -1,5 +1,4 @@
 #include "run/lane_governor.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/governor/governor_keeper.h"

@@ -1,7 +1,6 @@
 #include "run/lane_idle.h"
 #include "measure/energy_meters_measure.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/mem.h"
@@ -239,7 +238,7 @@ void lane_idle_record_net(struct lane *lane)
         runner_write_results(lane->runner, (size_t)previous->experiment, NULL, NULL);
 }
 
-/* ---- Until the GPUs are idle and cool. */
+/* ---- Pauses. */
 
 static void begin_settling(struct lane_guard *guard)
 {
@@ -311,8 +310,6 @@ void phase_closing(struct lane *lane)
     begin_settling(guard);
     lane_guard_ask(lane, check_closing);
 }
-
-/* ---- The pause. */
 
 static void record_pause(struct lane *lane, double took_s, bool settled)
 {

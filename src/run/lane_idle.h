@@ -1,6 +1,5 @@
-/* lane_idle: measures the idle power of the lane's GPUs before each attempt and after the last, the
- * energy of an attempt above idle, and makes the pauses: a fixed time, or until the GPUs are idle
- * and cool. An idle window counts as part of the pause. */
+/* lane_idle: measures the idle power of the lane's GPUs around each attempt, and makes the pauses:
+ * a fixed time, or until the GPUs are idle and cool. An idle window is part of the pause. */
 #ifndef TARE_RUN_LANE_IDLE_H
 #define TARE_RUN_LANE_IDLE_H
 

@@ -2,10 +2,8 @@
 #include "machine/contain/job.h"
 #include "machine/contain/prove.h"
 #include "run/attempt_json.h"
-#include "run/lane_background.h"
 #include "run/observers/marks.h"
 #include "run/observers/stopped.h"
-#include "run/runner.h"
 #include "run/runner_guardian.h"
 
 #include "base/mem.h"
@@ -40,8 +38,7 @@ void lane_job_lose_log(struct lane *lane, const struct attempt *attempt, const s
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
     /* Set the attempt's reason first: the halt then finds the lane stopping. */
     if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
-        free(lane->attempt.detail);
-        lane->attempt.detail = mem_strdup(err.text);
+        attempt_set_detail(&lane->attempt, mem_strdup(err.text));
         lane_stop_attempt(lane, STOP_LOG_ERROR);
     }
     runner_break_disk(lane->runner, &err);
@@ -54,7 +51,7 @@ void lane_job_read_log(struct lane *lane, struct attempt *attempt, struct step_s
     if (got == -1)
         step_cancel(source);
     if (got != -2 || attempt->log_failed)
-        return; /* matching continues */
+        return;
     attempt->log_failed = true;
     attempt->log_err = err;
     lane_job_lose_log(lane, attempt, &err);
@@ -102,15 +99,13 @@ static void time_out(struct lane *lane)
         lane_stop_attempt(lane, STOP_TIMEOUT);
 }
 
-/* The command did not start: the machine's failure, except for private resources that the settings
- * want and this machine cannot provide. */
+/* The machine failed, except where the settings want private resources that it cannot provide. */
 static void handle_start_failure(struct lane *lane, const struct err *err)
 {
     const struct limits *limits = &lane->runner->plan->limits;
     bool wished =
         (limits->own.shm || limits->own.ipc || limits->own.tmp) && !err_is_shortage(err->code);
-    free(lane->attempt.detail);
-    lane->attempt.detail = mem_printf("cannot start: %s", err->text);
+    attempt_set_detail(&lane->attempt, mem_printf("cannot start: %s", err->text));
     lane_stop_attempt(lane, wished ? STOP_NOT_STARTED : STOP_MACHINE);
 }
 
@@ -127,7 +122,6 @@ static bool watch_job(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
-/* Once in a run. */
 static void report_memory_limit(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -138,8 +132,7 @@ static void report_memory_limit(struct lane *lane)
     runner->memory_limit_reported = true;
     lane_note(lane,
               "the memory limit of %.6g MiB cannot be held here: jobs have no cgroup with a memory "
-              "controller; they "
-              "run without it",
+              "controller; they run without it",
               (double)asked / (double)(1 << 20));
 }
 
@@ -165,8 +158,7 @@ static void note_hidden_records(struct lane *lane)
     runner->records_reported = true;
     lane_note(lane,
               "the run's folder cannot be made read-only for its jobs (%s): one experiment may "
-              "write to the "
-              "results of another",
+              "write to the results of another",
               strerror(job_records_errno(job)));
 }
 
@@ -265,8 +257,7 @@ void lane_job_break_unkillable(struct lane *lane, const struct attempt *attempt)
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
     err_set(&err,
             "%s: still alive after SIGKILL: %s; '" TARE_NAME
-            " clean' shows what is left, go on with --resume %s when it "
-            "is gone",
+            " clean' shows what is left, go on with --resume %s when it is gone",
             lane->experiment->id, names, lane->runner->typed_dir);
     runner_break(lane->runner, &err);
 }
@@ -321,7 +312,7 @@ static void record_aftermath(struct lane *lane)
     if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 ||
         !attempt->gate_open)
         return;
-    struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
+    struct job_identity job = *job_identity(attempt->job);
     if (lane_background_was_born(lane))
         job.start_time = lane->background.first_start_time;
     AUTO_FREE char *holders = aftermath_gpu_holders(
@@ -353,8 +344,7 @@ static void note_log_problems(struct lane *lane)
             lane_note(
                 lane,
                 "metric '%s' is unknown: '%s' at log line %llu is one of several numbers that "
-                "could be meant; write "
-                "a pattern for it into log_patterns of the registry",
+                "could be meant; write a pattern for it into log_patterns of the registry",
                 result->name, result->text, (unsigned long long)result->line);
             continue;
         }
@@ -372,9 +362,8 @@ static void note_log_problems(struct lane *lane)
     lane_marks_warn(lane);
     const struct joblog_totals totals = joblog_totals(attempt->log);
     if (totals.is_utf16)
-        lane_note(lane,
-                  "the log is UTF-16, in which no pattern matches: let the training print UTF-8 "
-                  "(PYTHONIOENCODING=utf-8)");
+        lane_note(lane, "the log is UTF-16, in which no pattern matches: let the training print "
+                        "UTF-8 (PYTHONIOENCODING=utf-8)");
     if (totals.cut_lines)
         lane_note(lane,
                   "%llu lines of the log are longer than %d KiB: only their beginning was searched "

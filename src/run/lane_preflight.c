@@ -1,7 +1,6 @@
 #include "run/lane_preflight.h"
 #include "run/lane_idle.h"
 #include "run/observers/checks.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 
@@ -77,8 +76,7 @@ static void add_missing_baselines(const struct lane *lane, struct guard_findings
 {
     const struct lane_guard *guard = lane_guard_of(lane);
     bool wanted = preflight_settings(lane)->baseline_s > 0;
-    for (size_t i = 0; wanted && i < guard->count; i++) {
-        const struct guard_device *device = &guard->devices[i];
+    EACH (device, guard->devices, wanted ? guard->count : 0) {
         const char *why = device->unavailable || device->unresponsive ? "it does not answer"
                           : device->idle.seconds <= 0
                               ? "its power was not measured while it was free"
@@ -125,9 +123,7 @@ static void finish_preflight(struct lane *lane, const struct guard_findings *fin
     for (size_t i = 0; clear && i < guard->count; i++)
         keep_coolest(&guard->devices[i], guard->asked_ns);
     lane_guard_mark_known(guard);
-    int64_t before =
-        store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    record_preflight(lane, findings, before + 1, lane_enter_next);
+    record_preflight(lane, findings, lane_count_attempts(lane) + 1, lane_enter_next);
 }
 
 static void check_after_idle(struct lane *lane)

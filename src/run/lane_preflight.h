@@ -1,5 +1,5 @@
-/* lane_preflight: checks before an attempt that the lane's GPUs are free, idle and cool; waits,
- * stops or only records, as the settings say; then measures the idle power. */
+/* lane_preflight: checks that the lane's GPUs are free, idle and cool; waits, stops or only
+ * records, as the settings say. */
 #ifndef TARE_RUN_LANE_PREFLIGHT_H
 #define TARE_RUN_LANE_PREFLIGHT_H
 

@@ -1,6 +1,5 @@
 #include "run/meters.h"
 #include "machine/sensors/host_window.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 

@@ -3,7 +3,6 @@
 #define TARE_RUN_METERS_H
 
 #include "run/lane.h"
-#include "run/runner.h"
 
 void phase_meters(struct lane *lane);
 

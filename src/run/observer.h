@@ -1,6 +1,5 @@
-/* observer: watches an attempt: a sensor, a check, a limit. Each is one file in run/observers and
- * one row in observers.c. Slots may be NULL; they are called in the order of the rows. Private to
- * run/. */
+/* observer: watches an attempt: a sensor, a check, a limit. One file in run/observers and one row
+ * in observers.c; slots may be NULL. */
 #ifndef TARE_RUN_OBSERVER_H
 #define TARE_RUN_OBSERVER_H
 

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* Of shells. */
+/* Exit codes of shells. */
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static const char *const reason_names[STOP_REASONS] = {
@@ -191,21 +191,18 @@ enum outcome_broken outcome_check_rules(const struct plan_job *job,
     uint64_t kills = facts->usage.oom_kills;
     AUTO_TEXT struct text names = {0};
     if ((rules->fail_on & FAIL_ON_OOM_KILL) && kills > 0) {
-        text_addf(why,
-                  "the kernel ended %llu of its processes for want of memory, though the command "
-                  "exited with %d: give "
-                  "it more "
-                  "memory or fewer workers (\"fail_on\" of the registry)",
-                  (unsigned long long)kills, exit->code);
+        text_addf(
+            why,
+            "the kernel ended %llu of its processes for want of memory, though the command exited "
+            "with %d: give it more memory or fewer workers (\"fail_on\" of the registry)",
+            (unsigned long long)kills, exit->code);
         return BROKEN_OOM_KILL;
     }
     if ((rules->fail_on & FAIL_ON_SHELL_MESSAGE) && message) {
         text_addf(why,
                   "a shell says at log line %llu that a signal ended a program, though the command "
-                  "exited with %d: %s; begin "
-                  "the script with '#!/bin/bash' and 'set -e -o pipefail', so that its exit code "
-                  "tells (\"fail_on\" of the "
-                  "registry)",
+                  "exited with %d: %s; begin the script with '#!/bin/bash' and 'set -e -o "
+                  "pipefail', so that its exit code tells (\"fail_on\" of the registry)",
                   (unsigned long long)message->line, exit->code, message->text);
         return BROKEN_SHELL_MESSAGE;
     }
@@ -213,8 +210,8 @@ enum outcome_broken outcome_check_rules(const struct plan_job *job,
         const char *name = sigabbrev_np(exit->orphan_signal);
         text_addf(why,
                   "signal %d (SIG%s) ended %s that the job had left in the background, though the "
-                  "command exited with %d: "
-                  "let the script wait for what it starts (\"fail_on\" of the registry)",
+                  "command exited with %d: let the script wait for what it starts (\"fail_on\" of "
+                  "the registry)",
                   exit->orphan_signal, name ? name : "?",
                   exit->orphans == 1 ? "a process" : "processes", exit->code);
         return BROKEN_MEMBER_SIGNAL;
@@ -222,8 +219,8 @@ enum outcome_broken outcome_check_rules(const struct plan_job *job,
     if (metrics_miss(rules->metrics, facts, &names)) {
         text_addf(why,
                   "%s found in the log (%s), though the command exited with %d: see in the log "
-                  "whether it trained, and "
-                  "correct log_patterns, or \"metrics\" of the registry if it prints none",
+                  "whether it trained, and correct log_patterns, or \"metrics\" of the registry if "
+                  "it prints none",
                   rules->metrics == METRICS_ANY ? "no metric was" : "not every metric was",
                   text_get(&names), exit->code);
         return BROKEN_METRICS;

@@ -1,4 +1,4 @@
-/* outcome: whether an attempt succeeded, and why not. Pure. Private to run/. */
+/* outcome: whether an attempt succeeded, and why not. Pure. */
 #ifndef TARE_RUN_OUTCOME_H
 #define TARE_RUN_OUTCOME_H
 
@@ -18,8 +18,8 @@ enum stop_reason {
     STOP_GPU_LOST,
     /* the machine could not start it, or killed its init */
     STOP_MACHINE,
-    STOP_HUNG,    /* no sign of life */
-    STOP_BUDGET,  /* of the run */
+    STOP_HUNG,
+    STOP_BUDGET,
     STOP_SKIPPED, /* on request: a resume runs it again */
     STOP_REASONS
 };
@@ -31,22 +31,19 @@ struct outcome_facts {
     const char *detail; /* which limit, or why it could not start; may be NULL */
     double timeout_s;
     struct job_exit exit;
-    const struct joblog_result *const *results; /* one per pattern */
+    const struct joblog_result *const *results;
     size_t result_count;
     const struct joblog_words *words; /* the log's last words; NULL: no log */
     uint64_t log_lines;
     int log_errno; /* of a failed write */
     struct job_usage usage;
-    /* processes of the machine that the kernel killed for lack of memory meanwhile; 0: unknown, too
-     */
+    /* killed by the kernel on this machine for lack of memory; 0: unknown, too */
     uint64_t machine_kills;
     const struct limits *limits;
 };
 
-/* Fails on a timeout or limit, a failed start, a required exit code other than 0, a matching error
- * pattern, a success pattern without match, or a broken rule (outcome_check_rules). If the exit
- * code is ignored, a signal still fails, unless success patterns match. Interrupted: the stop had
- * another cause. error: the caller frees; NULL on success. */
+/* A signal fails even if the exit code is ignored, unless success patterns match. error: the caller
+ * frees; NULL on success. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts,
                            char **error);
 
@@ -70,14 +67,14 @@ bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *
 
 enum failure_cause {
     FAILURE_NONE,
-    FAILURE_OUT_OF_MEMORY,    /* of the GPU, as the log says */
-    FAILURE_OOM_KILLED,       /* by the kernel, for lack of memory */
-    FAILURE_KILLED_BY_SIGNAL, /* of any sender */
+    FAILURE_OUT_OF_MEMORY, /* of the GPU, by the log */
+    FAILURE_OOM_KILLED,    /* by the kernel, for lack of memory */
+    FAILURE_KILLED_BY_SIGNAL,
     FAILURE_TIMEOUT,
     FAILURE_EXIT_CODE,
     /* an error pattern matched, or a success pattern did not */
     FAILURE_PATTERN,
-    FAILURE_DISK_FULL, /* as the log says, or writing the log failed */
+    FAILURE_DISK_FULL, /* by the log, or its write failed */
     FAILURE_LIMIT,
     FAILURE_HUNG, /* see hang_stack.txt */
     FAILURE_NOT_STARTED,
@@ -93,11 +90,11 @@ struct failure {
     char text[JOBLOG_TEXT_MAX]; /* printable */
     /* how it is known, if the line does not show it */
     char why[JOBLOG_TEXT_MAX];
-    /* another attempt would fail alike: wrong arguments, or a module is missing */
+    /* another attempt would fail alike: wrong arguments, a missing module */
     bool refused;
 };
 
-const char *failure_cause_name(enum failure_cause cause); /* "out_of_memory" */
+const char *failure_cause_name(enum failure_cause cause);
 
 /* For outcome FAILED or a log error; else NONE. Lines about memory or space count only near the
  * log's end: the training survived earlier ones. */

@@ -8,25 +8,25 @@ struct lane;
 
 enum phase {
     PHASE_NONE,
-    PHASE_METERS,   /* start */
-    PHASE_CHOOSING, /* the next experiment of the plan */
-    PHASE_WAITING,  /* for other lanes */
+    PHASE_METERS,
+    PHASE_CHOOSING,
+    PHASE_WAITING, /* for other lanes */
     PHASE_PAUSING,
     PHASE_CALIBRATING, /* sensors of the GPUs, if due */
     PHASE_STARTING,
     PHASE_GOVERNOR,  /* of the CPU frequency */
     PHASE_PREFLIGHT, /* are the GPUs free? idle power; an attempt begins */
     PHASE_PREPARING, /* the attempt's folder */
-    PHASE_OPENING,   /* its files */
-    PHASE_LOADING,   /* the background runs first */
-    PHASE_BIRTH,     /* the job waits at its gate */
-    PHASE_GATE,      /* opens it */
+    PHASE_OPENING,
+    PHASE_LOADING, /* the background runs first */
+    PHASE_BIRTH,   /* the job waits at its gate */
+    PHASE_GATE,
     PHASE_RUNNING,
-    PHASE_STOPPING,    /* SIGTERM */
-    PHASE_PROVING,     /* SIGKILL; is everything gone? */
-    PHASE_READING,     /* the last ones of the meters */
-    PHASE_POSTFLIGHT,  /* is the GPUs' memory released? */
-    PHASE_JUDGING,     /* the attempt's outcome */
+    PHASE_STOPPING,   /* SIGTERM */
+    PHASE_PROVING,    /* SIGKILL; is everything gone? */
+    PHASE_READING,    /* the last ones of the meters */
+    PHASE_POSTFLIGHT, /* is the GPUs' memory released? */
+    PHASE_JUDGING,
     PHASE_RETRY_PAUSE, /* before another attempt */
     PHASE_RETRYING,    /* or the experiment ends */
     PHASE_ENDING,

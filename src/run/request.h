@@ -5,8 +5,8 @@
 #include "machine/contain/contain.h"
 #include "results/store/store.h"
 
-/* event: called for every event, after it is durable if it is journaled. tick: about once a second;
- * returns false if the next one may come half a minute later. */
+/* event: after it is durable, if it is journaled. tick: about once a second; false: the next one
+ * may come half a minute later. */
 struct run_listener {
     void (*event)(void *context, const struct event *event);
     bool (*tick)(void *context);
@@ -26,14 +26,12 @@ struct guardian;              /* machine/contain/guardian.h */
 struct state;                 /* machine/state/state.h */
 struct census_roots;          /* machine/state/census.h */
 
-/* For the CPU frequency. */
 struct run_governor {
     struct governor_keeper *keeper; /* borrowed; NULL: not permitted, or: */
     const struct err *why;          /* why it did not start; "": not tried */
     const char *sysroot;
 };
 
-/* Locks on the GPUs. */
 struct run_gpu_locks {
     /* checked after each attempt; NULL: none */
     const struct gpu_locks *locks;
@@ -51,12 +49,12 @@ struct run_lane {
 
 struct run_request {
     struct store *store; /* borrowed */
-    int dir;             /* of the run */
+    int dir;
     const char *dir_path;
     /* a task of Slurm: dir is inside the folder that jobs must not write (slurm/tasks.h) */
     bool is_task;
     const struct containment *containment;
-    const struct strv *environment; /* that jobs inherit */
+    const struct strv *environment;
     /* borrowed; may be NULL */
     struct guardian *guardian;
     /* registered; borrowed; may be NULL */

@@ -6,16 +6,13 @@
 #include "results/store/results.h"
 #include "run/attempt_json.h"
 #include "run/experiment.h"
-#include "run/ladder.h"
 #include "run/meters.h"
 #include "run/observers/budget.h"
 #include "run/observers/energy_split.h"
-#include "run/runner.h"
 #include "run/runner_guardian.h"
 
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "machine/state/state.h"
 #include "run/again.h"
@@ -119,8 +116,8 @@ static bool settle_experiment(struct runner *runner, size_t number, struct err *
     return true;
 }
 
-/* Ends jobs of dead sessions, closes their attempts and writes missing results. Waits for the
- * journal. False: a job cannot be ended, or the journal cannot be written. */
+/* Ends jobs of dead sessions, closes their attempts, writes missing results and waits for the
+ * journal. */
 static bool recover_sessions(struct runner *runner, struct err *err)
 {
     for (size_t number = 1; number <= runner->plan->count; number++)

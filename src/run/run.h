@@ -21,11 +21,10 @@ struct run_summary {
     size_t refused_by;
 };
 
-/* Runs what the store lists as not done, after ending jobs of dead sessions. SIGINT and SIGTERM end
- * the job, record it and return; a second one kills. SIGHUP reports EVENT_NOTE "detached". Blocks;
- * these signals stay blocked for the caller. TARE_TIME_SCALE, 0.001 to 1, shortens pauses and other
- * waits of tare; only with played GPUs (machine/sensors/time_scale.h). False: RUN_BROKEN, see err.
- * Main thread only. */
+/* Runs what the store lists as not done, after ending jobs of dead sessions, and blocks until then.
+ * SIGINT and SIGTERM end the job, record it and return; a second one kills. SIGHUP reports
+ * EVENT_NOTE "detached". TARE_TIME_SCALE, 0.001 to 1, shortens waits; refused with real GPUs
+ * (machine/sensors/time_scale.h). False: RUN_BROKEN, see err. Main thread only. */
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
 
 #endif

@@ -291,8 +291,7 @@ static void set_paused(struct runner *runner, bool paused)
 /* Other phases begin or end by themselves. */
 static void skip_experiment(struct runner *runner, size_t number)
 {
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        struct lane *lane = &runner->lanes[i];
+    EACH (lane, runner->lanes, runner->lane_count) {
         if (lane->experiment && lane->experiment->number == number &&
             (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
             json_t *text =

@@ -1,5 +1,4 @@
-/* runner: shared by the lanes: event loop, journal, and whether the run goes on. Private to run/.
- */
+/* runner: shared by the lanes: event loop, journal, and whether the run goes on. */
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 
@@ -13,7 +12,6 @@
 struct lane;
 struct runner;
 
-/* See lane_governor.c. */
 struct runner_governor {
     const char *wanted;  /* by the last experiment; NULL: that from before the run */
     struct err why;      /* it is not set; "": it is */
@@ -22,7 +20,6 @@ struct runner_governor {
     struct step_source answer;
 };
 
-/* See observers/budget.c. */
 struct runner_budget {
     /* the rest is not enough for another experiment; may be NULL */
     bool (*refuses)(struct runner *runner);
@@ -47,7 +44,7 @@ struct runner {
     size_t lane_count;
     size_t next;    /* index in the plan of the first that may be left */
     bool *assigned; /* per experiment: a lane has or had it */
-    bool paused;    /* on request */
+    bool paused;
     bool stopped;
     bool has_ended_one;
     /* the first experiment, whose failure the others would repeat; 0: none */
@@ -61,8 +58,8 @@ struct runner {
     struct cpu_split split; /* of the packages' energy */
     int64_t begun_ns;
     sd_event_source *tick_source, *guardian_source, *control_source;
-    int64_t unguarded_ns;       /* possibly without guardian since then; 0: with one */
-    int64_t ticked_ns;          /* the last tick */
+    int64_t unguarded_ns; /* possibly without guardian since then; 0: with one */
+    int64_t ticked_ns;
     bool memory_limit_reported; /* not enforced */
     /* jobs can write to the run's folder */
     bool records_reported;
@@ -91,7 +88,7 @@ void runner_report(struct runner *runner, enum event_type type, int64_t experime
 void runner_note(struct runner *runner, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-bool runner_is_same_governor(const char *a, const char *b); /* NULL: none wanted */
+bool runner_is_same_governor(const char *a, const char *b);
 
 /* Sends LANE_HALTED to every lane. */
 void runner_halt_lanes(struct runner *runner);

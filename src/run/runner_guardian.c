@@ -17,12 +17,11 @@ void runner_guardian_record_absence(struct lane *lane, int64_t since_ns)
         since_ns = start_ns;
     AUTO_FREE char *layers =
         lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_add_evidence_span(
-        lane, "guardian_absent", lane_seconds_since_start(lane, since_ns),
-        lane_seconds_since_start(lane, now_ns),
-        "no guardian for up to %.1f s: had this program been killed then, only other layers "
-        "(%s) would have ended the job",
-        ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
+    lane_add_evidence_span(lane, "guardian_absent", lane_seconds_since_start(lane, since_ns),
+                           lane_seconds_since_start(lane, now_ns),
+                           "no guardian for up to %.1f s: had this program been killed then, only "
+                           "other layers (%s) would have ended the job",
+                           ns_to_s(now_ns - since_ns), layers ? layers : "those it has");
 }
 
 static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)

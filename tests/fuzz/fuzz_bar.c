@@ -25,7 +25,7 @@ static void lines(const char *bytes, size_t count)
     for (const char *at = bytes, *end = bytes + count; at < end;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         uint64_t before = bars.changes;
-        bars_take(&bars, at, (size_t)((stop ? stop : end) - at));
+        bars_update(&bars, at, (size_t)((stop ? stop : end) - at));
         check(bars.changes - before <= 1 && bars.count <= BARS_MAX &&
               (bars.count == 0 || bars.latest < bars.count));
         at = stop ? stop + 1 : end;

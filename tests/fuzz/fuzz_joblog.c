@@ -72,7 +72,7 @@ static void feed(struct joblog *log, const char *bytes, size_t size, const char 
         size_t count = chunk_count ? 1 + (unsigned char)chunks[i % chunk_count] % 64 : size;
         if (count > size - at)
             count = size - at;
-        if (!joblog_take(log, bytes + at, count, (int64_t)at, NULL))
+        if (!joblog_add_bytes(log, bytes + at, count, (int64_t)at, NULL))
             abort();
         at += count;
     }

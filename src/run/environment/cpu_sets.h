@@ -17,9 +17,9 @@ struct cpu_sets {
     struct err why; /* why there are no sets; "": not wanted, or one lane */
 };
 
-/* buses: PCI addresses of each lane's GPUs. root: prefix of /sys ("": this machine). allowed:
- * processors of the runner, never exceeded. Every lane gets the same number of whole cores; with
- * fewer cores than lanes, of processors. Otherwise no lane has a set, and why is filled. */
+/* buses: PCI addresses of each lane's GPUs. root: prefix of /sys. allowed: processors of the
+ * runner. Every lane gets as many whole cores; with fewer cores than lanes, as many processors;
+ * else no lane has a set (why). */
 void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count,
                    const struct cpus *allowed, struct cpu_sets *out);
 void cpu_sets_fini(struct cpu_sets *sets);

@@ -47,8 +47,6 @@ const char *fingerprint_find_interpreter(const struct strv *argv)
     return argv->count > 0 ? argv->items[0] : NULL;
 }
 
-/* ---- Code. */
-
 static bool is_file_below(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
@@ -72,8 +70,8 @@ static char *find_module_file(const char *cwd, const char *module)
     return NULL;
 }
 
-/* The first Python file or local module of the command, else its first other file below the working
- * folder. Absolute; the caller frees. NULL: not found. */
+/* The first Python file or local module of the command, else its first other local file. Absolute;
+ * the caller frees. NULL: not found. */
 static char *find_job_script(const struct plan_job *job)
 {
     const struct strv *argv = &job->argv;
@@ -165,8 +163,6 @@ json_t *fingerprint_code_json(const struct plan *plan, const struct strv *enviro
     strv_fini(&gathering.seen);
     return gathering.found;
 }
-
-/* ---- Interpreters and their packages. */
 
 bool fingerprint_parse_package(const char *folder, char **out)
 {
@@ -291,8 +287,6 @@ json_t *fingerprint_interpreters_json(const struct plan *plan,
     strv_fini(&gathering.seen);
     return gathering.found;
 }
-
-/* ---- Differences. */
 
 static const json_t *find_item(const json_t *list, const char *key, const char *value,
                                const char *path)

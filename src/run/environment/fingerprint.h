@@ -1,19 +1,16 @@
-/* fingerprint: the code and the software with which experiments run, as in machine.json, and how
- * two of them differ. */
+/* fingerprint: the code and software of experiments, as in machine.json, and its differences. */
 #ifndef TARE_RUN_ENVIRONMENT_FINGERPRINT_H
 #define TARE_RUN_ENVIRONMENT_FINGERPRINT_H
 
 #include "results/store/store.h"
 
 /* [{"path": working folder, "script", "files": [{"path", "sha256"}], "complete"}] for every script
- * of the plan and the local modules that it imports (plan/script_files.h). Paths are relative to
- * the working folder where possible. "complete" is false when files were left out. environment:
- * what jobs inherit. A new reference. */
+ * of the plan with its local modules (plan/script_files.h); "complete": no file was left out.
+ * environment: of jobs. A new reference. */
 json_t *fingerprint_code_json(const struct plan *plan, const struct strv *environment);
 
-/* [{"path", "version", "packages"}] for every interpreter of the plan; version and packages
- * (["numpy==1.26.4", ...]) of Python only, else null. Each is started once as a job of its own. A
- * new reference. */
+/* [{"path", "version", "packages"}] for every interpreter of the plan, each started once as a job;
+ * null for others than Python. A new reference. */
 json_t *fingerprint_interpreters_json(const struct plan *plan,
                                       const struct containment *containment,
                                       const struct strv *environment);

@@ -26,8 +26,8 @@ static void add_setting(struct strv *env, const char *name, const char *value)
     strv_env_set(env, "GIT_CONFIG_COUNT", number);
 }
 
-/* An untrusted repository may configure programs: filters, monitors, hooks, transports. The known
- * ones are disabled, and git runs contained because later versions may add others. */
+/* An untrusted repository may configure programs. The known ones are disabled; git runs contained,
+ * because later versions may add others. */
 static void make_git_environment(const struct strv *environment, struct strv *env)
 {
     static const char *const settings[][2] = {{"core.fsmonitor", "false"},

@@ -1,6 +1,5 @@
-/* git: queries git(1) about an untrusted repository. git runs as a contained job without hooks,
- * monitors, pagers, transports and filters of the repository, so that it starts no program of the
- * repository's choice. */
+/* git: queries git(1) about an untrusted repository. It runs as a contained job and starts no
+ * program that the repository configures: hooks, monitors, pagers, transports, filters. */
 #ifndef TARE_RUN_ENVIRONMENT_GIT_H
 #define TARE_RUN_ENVIRONMENT_GIT_H
 

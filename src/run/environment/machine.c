@@ -118,7 +118,7 @@ static json_t *containment_json(const struct containment *containment)
         containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
 }
 
-/* ---- From what state of which repository the jobs run. */
+/* ---- Repositories. */
 
 struct gathering {
     const struct containment *containment;
@@ -127,8 +127,7 @@ struct gathering {
     json_t *found;
 };
 
-/* null: git does not report it. Ignores the content of submodules: they have configurations of
- * their own. */
+/* null: unknown. Ignores submodules' files: these have configurations of their own. */
 static json_t *dirty_json(struct git *git, const char *path)
 {
     static const char *const ask_status[] = {"status", "--porcelain", "--untracked-files=no",
@@ -162,8 +161,8 @@ static void add_repository(void *context, const struct plan_job *job)
     json_array_append_new(gathering->found, repository_json(gathering, job));
 }
 
-/* [{name, path, commit, dirty}] in the plan's order. commit and dirty (tracked files and submodule
- * commits) are null without repository, git, answer in time or ownership. */
+/* [{name, path, commit, dirty}] in the plan's order; commit and dirty are null if git does not
+ * answer. */
 static json_t *repositories_json(const struct plan *plan, const struct containment *containment,
                                  const struct strv *environment)
 {

@@ -32,8 +32,7 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
     return models->count == 0;
 }
 
-/* The registry names a relative path that does not exist yet. Relative paths are searched in the
- * working folder, too. */
+/* A relative path of the registry that does not exist yet, also not in the working folder. */
 static bool is_relative(const struct repo *repo)
 {
     const char *given = repo->path_given;
@@ -53,7 +52,6 @@ static char *typed_path(const struct repo *repo, const char *path)
                                       : mem_strdup(path);
 }
 
-/* Can be pasted into a shell. */
 static char *clone_command(const struct repo *repo)
 {
     if (!repo->source.url)
@@ -90,7 +88,6 @@ static char *environment_command(const struct repo *repo)
     return out.length ? text_take(&out) : NULL;
 }
 
-/* Maps the key of a planner's problem. */
 static bool find_need_kind(const struct problem *problem, enum need_kind *kind)
 {
     static const struct {

@@ -1,6 +1,5 @@
-/* needs: what a repository and its models need of this machine (folder, script, interpreter,
- * modules, data, disk space), what is missing, and how to fix it. Fetches and runs nothing of the
- * repository. */
+/* needs: what a repository needs of this machine (folder, script, interpreter, modules, data, disk
+ * space), and what is missing. Fetches and runs nothing of it. */
 #ifndef TARE_RUN_ENVIRONMENT_NEEDS_H
 #define TARE_RUN_ENVIRONMENT_NEEDS_H
 
@@ -76,8 +75,8 @@ bool repo_needs_ready(const struct repo_needs *needs, const char *model);
 bool needs_all_there(const struct needs *needs);
 bool disk_need_fits(const struct disk_need *disk);
 
-const char *need_kind_name(enum need_kind kind);    /* "folder", "interpreter", ... */
-const char *need_state_name(enum need_state state); /* "there", "missing", "wrong version", ... */
+const char *need_kind_name(enum need_kind kind);
+const char *need_state_name(enum need_state state);
 
 /* Owns detail and mend; copies name and models (NULL: all). Valid until the next call. */
 struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state,

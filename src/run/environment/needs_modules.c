@@ -1,6 +1,5 @@
 /* Imports Python modules, because a list of packages does not show whether "import torch" works.
- * Starts each interpreter once for all repositories with the same environment, several interpreters
- * at once. */
+ * Each interpreter starts once per environment, several at once. */
 #include "base/utf8.h"
 #include "run/environment/needs.h"
 
@@ -17,12 +16,9 @@
 
 enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT_ONCE = 4 };
 
-/* Fixed text; the registry's reader has checked its arguments, "NAME" or "NAME SPECIFIER"; "=" is
- * the interpreter. It imports nothing from the working folder, and modules cannot print into the
- * answer. The version is that of the distribution installed in the module's folder; if there is
- * none, or several, the module's own; else that of a distribution elsewhere (editable
- * installation). `packaging`, or pip's copy, compares specifiers; without both a version is
- * "unchecked". */
+/* Arguments: "NAME" or "NAME SPECIFIER"; "=" is the interpreter. Modules cannot print into the
+ * answer. The version is that of the only distribution in the module's folder, else the module's,
+ * else that of an editable installation. Without `packaging`, or pip's copy, it is "unchecked". */
 static const char question[] =
     "import sys\n"
     "sys.path[:] = [p for p in sys.path if p]\n"

@@ -17,8 +17,8 @@ struct other_code {
     size_t size, count;            /* count: with a text */
 };
 
-/* dir: the run's folder with machine.json of the newest session and machine.<n>.json of earlier
- * ones. now: machine_software_json. Skips sessions that did not record their code. */
+/* dir: the run's folder with its machine.json files. now: machine_software_json. Skips sessions
+ * that did not record their code. */
 void other_code_find(int dir, const struct results *results, const json_t *now,
                      struct other_code *out);
 

@@ -6,19 +6,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Longer lines are no bars: tqdm fits them to a terminal, or draws ten characters and what it
- * counts. */
+/* Longer lines are not bars: tqdm fits them to a terminal. */
 enum { LINE_MAX_BYTES = 2048, DIGITS_MAX = 15 };
 
-/* Percents are whole, and counts that are scaled ("4.50k") have three digits. */
+/* Percents are whole, and scaled counts ("4.50k") have three digits. */
 static const double PERCENT_SLACK = 1.5;
 
 struct span {
     const char *start, *end;
 };
 
-/* Behind an escape character: a control sequence (ECMA-48, 5.4) as colours and moves of the cursor
- * are; gives where it ends. */
+/* The end of a control sequence (ECMA-48, 5.4) after the escape character. */
 static const char *skip_sequence(const char *at, const char *end)
 {
     if (at == end || *at != '[')
@@ -41,7 +39,7 @@ static size_t strip(const char *line, size_t length, char *out)
     return used;
 }
 
-/* "45", "4.5", "12.3k": as tqdm counts. False: no digits. */
+/* As tqdm counts: "45", "4.5", "12.3k". False: no digits. */
 static bool read_count(struct span *text, double *out)
 {
     static const char prefixes[] = "kMGTPEZY";
@@ -66,7 +64,7 @@ static bool read_count(struct span *text, double *out)
     return true;
 }
 
-/* "00:10" or "1:02:03" at the start; gives what follows it, 0 where it is no time. */
+/* "00:10" or "1:02:03"; returns the next character, or 0. */
 static char skip_clock(const char *at, const char *end)
 {
     size_t parts = 0;
@@ -89,7 +87,7 @@ static void trim_end(struct span *text)
         text->end--;
 }
 
-/* What stands before the counts: "Epoch 3: ". */
+/* The text before the counts: "Epoch 3: ". */
 static void set_name(struct span text, struct bar *out)
 {
     trim_end(&text);
@@ -103,7 +101,7 @@ static void set_name(struct span text, struct bar *out)
         *tab = ' ';
 }
 
-/* " 45%" at the end of text, which then ends before it. */
+/* Cuts " 45%" off the end of text. */
 static bool parse_percent(struct span *text, double *out)
 {
     if (text->end == text->start || text->end[-1] != '%')
@@ -116,7 +114,7 @@ static bool parse_percent(struct span *text, double *out)
     return read_count(&number, out) && number.start == end;
 }
 
-/* "desc:  45%|####      | 45/100 ": all that is before the times. */
+/* "desc:  45%|####      | 45/100 ". */
 static bool read_total(struct span head, struct span counts, struct bar *out)
 {
     double total, percent;
@@ -138,7 +136,7 @@ static bool read_total(struct span head, struct span counts, struct bar *out)
     return true;
 }
 
-/* "desc: 45it ", and a rate behind the time. */
+/* "desc: 45it ", with a rate after the time. */
 static bool read_open(struct span head, struct span counts, struct span times, struct bar *out)
 {
     if (!read_count(&counts, &out->done) || counts.start == counts.end ||
@@ -148,7 +146,7 @@ static bool read_open(struct span head, struct span counts, struct span times, s
     return true;
 }
 
-/* bracket: the '[' before the times. */
+/* bracket: '[' of the times. */
 static bool read_bar(struct span line, const char *bracket, struct bar *out)
 {
     const char *close = memchr(bracket, ']', (size_t)(line.end - bracket));
@@ -178,7 +176,7 @@ bool bar_parse(const char *line, size_t length, struct bar *out)
     return false;
 }
 
-/* But for digits. */
+/* Ignores digits. */
 static bool same_name(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -199,7 +197,6 @@ static bool same_bar(const struct bar *a, const struct bar *b)
            (!a->total.valid || a->total.value == b->total.value) && same_name(a->name, b->name);
 }
 
-/* The bar's place, or where to store it. */
 static size_t find_bar_place(struct bars *bars, const struct bar *bar)
 {
     size_t oldest = 0;
@@ -211,7 +208,7 @@ static size_t find_bar_place(struct bars *bars, const struct bar *bar)
     }
     if (bars->count < BARS_MAX)
         return bars->count++;
-    /* Those behind it move up: the order stays that of their appearance. */
+    /* Keeps the order of appearance. */
     for (size_t i = oldest; i + 1 < BARS_MAX; i++) {
         bars->items[i] = bars->items[i + 1];
         memcpy(bars->first[i], bars->first[i + 1], sizeof bars->first[i]);
@@ -222,7 +219,7 @@ static size_t find_bar_place(struct bars *bars, const struct bar *bar)
     return BARS_MAX - 1;
 }
 
-void bars_take(struct bars *bars, const char *line, size_t length)
+void bars_update(struct bars *bars, const char *line, size_t length)
 {
     struct bar bar;
     if (!bar_parse(line, length, &bar))

@@ -4,9 +4,9 @@
 
 #include "run/log/joblog.h"
 
-/* One line (without its end), or what of it has arrived. False: there is no whole bar in it. */
+/* An unfinished line, too. False: no whole bar. */
 bool bar_parse(const char *line, size_t length, struct bar *out);
 
-void bars_take(struct bars *bars, const char *line, size_t length);
+void bars_update(struct bars *bars, const char *line, size_t length);
 
 #endif

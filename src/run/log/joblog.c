@@ -10,44 +10,41 @@
 #include <errno.h>
 #include <string.h>
 
-#define BATCH_LINES 1024 /* matched together: about what fits the nearest caches */
+#define BATCH_LINES 1024
 #define READ_BUFFER (128u << 10)
-#define READ_CALLS  8 /* 1 MiB a call */
+#define READ_CALLS  8 /* of 128 KiB */
 
-/* ---- The files: the log as bytes, and the times of its lines. A file that cannot be written is
- * given up after one report; what arrives later is only counted. */
+/* ---- The files: log and times. A file that cannot be written is reported once and given up. */
 
 #define SINK_BUFFER (32u << 10)
 
 struct sink {
-    int fd; /* -1: none */
+    int fd;
     bool failed;
     uint64_t kept;
-    uint64_t cap; /* 0: none */
+    uint64_t cap;
     bool capped;
 };
 
-/* training.times.csv, buffered. Rows in the order of the lines. */
 struct times {
     struct sink sink;
     size_t used;
     int64_t flushed_ns;
     bool broken;
-    struct err why; /* of a write that failed inside times_add */
+    struct err why; /* of a failed write in times_add */
     int64_t stamp_ns;
-    size_t stamp_length; /* 0: none yet */
-    char stamp[32];      /* ",seconds," of the row last added */
+    size_t stamp_length;
+    char stamp[32]; /* ",seconds," of the row last added */
     char buffer[SINK_BUFFER];
 };
 
 #define ROW_MAX 80
 
-/* A log of nothing but line ends makes a row of 30 bytes out of each byte: a capped log must not
- * fill the disk by its times. */
+/* A log of line ends only makes 30 bytes of times out of each byte: times need a cap, too. */
 #define TIMES_PER_LOG 4
 #define TIMES_CAP_MIN (1u << 20)
 
-/* Writes at once, as far as the cap allows. False the first time that it fails. */
+/* Unbuffered. False: the first failure. */
 static bool sink_write(struct sink *sink, const char *what, const char *bytes, size_t count,
                        struct err *err)
 {
@@ -90,9 +87,9 @@ static bool sink_close(struct sink *sink, const char *what, struct err *err)
 static char *write_decimal(char *at, uint64_t number)
 {
     static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-        "8081828384858687888990919293949596979899";
+        "000102030405060708091011121314151617181920212223242526272829303132333435363738394041424344"
+        "454647484950515253545556575859606162636465666768697071727374757677787980818283848586878889"
+        "90919293949596979899";
     char digits[20];
     char *first = digits + sizeof digits;
     for (; number >= 100; number /= 100)
@@ -119,7 +116,7 @@ static char *write_seconds(char *at, int64_t elapsed_ns)
     return at;
 }
 
-/* All lines of one read have one time: it is written once and copied. */
+/* All lines of one read share a time. */
 static void set_stamp(struct times *times, int64_t elapsed_ns)
 {
     char *at = times->stamp;
@@ -155,7 +152,7 @@ static void times_add(struct times *times, uint64_t line, int64_t elapsed_ns, ui
     if (sink->fd < 0 || sink->failed || sink->capped)
         return;
     if (sink->cap && sink->kept + times->used + ROW_MAX > sink->cap) {
-        sink->capped = true; /* whole rows only */
+        sink->capped = true;
         return;
     }
     if (times->used + ROW_MAX > sizeof times->buffer)
@@ -169,8 +166,7 @@ static void times_add(struct times *times, uint64_t line, int64_t elapsed_ns, ui
     times->used = (size_t)(at - times->buffer);
 }
 
-/* Writes out what is buffered, when it has waited for a second or now is asked for. False: a write
- * failed since the last call, told once. */
+/* Writes rows older than a second, or all (now). False: a write failed since the last call. */
 static bool times_flush(struct times *times, int64_t now_ns, bool now, struct err *err)
 {
     if (times->used && (now || now_ns - times->flushed_ns >= NS_PER_S)) {
@@ -185,18 +181,16 @@ static bool times_flush(struct times *times, int64_t now_ns, bool now, struct er
     return false;
 }
 
-/* ---- The log. */
-
 struct joblog {
     struct joblog_totals totals;
     struct sink log;
     struct matcher matcher;
     int64_t start_ns, now_ns;
     uint64_t line_offset; /* where the open line begins */
-    uint64_t newlines;    /* before the open line */
-    bool after_cr;        /* a \n that comes next belongs to the line end before it */
-    bool is_cut;          /* bytes of the open line did not fit into carry */
-    bool open;            /* bytes of a line without an end have arrived */
+    uint64_t newlines;
+    bool after_cr; /* a following \n belongs to the same line end */
+    bool is_cut;   /* carry was too small */
+    bool open;
     bool ended;
     size_t carried; /* of the open line, at most JOBLOG_LINE_MAX */
     size_t batched;
@@ -208,11 +202,9 @@ struct joblog {
     struct bars bars;
 };
 
-/* Where the next line ends. A log without \r must not be searched for one again and again: each
- * search's result is kept. */
 struct ends {
     const char *end;
-    const char *newline, *carriage; /* the next of each from the place last asked for, or end */
+    const char *newline, *carriage; /* kept, so that no search is repeated; or end */
 };
 
 static const char *find_byte(const char *from, const char *end, int byte)
@@ -232,20 +224,20 @@ static const char *next_end(struct ends *ends, const char *from)
 
 static void match_complete_lines(struct joblog *log)
 {
-    matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
+    matcher_match_lines(&log->matcher, log->batch, log->batched, log->now_ns);
     EACH (item, log->batch, log->batched)
         log->totals.limited_lines += item->limited;
     log->batched = 0;
 }
 
-/* Its bytes must stay in place until match_complete_lines. */
+/* Borrows the bytes until match_complete_lines. */
 static void add_log_line(struct joblog *log, const char *start, size_t length)
 {
     uint64_t number = log->newlines + 1;
     if (!log->log.cap || log->line_offset < log->log.cap)
         times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
-    bars_take(&log->bars, start, used);
+    bars_update(&log->bars, start, used);
     log->batch[log->batched++] = (struct line){
         .start = start, .length = used, .is_cut = log->is_cut || used < length, .number = number};
     log->totals.cut_lines += log->is_cut || used < length;
@@ -268,12 +260,12 @@ static void carry_on(struct joblog *log, const char *bytes, size_t count)
 static void end_carried(struct joblog *log)
 {
     add_log_line(log, log->carry, log->carried);
-    match_complete_lines(log); /* before the carry is used again; nothing else is in the batch */
+    match_complete_lines(log);
     log->carried = 0;
     log->open = false;
 }
 
-/* offset: of bytes[0] in the whole log. */
+/* offset: of bytes[0] in the log. */
 static void split_lines(struct joblog *log, const char *bytes, size_t count, uint64_t offset)
 {
     const char *at = bytes, *end = bytes + count;
@@ -338,7 +330,6 @@ void joblog_free(struct joblog *log)
     free(log);
 }
 
-/* Reports one error for two files: that of the log first. */
 static bool report_file_errors(bool log_written, bool times_written, const struct err *log_err,
                                const struct err *times_err, struct err *err)
 {
@@ -349,8 +340,7 @@ static bool report_file_errors(bool log_written, bool times_written, const struc
     return log_written && times_written;
 }
 
-/* A byte order mark, or ASCII with zeros between: as PowerShell's > writes, and no program that
- * tare starts should. */
+/* A byte order mark, or ASCII with zeros between, as PowerShell writes. */
 static bool is_utf16(const char *bytes, size_t count)
 {
     bool is_marked =
@@ -360,8 +350,8 @@ static bool is_utf16(const char *bytes, size_t count)
     return is_marked || has_zeros;
 }
 
-bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
-                 struct err *err)
+bool joblog_add_bytes(struct joblog *log, const char *bytes, size_t count, int64_t now_ns,
+                      struct err *err)
 {
     struct err log_err = {0}, times_err = {0};
     if (count == 0)
@@ -375,8 +365,8 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     log->totals.kept = log->log.kept;
     log->totals.capped = log->log.capped;
     split_lines(log, bytes, count, offset);
-    if (log->open) /* a bar's line ends when it is drawn again */
-        bars_take(&log->bars, log->carry, log->carried);
+    if (log->open) /* a bar's line ends when it is redrawn */
+        bars_update(&log->bars, log->carry, log->carried);
     log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
     bool times_written = times_flush(&log->times, now_ns, false, &times_err);
     return report_file_errors(log_written, times_written, &log_err, &times_err, err);
@@ -391,13 +381,13 @@ int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err)
             continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return any;
-        if (got == 0 || (got < 0 && errno == EIO)) /* EIO: a terminal whose other side is gone */
+        if (got == 0 || (got < 0 && errno == EIO)) /* EIO: a terminal that was closed */
             return -1;
         if (got < 0) {
             err_sys(err, "read the job's output");
             return -2;
         }
-        if (!joblog_take(log, log->buffer, (size_t)got, now_ns, err))
+        if (!joblog_add_bytes(log, log->buffer, (size_t)got, now_ns, err))
             return -2;
         any = true;
     }
@@ -411,7 +401,7 @@ bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err)
         return true;
     log->ended = true;
     if (log->open)
-        end_carried(log); /* at the time its last byte came */
+        end_carried(log); /* at the time of its last byte */
     bool log_written = sink_close(&log->log, "the log", &log_err);
     bool times_written = times_flush(&log->times, now_ns, true, &times_err);
     if (!sink_close(&log->times.sink, "the line times", &close_err) && times_written) {
@@ -453,5 +443,5 @@ const struct metric_history *joblog_history(const struct joblog *log, size_t ind
 
 void joblog_note_mark(struct joblog *log, const struct mark *mark)
 {
-    metric_epoch_take(&log->matcher.epoch, mark);
+    metric_epoch_update(&log->matcher.epoch, mark);
 }

@@ -10,19 +10,19 @@
 #include <string.h>
 #include <strings.h>
 
-#define ACCOUNT_BYTES 4096 /* of lines between two looks at the clock */
+#define ACCOUNT_BYTES 4096 /* between two readings of the clock */
 
-/* One pattern's way through one batch of lines. */
+/* One pattern on one batch. */
 struct pass {
     struct matcher *matcher;
     struct matcher_item *item;
     const struct line *lines;
     size_t count;
-    size_t tried_bytes; /* since the clock was read */
-    size_t told_bytes;  /* already accounted for */
+    size_t tried_bytes;     /* since then */
+    size_t accounted_bytes; /* accounted for */
     int64_t clock_ns;
-    const struct line *last; /* that matched */
-    size_t marks_passed;     /* of the batch's, before the line */
+    const struct line *last;
+    size_t marks_passed; /* marks of the batch before the line */
     struct metric_epoch epoch;
     struct pattern_match last_match;
 };
@@ -32,7 +32,7 @@ static void account(struct pass *pass, size_t bytes)
     int64_t now = clock_thread_cpu_ns();
     pattern_account(pass->item->pattern, bytes, now - pass->clock_ns);
     pass->clock_ns = now;
-    pass->told_bytes += bytes;
+    pass->accounted_bytes += bytes;
     pass->tried_bytes = 0;
 }
 
@@ -49,14 +49,14 @@ static struct mark make_log_mark(const struct matcher *matcher, const struct mat
     struct mark mark = {
         .is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
     snprintf(mark.name, sizeof mark.name, "%s", item->name);
-    /* Without a group nothing tells one such line from the next. */
+    /* Without a group all such lines are alike. */
     if (found->match.grouped)
         utf8_copy_legible(text, found->match.end - found->match.start, mark.label,
                           sizeof mark.label);
     return mark;
 }
 
-/* The epoch of a line is the one that was marked last, on it or before it. */
+/* The last mark on or before the line decides. */
 static void note_number(struct pass *pass, const struct line *line, double number)
 {
     const struct matcher *matcher = pass->matcher;
@@ -65,7 +65,7 @@ static void note_number(struct pass *pass, const struct line *line, double numbe
         if (found->line > (size_t)(line - pass->lines))
             break;
         struct mark mark = make_log_mark(matcher, found, pass->lines, matcher->now_ns);
-        metric_epoch_take(&pass->epoch, &mark);
+        metric_epoch_update(&pass->epoch, &mark);
     }
     metric_history_add(&pass->item->history, (struct metric_point){.t_ns = matcher->now_ns,
                                                                    .epoch = pass->epoch.number,
@@ -101,9 +101,9 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
         return;
     const char *text = line->start + match.start;
     size_t length = match.end - match.start;
-    bool is_cut = line->is_cut && match.end == line->length; /* digits may be missing */
+    bool is_cut = line->is_cut && match.end == line->length; /* may lack digits */
     if (is_cut || !number_read(text, length, matcher->c_locale, &number)) {
-        /* The number before would be stale, unless this is a word as "none". */
+        /* Drops a stale number, unless this is a word like "none". */
         result->has_number &= !has_digit(text, length);
         return;
     }
@@ -135,7 +135,7 @@ static void keep_matched_text(struct joblog_result *result, const struct line *l
         utf8_copy_legible(line->start + match.start, match.end - match.start, result->text,
                           sizeof result->text);
     else {
-        /* Behind a long progress bar, what matched is what a person wants to see. */
+        /* After a long progress bar the match is what people want. */
         size_t from = match.end < sizeof result->text ? 0 : match.start;
         utf8_copy_legible(line->start + from, line->length - from, result->text,
                           sizeof result->text);
@@ -155,7 +155,7 @@ static void match_item(struct matcher *matcher, struct matcher_item *item, struc
     EACH (entry, lines, count)
         try_line(&pass, entry);
     size_t all = (size_t)(end - lines[0].start);
-    account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
+    account(&pass, all > pass.accounted_bytes ? all - pass.accounted_bytes : 0);
     if (pass.last) {
         item->result.line = pass.last->number;
         keep_matched_text(&item->result, pass.last, pass.last_match);
@@ -187,12 +187,12 @@ static void note_named(struct matcher *matcher, struct matcher_item *item, const
         matcher->metric(matcher->context, result->name, number.number);
 }
 
-/* All metrics that are searched by names read each line once. */
+/* Reads each line once for all names. */
 static void match_named(struct matcher *matcher, const struct line *lines, size_t count)
 {
     for (size_t i = 0; i < count && matcher->named; i++) {
         if (rank_is_other(lines[i].start, lines[i].length) ||
-            !named_take(matcher->named, lines[i].start, lines[i].length))
+            !named_read_line(matcher->named, lines[i].start, lines[i].length))
             continue;
         for (size_t k = 0; k < matcher->count; k++)
             if (!matcher->items[k].pattern)
@@ -212,18 +212,18 @@ static void report_marks(struct matcher *matcher, const struct line *lines, int6
 {
     for (size_t i = 0; i < matcher->mark_count; i++) {
         struct mark mark = make_log_mark(matcher, &matcher->marks[i], lines, now_ns);
-        metric_epoch_take(&matcher->epoch, &mark);
+        metric_epoch_update(&matcher->epoch, &mark);
         matcher->mark(matcher->context, &mark);
     }
     matcher->mark_count = 0;
 }
 
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
+void matcher_match_lines(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
 {
     if (count == 0)
         return;
     matcher->now_ns = now_ns;
-    /* Marks first: they say in which epoch the metrics' lines are. */
+    /* Marks first: they set the epoch of the metrics. */
     for (size_t i = 0; i < matcher->count; i++)
         if (is_mark(matcher->items[i].result.role))
             match_item(matcher, &matcher->items[i], lines, count);

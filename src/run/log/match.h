@@ -10,25 +10,24 @@
 #include <locale.h>
 
 struct line {
-    const char *start; /* borrowed */
-    uint32_t length;   /* at most JOBLOG_LINE_MAX */
-    bool is_cut;       /* it was longer */
-    bool limited;      /* set by the matcher: a pattern hit its limit here */
-    uint64_t number;   /* as grep -n and editors count: of the \n before it, from 1 */
+    const char *start;
+    uint32_t length; /* at most JOBLOG_LINE_MAX */
+    bool is_cut;
+    bool limited;    /* a pattern reached its limit */
+    uint64_t number; /* counted by \n, from 1 */
 };
 
 struct matcher_item {
-    struct pattern *pattern; /* NULL: a metric that is searched by its names */
-    size_t named;            /* its place among these */
+    struct pattern *pattern; /* NULL: searched by names */
+    size_t named;
     struct joblog_result result;
-    struct metric_history history; /* of a metric */
+    struct metric_history history;
     char *name;
 };
 
-/* A line on which a mark's pattern matched, until the batch is through: its patterns are tried one
- * after the other, and marks are told in the order of the lines. */
+/* Patterns are tried one by one, but marks are reported in the order of lines. */
 struct matcher_mark {
-    size_t line, item; /* places in the batch and in items */
+    size_t line, item; /* indices in batch and items */
     struct pattern_match match;
 };
 
@@ -43,7 +42,7 @@ struct matcher {
     joblog_mark_fn *mark;
     joblog_holds_fn *holds;
     void *context;
-    struct matcher_mark *marks; /* of this batch: at most a line and pattern each */
+    struct matcher_mark *marks; /* at most one per line and pattern */
     size_t mark_count;
     struct metric_epoch epoch; /* before this batch */
     int64_t now_ns;
@@ -52,7 +51,7 @@ struct matcher {
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err);
 void matcher_fini(struct matcher *matcher);
 
-/* Lines that stand one behind the other in one buffer, and which all were complete at now_ns. */
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
+/* Consecutive lines in one buffer, complete at now_ns. */
+void matcher_match_lines(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
 
 #endif

@@ -33,8 +33,7 @@ static uint64_t cell_of(const struct metric_history *history, size_t at)
     return (history->points[at].step - 1) / history->stride;
 }
 
-/* Which points of a cell, from first to before end, are kept: moved to the place to. Gives the
- * place behind them. */
+/* Moves the kept points of a cell to index to; returns the next index. */
 static size_t keep_cell(struct metric_history *history, size_t first, size_t end, size_t to)
 {
     struct metric_point *points = history->points;
@@ -66,12 +65,12 @@ static void merge_cells(struct metric_history *history)
     history->count = to;
 }
 
-/* To half of the limit at most, so that the cost of each match stays constant. */
+/* To half the limit, so that a match costs constant time. */
 static void halve_history(struct metric_history *history)
 {
     if (history->stride == 0)
         history->stride = 4;
-    merge_cells(history); /* what came since */
+    merge_cells(history);
     while (history->count > history->limit / 2) {
         history->stride *= 2;
         merge_cells(history);
@@ -95,7 +94,7 @@ static bool label_number(const char *label, int64_t *out)
     return true;
 }
 
-void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark)
+void metric_epoch_update(struct metric_epoch *epoch, const struct mark *mark)
 {
     if (strcasecmp(mark->name, "epoch") != 0)
         return;

@@ -4,14 +4,14 @@
 
 #include "run/log/joblog.h"
 
-/* metrics: of the attempt, this one included. */
+/* metrics: of the attempt. */
 void metric_history_init(struct metric_history *history, size_t metrics);
 void metric_history_fini(struct metric_history *history);
-void metric_history_clear(struct metric_history *history); /* no match was added yet */
+void metric_history_clear(struct metric_history *history);
 
-/* point's step is set. */
+/* Requires step. */
 void metric_history_add(struct metric_history *history, struct metric_point point);
 
-void metric_epoch_take(struct metric_epoch *epoch, const struct mark *mark);
+void metric_epoch_update(struct metric_epoch *epoch, const struct mark *mark);
 
 #endif

@@ -15,16 +15,16 @@ enum { NAMES_MAX = 8, CHOICES_MAX = 3 * NAMES_MAX, METRICS_MAX = 64, RANKS_LIKEL
 
 enum line_kind { LINE_SUMMARY, LINE_BATCH, LINE_KINDS };
 
-/* The last number of one name on one kind of lines. */
+/* The last number of a name on one kind of lines. */
 struct candidate {
     bool is_seen, readable;
     double number;
-    uint64_t batches, batches_gap; /* batch lines before it, and most between two of it */
-    /* numbers of the metric's other names since, and most between two */
+    uint64_t batches, batches_gap; /* batch lines since, and the most between two */
+    /* numbers of other names since, and the most between two */
     uint64_t others, others_gap;
-    uint64_t line;    /* of the log, from 1 */
+    uint64_t line;
     uint64_t counter; /* what its line counts */
-    bool is_disputed; /* several ranks gave different ones */
+    bool is_disputed; /* ranks gave different numbers */
     char text[64];
 };
 
@@ -37,25 +37,25 @@ struct candidates {
 struct metric {
     struct choice {
         struct printed_name name;
-        size_t base;        /* place in the vocabulary */
-        bool is_of_line;    /* the split is said of the line alone */
-    } choices[CHOICES_MAX]; /* the most wanted first */
+        size_t base;     /* index in the vocabulary */
+        bool is_of_line; /* the line names the split */
+    } choices[CHOICES_MAX];
     size_t count;
-    /* every: of all lines but those of higher named ranks. first: of the first rank alone, where
-     * lines begin with bare numbers that may be ranks. */
+    /* every: without lines of other named ranks. first: of the first rank, if bare numbers before
+     * lines may be ranks. */
     struct candidates every, first;
     uint64_t every_rank, first_rank;
-    uint64_t bases;  /* base_bit of its choices */
-    bool is_updated; /* by this line */
+    uint64_t bases; /* base_bit of its choices */
+    bool is_updated;
 };
 
 /* Numbers before lines, "1: loss 0.3": epochs, steps or ranks. */
 struct bare_numbers {
     bool is_seen;
     uint64_t least, most, last;
-    bool fell, fell_between; /* to the least one; to another */
+    bool fell, fell_between; /* to the lowest; to another */
     bool jumped;             /* by more than one */
-    bool is_besides_counter; /* the lines count epochs or steps, too */
+    bool is_besides_counter; /* lines count epochs or steps, too */
 };
 
 struct named {
@@ -65,9 +65,9 @@ struct named {
     size_t count;
     struct bare_numbers bare;
     struct log_table table;
-    locale_t c_locale; /* borrowed */
+    locale_t c_locale;
     uint64_t lines;
-    bool has_ranks; /* several processes print, unmarked */
+    bool has_ranks; /* several, without labels */
     struct printed_line line;
 };
 
@@ -102,14 +102,14 @@ static bool find_or_add(struct named *named, const struct printed_name *name, si
     return true;
 }
 
-/* Of a place in the vocabulary; several share a bit. */
+/* Several bases share a bit. */
 static uint64_t base_bit(size_t base)
 {
     return UINT64_C(1) << base % 64;
 }
 
-/* "accuracy" is also that of "Test: accuracy 0.9", where no line says it without a split. A loss is
- * not: lines of both, of the training and of the test, say "loss". */
+/* "accuracy" also means "Test: accuracy 0.9" if every such line names a split. A loss does not:
+ * training and test both print "loss". */
 static void add_of_line(struct metric *metric)
 {
     const size_t named = metric->count;
@@ -152,8 +152,6 @@ bool named_add(struct named *named, const char *source, struct err *err)
     return true;
 }
 
-/* ---- Ranks. */
-
 static void note_bare(struct bare_numbers *bare, const struct printed_line *line)
 {
     uint64_t number = line->rank;
@@ -184,14 +182,12 @@ static bool are_counts(const struct bare_numbers *bare)
            (!bare->fell && (bare->jumped || bare->least > 0));
 }
 
-/* ---- Which number is the metric. */
-
 static enum printed_split split_group(enum printed_split split)
 {
     return split == SPLIT_TRAIN ? SPLIT_NONE : split;
 }
 
-/* The same line again with another number: of another rank, for all that is known. */
+/* The same line with another number may be of another rank. */
 static bool is_disputed(const struct named *named, const struct candidate *one,
                         const struct printed_value *value)
 {
@@ -225,7 +221,7 @@ static void note_value(const struct named *named, struct candidates *all,
             all->of[i][kind].others++;
 }
 
-/* A number that is not finite, on a batch line after the summary. */
+/* A non-finite number on a batch line after the summary. */
 static const struct candidate *find_diverged(const struct candidates *all,
                                              const struct metric *metric,
                                              const struct candidate *summary,
@@ -251,8 +247,7 @@ static const struct candidate *choose_candidate(const struct candidates *all,
         const struct candidate *diverged = find_diverged(all, metric, one, group);
         if (diverged)
             return diverged;
-        /* One that has not come for longer than ever before is not the last epoch's: "initial
-         * loss: 2.3". */
+        /* A number missing for longer than ever is not of the last epoch: "initial loss: 2.3". */
         if (all->batches[group] - one->batches <= one->batches_gap &&
             one->others <= one->others_gap + 1)
             return one;
@@ -268,7 +263,7 @@ static void forget_candidates(struct candidates *all)
     *all = (struct candidates){0};
 }
 
-/* The first rank counts; a line without one is of the first rank. */
+/* The first rank counts, and lines without one. */
 static bool is_of_rank(struct candidates *all, uint64_t *least, uint64_t rank)
 {
     if (rank < *least) {
@@ -302,14 +297,14 @@ static bool is_choice(const struct choice *choice, const struct printed_value *v
            (!choice->is_of_line || value->is_of_line);
 }
 
-bool named_take(struct named *named, const char *line, size_t length)
+bool named_read_line(struct named *named, const char *line, size_t length)
 {
     for (size_t i = 0; i < named->count; i++)
         named->metrics[i].is_updated = false;
     printed_line_parse(&named->line, line, length, named->vocabulary, named->vocabulary_count,
                        named->c_locale);
-    log_table_take(&named->table, &named->line, named->vocabulary, named->vocabulary_count,
-                   named->c_locale);
+    log_table_read_line(&named->table, &named->line, named->vocabulary, named->vocabulary_count,
+                        named->c_locale);
     const struct printed_line *read = &named->line;
     named->lines++;
     if (read->value_count > 0 && read->rank_kind == RANK_BARE)

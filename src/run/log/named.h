@@ -1,37 +1,34 @@
-/* named: metrics that are searched by the names under which trainings print them, "named: val_loss,
- * eval_loss", instead of by a regular expression. Of all lines the number of the last epoch or
- * summary counts before a batch's. Where the log leaves open which number is meant, there is
- * none. */
+/* named: finds metrics by the names that trainings print, "named: val_loss, eval_loss". The number
+ * of the last epoch or summary precedes that of a batch; an ambiguous log gives none. */
 #ifndef TARE_RUN_LOG_NAMED_H
 #define TARE_RUN_LOG_NAMED_H
 
 #include "base/err.h"
 #include "run/log/printed.h"
 
-struct named; /* all of a log */
+struct named;
 
 bool named_is(const char *source);
-/* has_ranks: several processes print into the log, and perhaps none of their lines says of which it
- * is. */
+/* has_ranks: several processes print, perhaps without labels. */
 struct named *named_new(locale_t c_locale, bool has_ranks);
 void named_free(struct named *named);
 
-/* Adds a metric; its place is the number of those before it. */
+/* The metric's index is the number of earlier ones. */
 bool named_add(struct named *named, const char *source, struct err *err);
 
-/* Reads a line. False: it has no number of any of the metrics. */
-bool named_take(struct named *named, const char *line, size_t length);
+/* False: no number of any metric. */
+bool named_read_line(struct named *named, const char *line, size_t length);
 
 struct named_number {
-    /* false: a number was there and cannot be read, or several ones can be meant */
+    /* false: unreadable or ambiguous */
     bool has_number;
     double number;
-    bool is_new;    /* it is of this line */
-    bool is_better; /* it is of a better kind of line than those before: forget these */
+    bool is_new;    /* of this line */
+    bool is_better; /* from a better kind of line: forget earlier numbers */
     char text[64];
 };
 
-/* The number of a metric after the line that named_take read. False: this line has none of it. */
+/* After named_read_line; false: not on this line. */
 bool named_get(struct named *named, size_t metric, struct named_number *out);
 
 #endif

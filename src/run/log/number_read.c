@@ -50,7 +50,7 @@ static bool read_number_word(struct span text, double *out)
     return false;
 }
 
-/* Digits before the first separator, and groups of three after each. */
+/* Groups of three digits after the first separator. */
 static bool is_grouped(struct span digits, char separator)
 {
     const char *first = memchr(digits.at, separator, digits.length);
@@ -65,8 +65,7 @@ static bool is_grouped(struct span digits, char separator)
     return true;
 }
 
-/* Which character is the decimal mark of text (0: none), and which one groups its digits (0: none).
- * False: there are several readings, or none. */
+/* Finds the decimal mark and the separator of groups (0: none). False: ambiguous or invalid. */
 static bool find_marks(struct span text, char *decimal, char *group)
 {
     size_t commas = 0, points = 0;
@@ -98,7 +97,7 @@ static bool find_marks(struct span text, char *decimal, char *group)
     return last == '.' || !is_grouped(text, ',');
 }
 
-/* copy: text with the decimal mark as a point and without separators of thousands. */
+/* With a decimal point and without separators. */
 static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
 {
     char decimal, group;
@@ -121,7 +120,7 @@ static bool plain_copy(struct span text, char copy[NUMBER_TEXT_MAX + 1])
     return true;
 }
 
-/* Decimal digits only: strtod would accept hexadecimal ones and a second sign. */
+/* strtod would accept hexadecimal digits and a second sign. */
 static bool read_decimal_number(struct span text, locale_t c_locale, double *out)
 {
     char copy[NUMBER_TEXT_MAX + 1], *end;
@@ -147,7 +146,7 @@ static bool read_signed(struct span text, locale_t c_locale, double *out)
     return true;
 }
 
-/* The argument of "name(argument, ...)", without the brackets or quotes around it. */
+/* The argument of "name(argument, ...)" without brackets or quotes. */
 static bool find_argument(struct span text, size_t *length, struct span *out)
 {
     size_t at = 0;

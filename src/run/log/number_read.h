@@ -6,18 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads the whole text or nothing ("0.93." and "12%" are not numbers):
- * - as Python's float() and JSON write numbers: a sign, decimal digits with or without a point, an
- *   exponent; nan, inf and infinity in any case
- * - with a decimal comma or separators of thousands, where only one reading is possible: "0,3514",
- *   "91,25", "1,234.5", "1.234,5", "12_345", "12'345"; "12,345" could be two numbers and is neither
- * - as scalars of NumPy, PyTorch, JAX and TensorFlow print themselves: "np.float64(0.25)",
- *   "tensor(0.43, device='cuda:0')", "tensor([0.43])"
- * Blanks around it are skipped. c_locale: a locale with a decimal point. */
+/* Reads the whole text, without surrounding blanks ("0.93." and "12%" are not numbers): numbers of
+ * Python and JSON; nan, inf and infinity in any case; unambiguous decimal commas and separators
+ * ("0,3514", "1,234.5", "1.234,5", "12_345", "12'345", but not "12,345"); scalars of NumPy,
+ * PyTorch, JAX and TensorFlow ("np.float64(0.25)", "tensor([0.43])"). c_locale: with a decimal
+ * point. */
 bool number_read(const char *text, size_t length, locale_t c_locale, double *out);
 
-/* Bytes of the scalar "name(number, ...)" at text, with its closing parenthesis; 0: none is
- * there. */
+/* Length of the scalar "name(number, ...)"; 0: none. */
 size_t number_scalar_length(const char *text, size_t length);
 
 #endif

@@ -11,8 +11,6 @@
 
 enum { BRACKETS_MAX = 16, PHRASE_MAX = 16, TENSOR_MAX = 256, NAMED_BRACKET_MAX = 8 };
 
-/* ---- Values. */
-
 static bool is_quote(char c)
 {
     return c == '\'' || c == '"' || c == '`';
@@ -25,7 +23,7 @@ static size_t skip_quotes_before(const struct printed_line *line, size_t end)
     return end;
 }
 
-/* The token after the name of the value at i; 0: no name can precede it. */
+/* The token after the name of value i; 0: none. */
 static size_t name_end(const struct printed_line *line, size_t i, enum printed_split *split,
                        bool *is_marked)
 {
@@ -74,7 +72,7 @@ static size_t name_end(const struct printed_line *line, size_t i, enum printed_s
     return end && line->tokens[end - 1].kind == TOKEN_WORD ? end : 0;
 }
 
-/* The "s" of "valid_0's auc" is at token i. */
+/* The "s" of "valid_0's auc". */
 static bool is_possessive(const struct printed_line *line, size_t i)
 {
     const struct printed_token *token = &line->tokens[i];
@@ -84,7 +82,7 @@ static bool is_possessive(const struct printed_line *line, size_t i)
            line->tokens[i - 2].kind == TOKEN_WORD;
 }
 
-/* Where the words that end before the token end begin. */
+/* First token of the words before end. */
 static size_t phrase_begin(const struct printed_line *line, size_t end)
 {
     size_t begin = end;
@@ -105,7 +103,7 @@ static size_t phrase_begin(const struct printed_line *line, size_t end)
     return begin;
 }
 
-/* The text of the value that begins at token i, and the token after it. False: none does. */
+/* The value at token i and the token after it. False: none. */
 static bool find_value(const struct printed_line *line, size_t i, locale_t c_locale,
                        struct printed_value *out, size_t *next)
 {
@@ -160,23 +158,21 @@ static bool is_factor(const struct printed_line *line, size_t next)
     return printed_mark(line, next) == '*' || printed_is_in(word, times);
 }
 
-/* "0.5 (0.6)" of a batch: its own number and the average so far; scripts differ in which comes
- * first. */
+/* "0.5 (0.6)": number and running average, in either order. */
 static bool has_average(const struct printed_line *line, size_t next)
 {
     return line->is_batch && printed_mark(line, next) == '(' && next + 2 < line->token_count &&
            line->tokens[next + 1].kind == TOKEN_NUMBER && printed_mark(line, next + 2) == ')';
 }
 
-/* "val_loss=0.51-val_acc=0.82.ckpt": part of a file's name, which may be an older epoch's. */
+/* "val_loss=0.51-val_acc=0.82.ckpt" may be of an older epoch. */
 static bool is_in_file_name(const struct printed_line *line, const struct printed_value *value)
 {
     const char *after = value->text + value->length, *end = line->text + line->length;
     return after + 1 < end && strchr(".-_/", *after) && isalpha((unsigned char)after[1]);
 }
 
-/* "Map:  50%|" is a progress bar. Names of counts and of settings, "Map: 1000 examples" and
- * "precision: 16", are metrics only with decimals or as a percentage. */
+/* "Map:  50%|" is a bar. "Map: 1000 examples" and "precision: 16" need decimals or a percentage. */
 static bool is_count(const struct printed_line *line, size_t next,
                      const struct printed_value *value, const char *base)
 {
@@ -188,8 +184,7 @@ static bool is_count(const struct printed_line *line, size_t next,
     return is_whole && !is_percent && printed_is_in(base, names);
 }
 
-/* Caffe's "loss = 0.5 (* 1 = 0.5 loss)": one term of the training's loss, whose sum has a line of
- * its own. */
+/* Caffe's "loss = 0.5 (* 1 = 0.5 loss)" is one term of a sum. */
 static bool is_weighted_term(const struct printed_line *line, size_t next)
 {
     return printed_mark(line, next) == '(' && printed_mark(line, next + 1) == '*' &&
@@ -225,18 +220,15 @@ static void read_printed_value(const struct printed_line *line, size_t next,
                       number_read(value->text, value->length, c_locale, &value->number);
 }
 
-/* ---- The line. */
-
-/* Which split the words of a line are about, until a bracket closes: "Val: loss 0.3", {"val":
- * {"loss": 0.3}}. */
+/* The split of a line until a bracket closes: "Val: loss 0.3", {"val": {"loss": 0.3}}. */
 struct scope {
     enum printed_split split;
-    bool is_other; /* the best one, not the last */
+    bool is_other; /* the best, not the last */
 };
 
 struct scopes {
     struct scope now, before_word, outer[BRACKETS_MAX];
-    size_t depth, word; /* word: the token after the one that set now */
+    size_t depth, word; /* word: after the one that set it */
 };
 
 static void open_word_scope(struct scopes *scopes, const struct printed_line *line, size_t i)
@@ -275,7 +267,7 @@ static void follow_bracket(struct scopes *scopes, const struct printed_line *lin
         scopes->depth++;
     } else if ((mark == ')' || mark == '}' || mark == ']') && scopes->depth > 0) {
         scopes->depth--;
-        /* "Epoch(val) [1][79/79]": a word alone in brackets is about what follows. */
+        /* "Epoch(val) [1][79/79]": a lone word in brackets describes what follows. */
         bool is_word_alone = scopes->word == i && i > 1 &&
                              strchr("([", printed_mark(line, i - 2)) && printed_mark(line, i - 2);
         if (scopes->depth < BRACKETS_MAX && !is_word_alone)
@@ -291,7 +283,7 @@ static void add_printed_value(struct printed_line *line, const struct printed_va
         struct printed_value *other = &line->values[i];
         if (other->split != value->split || other->base != value->base)
             continue;
-        /* The same name twice: it must be the same number. */
+        /* A repeated name must repeat its number. */
         bool is_same =
             other->number == value->number || (isnan(other->number) && isnan(value->number));
         other->readable &= value->readable && is_same;
@@ -332,7 +324,7 @@ static void find_values(struct printed_line *line, const struct printed_name *vo
     }
 }
 
-/* "Test Error:", "=== Validation ===", "Eval begin...": what the lines under it are about. */
+/* "Test Error:", "=== Validation ===": the subject of the following lines. */
 static enum printed_split find_section(const struct printed_line *line)
 {
     static const char *const begins[] = {"begin", "begins", "start", "starting", "started", NULL};

@@ -36,7 +36,7 @@ static void find_batch(struct printed_line *line)
             line->is_batch = printed_is_in(word, batch) &&
                              !(i + 1 < line->token_count && line->tokens[i + 1].is_joined);
         } else if (token->kind == TOKEN_FRACTION) {
-            /* "Epoch 3/10", "Epoch [3/10]" and a bar that is full are about an epoch. */
+            /* "Epoch [3/10]" and a full bar describe an epoch. */
             bool is_bracketed =
                 printed_mark(line, i - 1) == '[' || printed_mark(line, i - 1) == '(';
             size_t before = i - is_bracketed;
@@ -52,8 +52,7 @@ static void find_batch(struct printed_line *line)
     }
 }
 
-/* The number of the rank whose word is at token i: "rank1", "rank 1", "local_rank=1". end: the
- * token after it. sign: what is between word and number. */
+/* "rank1", "rank 1", "local_rank=1" at token i. sign: between word and number. */
 static bool read_rank(const struct printed_line *line, size_t i, size_t *end, char *sign,
                       uint64_t *rank)
 {
@@ -85,8 +84,7 @@ static bool read_rank(const struct printed_line *line, size_t i, size_t *end, ch
     return digits <= RANK_DIGITS && printed_is_in(word, words);
 }
 
-/* "[rank1]", "(rank 1)", "rank 1: loss", "rank=1" and {"rank": 1}, but not "rank1: 0.9", which is a
- * metric. */
+/* "[rank1]", "(rank 1)", "rank 1: loss", {"rank": 1}; not "rank1: 0.9", a metric. */
 static bool find_named_rank(const struct printed_line *line, uint64_t *rank)
 {
     for (size_t i = 0; i < line->token_count && i < RANK_TOKENS; i++) {
@@ -106,8 +104,7 @@ static bool find_named_rank(const struct printed_line *line, uint64_t *rank)
     return false;
 }
 
-/* Open MPI and Horovod: "[1,3]<stdout>:", "[3]<stdout>:". Bare: "1: " and "[1] ", which may count
- * epochs. */
+/* Open MPI, Horovod: "[1,3]<stdout>:", "[3]<stdout>:". Bare "1: " and "[1] " may count epochs. */
 static void find_rank(struct printed_line *line)
 {
     const char *text = line->text + strspn(line->text, " ");

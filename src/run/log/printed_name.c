@@ -8,9 +8,7 @@
 
 enum { BASE_WORDS_MAX = 4 }; /* "root mean squared error" */
 
-/* ---- Names. */
-
-/* Lower case, without what joins: "Acc@1" is "acc1". Empty: too long. */
+/* Lower case without joins: "Acc@1" is "acc1". Empty: too long. */
 static void fold(const char *text, size_t length, char *out, size_t size)
 {
     size_t used = 0;
@@ -119,12 +117,11 @@ static const struct {
     {"avgreturn", "episodicreturn"},
 };
 
-/* Words that do not change the meaning of a name: after it, and before it. */
+/* They do not change the meaning of a name. */
 static const char *const fillers[] = {"epoch", "avg", "average", "mean", "score", "value", NULL};
 static const char *const leading[] = {"epoch",   "avg",    "average", "mean",   "total",   "final",
                                       "overall", "set",    "current", "global", "running", "lm",
                                       "metrics", "metric", "logs",    "top1",   NULL};
-/* Words of a sentence before a name. */
 static const char *const sentence[] = {
     "with",     "has",       "got",    "and",     "the",    "of",        "is",    "at",
     "in",       "on",        "for",    "a",       "an",     "info",      "debug", "warning",
@@ -134,7 +131,7 @@ static const char *const sentence[] = {
 static const char *const objects[] = {"network", "model", "net", "images", "samples", "examples",
                                       "dataset", "data",  "set", "the",    "our",     NULL};
 static const char *const prepositions[] = {"of", "on", "for", "over", NULL};
-/* A number after one of these is another than the one that the last epoch gave. */
+/* These mark a number that is not the last epoch's. */
 static const char *const other_values[] = {"best",    "lowest",   "highest", "previous", "prev",
                                            "initial", "baseline", "target",  "min",      "max",
                                            "minimum", "maximum",  "ema",     NULL};
@@ -176,7 +173,7 @@ static bool find_base(const char *word, const struct printed_name *vocabulary, s
     return false;
 }
 
-/* The base ends before the token end: its longest form. first: where it begins. */
+/* Longest base before token end. first: its start. */
 static bool find_base_before(const struct printed_line *line, size_t begin, size_t end,
                              const struct printed_name *vocabulary, size_t count, size_t *first,
                              size_t *base)
@@ -204,7 +201,7 @@ static bool set_split(const char *word, enum printed_split *split)
     return found != SPLIT_NONE;
 }
 
-/* "TrainLoss", "valAcc": a split and a base in one word. */
+/* Split and base in one word: "TrainLoss", "valAcc". */
 static bool find_base_in_word(const char *word, const struct printed_name *vocabulary, size_t count,
                               enum printed_split *split, size_t *base)
 {
@@ -221,14 +218,14 @@ static bool find_base_in_word(const char *word, const struct printed_name *vocab
     return false;
 }
 
-/* A word that belongs to the one before it: the "0" and the "s" of "valid_0's". */
+/* The "0" and the "s" of "valid_0's". */
 static bool is_suffix(const struct printed_line *line, size_t i, const char *word)
 {
     bool is_possessive = i > 0 && strcmp(word, "s") == 0 && printed_mark(line, i - 1) == '\'';
     return is_possessive || (line->tokens[i].is_joined && word[strspn(word, "0123456789")] == '\0');
 }
 
-/* The words from begin to before end, as the name of a number. */
+/* The name of a number between begin and end. */
 bool printed_name_read(const struct printed_line *line, size_t begin, size_t end, bool is_marked,
                        const struct printed_name *vocabulary, size_t count,
                        enum printed_split *split, size_t *base)
@@ -279,9 +276,7 @@ bool printed_is_other_value(const char *folded)
     return printed_is_in(folded, other_values);
 }
 
-/* ---- Names and columns by themselves. */
-
-/* NULL: there is more than words. Fresh. */
+/* NULL: more than words. The caller frees. */
 static struct printed_line *read_words(const char *text, size_t length)
 {
     AUTO_FREE struct printed_line *line = mem_alloc(sizeof *line);

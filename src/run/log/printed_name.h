@@ -4,8 +4,7 @@
 
 #include "run/log/printed_private.h"
 
-/* The words from first to before end in lower case and without what joins them: "Acc@1" is "acc1".
- * Empty: too long. */
+/* Folds words: "Acc@1" is "acc1". Empty: too long. */
 void printed_fold(const struct printed_line *line, size_t first, size_t end, char *out,
                   size_t size);
 
@@ -14,9 +13,8 @@ enum printed_split printed_split_find(const char *folded);
 bool printed_is_filler(const char *folded);      /* "epoch", "mean": changes no meaning */
 bool printed_is_other_value(const char *folded); /* "best": not the number of the last epoch */
 
-/* The words from begin to before end as the name of a number. is_marked: a sign separates name and
- * number, so the name may go on, "accuracy on the 100 images". split: kept where it is set
- * already. */
+/* is_marked: a sign separates name and number, so the name may go on: "accuracy on the 100 images".
+ * split: kept if set. */
 bool printed_name_read(const struct printed_line *line, size_t begin, size_t end, bool is_marked,
                        const struct printed_name *vocabulary, size_t count,
                        enum printed_split *split, size_t *base);

@@ -11,7 +11,7 @@ static bool is_word_byte(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
 
-/* ---- The text: what a terminal would show, in ASCII where a sign has one. */
+/* ---- The text that a terminal would show, in ASCII where possible. */
 
 static const struct {
     const char *sign, *plain;
@@ -20,7 +20,7 @@ static const struct {
     {"\u2502", "|"}, {"\u2503", "|"},  {"\u2551", "|"},
 };
 
-/* Blanks that do not break lines: they group digits in many languages. */
+/* Group digits in many languages. */
 static const char *const narrow_blanks[] = {"\u00a0", "\u202f", "\u2009"};
 
 static size_t find_sign(const char *at, size_t left, char plain[3])
@@ -39,8 +39,7 @@ static size_t find_sign(const char *at, size_t left, char plain[3])
             return length;
         }
     }
-    /* Bars, bullets, arrows and emoji are not letters: U+0080 to U+00BF, U+2000 to U+2FFF, from
-     * U+10000. */
+    /* Bars, bullets, arrows and emoji are not letters. */
     unsigned char lead = (unsigned char)*at;
     size_t length = lead == 0xC2 ? 2 : lead == 0xE2 ? 3 : lead >= 0xF0 ? 4 : 0;
     strcpy(plain, "~");
@@ -79,8 +78,6 @@ static void copy_shown_text(struct printed_line *out, const char *line, size_t l
     out->is_cut |= at < length;
 }
 
-/* ---- Tokens. */
-
 static struct printed_token *add_token(struct printed_line *line, enum printed_kind kind, size_t at,
                                        size_t length)
 {
@@ -115,7 +112,7 @@ static size_t printed_word_length(const char *at)
     }
 }
 
-/* "val_loss/top1": several joined words. Returns where they end. */
+/* Joined words, "val_loss/top1". Returns their end. */
 static size_t add_word_tokens(struct printed_line *line, size_t at, size_t *first)
 {
     *first = line->token_count;
@@ -137,7 +134,7 @@ static size_t add_word_tokens(struct printed_line *line, size_t at, size_t *firs
     }
 }
 
-/* Digits with separators and an exponent, without the sign. */
+/* Without the sign. */
 static size_t printed_number_length(const char *at)
 {
     size_t length = 0;
@@ -152,7 +149,7 @@ static size_t printed_number_length(const char *at)
     return length;
 }
 
-/* A number, a fraction of two integers, or what only begins like one ("3it/s", a date). */
+/* A number, a fraction, or a word that begins like one ("3it/s", a date). */
 static size_t add_number_token(struct printed_line *line, size_t at, size_t sign)
 {
     const char *text = line->text + at + sign;

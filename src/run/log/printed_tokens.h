@@ -4,10 +4,9 @@
 
 #include "run/log/printed_private.h"
 
-/* Sets the text and the tokens. */
 void printed_tokens_make(struct printed_line *line, const char *bytes, size_t length);
 
-/* The character of a token that is one mark, else NUL; also for places outside of the line. */
+/* NUL: not a single mark, or outside the line. */
 char printed_mark(const struct printed_line *line, size_t token);
 
 #endif

@@ -28,7 +28,7 @@ static void add_table_cell(const char *text, size_t begin, size_t end, struct ta
     ++*count;
 }
 
-/* Returns how many there are, which may be more than the room. */
+/* May exceed the room. */
 static size_t split_cells(const char *text, size_t length, char delimiter,
                           struct table_column *cells)
 {
@@ -74,7 +74,7 @@ static bool read_table_header(const struct printed_line *line,
     return known > 0;
 }
 
-/* The cell of a column; where cells are empty, the one that overlaps it. NULL: none. */
+/* If cells are empty, the overlapping one. NULL: none. */
 static const struct table_column *find_cell(const struct log_table *table, size_t column,
                                             const struct table_column *cells, size_t count)
 {
@@ -114,8 +114,8 @@ static void read_table_row(const struct log_table *table, struct printed_line *l
     }
 }
 
-void log_table_take(struct log_table *table, struct printed_line *line,
-                    const struct printed_name *vocabulary, size_t count, locale_t c_locale)
+void log_table_read_line(struct log_table *table, struct printed_line *line,
+                         const struct printed_name *vocabulary, size_t count, locale_t c_locale)
 {
     if (line->value_count > 0 || line->token_count == 0)
         return;

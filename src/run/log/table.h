@@ -8,19 +8,19 @@
 enum { TABLE_COLUMNS_MAX = 64 };
 
 struct table_column {
-    uint32_t begin, end; /* bytes of the header's text */
+    uint32_t begin, end; /* in the header */
     bool is_known;
     struct printed_value name;
 };
 
 struct log_table {
-    char delimiter; /* ' ': two blanks or more */
-    size_t count;   /* 0: no header came yet */
+    char delimiter; /* ' ': at least two */
+    size_t count;   /* 0: no header */
     struct table_column columns[TABLE_COLUMNS_MAX];
 };
 
-/* A header becomes the table; of a row the numbers are added to the line's values. */
-void log_table_take(struct log_table *table, struct printed_line *line,
-                    const struct printed_name *vocabulary, size_t count, locale_t c_locale);
+/* Keeps a header, or adds the numbers of a row to the line. */
+void log_table_read_line(struct log_table *table, struct printed_line *line,
+                         const struct printed_name *vocabulary, size_t count, locale_t c_locale);
 
 #endif

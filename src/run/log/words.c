@@ -6,12 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* What stands further up than this was said about something that the program has survived. */
+/* The program survived earlier errors. */
 #define LINES_HEEDED 32
 
 static const char traceback[] = "Traceback (most recent call last)";
 
-/* In any case, and within words as in ValueError. A number behind one makes it a measurement
+/* Case-insensitive, also inside words (ValueError). A following number makes it a measurement
  * ("error: 0.02"). */
 static const char *const complaints[] = {
     "error",     "exception", "out of memory",      "fatal",   "panic",
@@ -38,7 +38,7 @@ void tail_add(struct tail *tail, const char *bytes, size_t count)
     tail->used = tail->used + count < WORDS_TAIL ? tail->used + count : WORDS_TAIL;
 }
 
-/* Lines that begin before place, as grep -n and editors count them: \r begins none. */
+/* Counted by \n. */
 static uint64_t lines_before(const char *text, const char *place)
 {
     uint64_t lines = place > text && place[-1] != '\n';
@@ -72,7 +72,7 @@ static struct line_span trimmed(struct line_span line)
     return line;
 }
 
-/* The line that ends at *end, which moves to the end of the line before. False: no line left. */
+/* Moves *end to the previous line. False: none left. */
 static bool find_line_before(const char *text, size_t *end, struct line_span *out)
 {
     size_t start = *end;
@@ -104,7 +104,7 @@ static bool complains(struct line_span line)
     return false;
 }
 
-/* An end of line, and how many bytes it has: \r\n is one. */
+/* \r\n is one. */
 static size_t end_length(const char *at, const char *end)
 {
     if (at[0] == '\r')
@@ -112,8 +112,8 @@ static size_t end_length(const char *at, const char *end)
     return at[0] == '\n';
 }
 
-/* The first line behind at that begins with the prefix and has no blank behind it. repeated:
- * whether any line begins so. */
+/* The first line after at with the prefix and no blank after it. repeated: some line has the
+ * prefix. */
 static bool find_unindented(const char *at, const char *end, struct line_span prefix,
                             bool *repeated, struct line_span *out)
 {
@@ -134,9 +134,8 @@ static bool find_unindented(const char *at, const char *end, struct line_span pr
     return false;
 }
 
-/* Behind the head of a traceback come its indented lines, then the exception. Launchers of several
- * processes put the same prefix before each line; what a progress bar left before the head is there
- * once. */
+/* A traceback's head, indented lines, then the exception. Launchers prefix each line; the rest of a
+ * progress bar is before the head only. */
 static bool find_exception(struct line_span head, const char *end, struct line_span *out)
 {
     const char *mark = memmem(head.start, head.length, traceback, sizeof traceback - 1);
@@ -171,7 +170,7 @@ void words_pick(const char *text, size_t length, struct joblog_words *out)
             keep_error_line(text, words, JOBLOG_WORDS_LINE, out);
         if (heeded && out->kind == JOBLOG_WORDS_LINE && complains(words))
             keep_error_line(text, words, JOBLOG_WORDS_COMPLAINT, out);
-        /* A traceback may begin far up, as long as it ends among the lines that are heeded. */
+        /* Only its end must be near. */
         if (!find_exception(line, text + length, &exception))
             continue;
         size_t behind = 0, at = length;

@@ -5,11 +5,11 @@
 #include "run/log/joblog.h"
 
 void tail_add(struct tail *tail, const char *bytes, size_t count);
-/* lines: of the whole stream */
+/* lines: of the stream. */
 void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out);
 
-/* Of the last lines of text: what ended the last Python traceback, else the last line that
- * complains, else the last that is not blank. The line's number is that in text. Pure. */
+/* The exception of the last traceback, else the last line with an error, else the last with text.
+ * Pure. */
 void words_pick(const char *text, size_t length, struct joblog_words *out);
 
 #endif

@@ -153,8 +153,7 @@ static bool is_blind(struct runner *runner)
     const struct store_use *use = store_use(runner->request->store);
     if (!counts_energy(runner))
         return false;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct lane *lane = &runner->lanes[i];
+    EACH (lane, runner->lanes, runner->lane_count) {
         const char *what =
             lane->energy_meters ? budget_of(lane)->unmeasured : "the meters could not be started";
         if (!what || lane->lost || lane->retired)
@@ -302,7 +301,7 @@ static void record_budget(struct lane *lane)
     lane_record(lane, EVENT_BUDGET, data, NULL);
 }
 
-/* Of the budget that is used most. */
+/* For the budget that is used most. */
 static double used_share(const struct use uses[BUDGETS])
 {
     double share = 0;

@@ -1,5 +1,4 @@
-/* budget: the energy and time that a run may use. No experiment begins if the rest is not enough;
- * running ones end when a budget is used up (docs/reference/running.md). */
+/* budget: the energy and time that a run may use (docs/reference/running.md). */
 #ifndef TARE_RUN_OBSERVERS_BUDGET_H
 #define TARE_RUN_OBSERVERS_BUDGET_H
 

@@ -1,6 +1,4 @@
-/* Finds attempts that read a checkpoint older than themselves: a training that only evaluates
- * another model reports that model's metrics. The files are watched from the start, which costs the
- * training nothing. If another experiment of the run wrote the file, the metric is suspect. */
+/* Finds attempts that read an older checkpoint, and so may report another model's metrics. */
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -20,7 +18,7 @@ static const int64_t SCAN_NS = 100 * NS_PER_MS;
 static const int64_t FILE_CLOCK_NS = 10 * NS_PER_MS;
 
 struct checkpoint {
-    char *path; /* relative to the repository */
+    char *path;
     int watch;
     int64_t written_ns;
     bool rewritten, was_read; /* in this attempt; rewritten: the training's own */
@@ -30,7 +28,7 @@ struct checkpoints {
     int notify;
     struct checkpoint files[FILES_MAX];
     size_t count, entries;
-    bool cut_short;               /* a limit was reached */
+    bool cut_short;
     int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
 };
 
@@ -208,8 +206,8 @@ static bool has_job_in(const struct plan_experiment *experiment, const char *fol
            (experiment->parallel && strcmp(experiment->background->cwd, folder) == 0);
 }
 
-/* The experiment whose last attempt ran in this folder when the file was written, and ended before
- * this attempt began; one that still runs may be the reader. NULL: none. */
+/* The experiment whose last attempt ran here when the file was written. It must have ended: one
+ * that runs may be the reader. NULL: none. */
 static const struct plan_experiment *find_writer(const struct lane *lane, int64_t written_ns)
 {
     const struct runner *runner = lane->runner;

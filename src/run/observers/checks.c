@@ -115,8 +115,7 @@ static void check_processes(struct lane *lane)
             text_addf(&looks, "checked %zu time%s", device->list_count,
                       device->list_count == 1 ? "" : "s");
     }
-    /* A process that was there before used the GPU during the training, too. If it could not be
-     * seen before, it cannot be seen during the training. */
+    /* A process that was there, or hidden, before the training was so during it, too. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
     if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome != CHECK_PASSED)
         note_check(lane, CHECK_PROCESSES_DURING, before->outcome, "%s", before->text);

@@ -1,5 +1,4 @@
-/* checks: which checks of an attempt were made, with their outcome. Evidence counts as it comes;
- * the rest is derived at the end. */
+/* checks: which checks of an attempt were made, with their outcome. */
 #ifndef TARE_RUN_OBSERVERS_CHECKS_H
 #define TARE_RUN_OBSERVERS_CHECKS_H
 

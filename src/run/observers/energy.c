@@ -5,7 +5,6 @@
 #include "measure/energy_meters_measure.h"
 #include "measure/marks/epochs.h"
 #include "run/observers/marks.h"
-#include "run/runner.h"
 
 #include "base/amount.h"
 #include "base/csv.h"
@@ -155,8 +154,8 @@ static void record_sensor_values(struct lane *lane)
         report_reading(lane, item->sensor,
                        energy_meters_now(lane->energy_meters, item->of, item->over));
     energy_meters_tick(lane->energy_meters);
-    /* Asked once for all observers: it takes the driver milliseconds, and only the first query gets
-     * the multiprocessors' shares. */
+    /* Asked once for all observers: it takes milliseconds, and only the first query gets the
+     * multiprocessors' shares. */
     if (!lane->command_end_reported)
         energy_meters_users(lane->energy_meters);
     OBSERVE(lane, measure);
@@ -357,11 +356,10 @@ static void record_energy_evidence(struct lane *lane, const struct energy_meters
         lane_add_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", "%s",
                           text_get(&text));
     if (result->host.clock_set_s != 0)
-        lane_note(
-            lane,
-            "the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
-            "match; durations, epochs and energies do not come from it",
-            result->host.clock_set_s);
+        lane_note(lane,
+                  "the wall clock was set by %+.1f s meanwhile: times of day before and after do "
+                  "not match; durations, epochs and energies do not come from it",
+                  result->host.clock_set_s);
     text_fini(&text);
 }
 

@@ -1,13 +1,7 @@
 #include "run/observers/energy_split.h"
-#include "machine/contain/job.h"
-#include "machine/contain/probe.h"
-#include "machine/sensors/host_window.h"
 #include "measure/energy_meters_measure.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
-#include "machine/state/state.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,7 +9,7 @@
 /* Lanes tick at different times: one division per second is enough. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
 
-/* Of one lane in this session. */
+/* One lane in this session. */
 struct lane_tally {
     int64_t attempts;
     double busy_s;         /* with a job */

@@ -4,7 +4,6 @@
 #define TARE_RUN_OBSERVERS_ENERGY_SPLIT_H
 
 #include "run/lane.h"
-#include "run/runner.h"
 
 /* After the meters were started. */
 void energy_split_begin(struct runner *runner);

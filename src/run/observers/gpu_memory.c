@@ -51,37 +51,37 @@ static struct gpu_memory_reported find_most_reported(const json_t *memory)
 
 /* NULL: held. The caller frees. */
 static char *explain_not_held(const struct attempt *attempt, const struct ledger_sum *sum,
-                              const struct gpu_memory_reported *told)
+                              const struct gpu_memory_reported *reported)
 {
     const struct gpu_limit *limit = &attempt->plan->gpu_limit;
-    double limit_bytes = limit->share > 0 ? limit->share * told->total_bytes : (double)limit->bytes;
-    if (sum->attached == 0 && told->bytes >= MIB)
-        return mem_printf("the job held %.0f MiB of a GPU and no process of it was followed: its "
-                          "program is linked "
-                          "statically, setuid, of another architecture, or drops LD_PRELOAD",
-                          told->bytes / MIB);
+    double limit_bytes =
+        limit->share > 0 ? limit->share * reported->total_bytes : (double)limit->bytes;
+    if (sum->attached == 0 && reported->bytes >= MIB)
+        return mem_printf(
+            "the job held %.0f MiB of a GPU and no process of it was followed: its program is "
+            "linked statically, setuid, of another architecture, or drops LD_PRELOAD",
+            reported->bytes / MIB);
     if (sum->unplaced > 0)
         return mem_printf("%llu processes too many allocated at the same time",
                           (unsigned long long)sum->unplaced);
-    if (limit_bytes > 0 && told->bytes > limit_bytes + SLACK_BYTES)
-        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB", told->bytes / MIB,
-                          limit_bytes / MIB);
+    if (limit_bytes > 0 && reported->bytes > limit_bytes + SLACK_BYTES)
+        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB",
+                          reported->bytes / MIB, limit_bytes / MIB);
     if (sum->over > 0)
         return mem_printf("by its own books the job was %.1f MiB beyond it: its CUDA contexts grew "
-                          "when all else was "
-                          "allocated",
+                          "when all else was allocated",
                           (double)sum->over / MIB);
     return NULL;
 }
 
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
-                      const struct gpu_memory_reported *told)
+                      const struct gpu_memory_reported *reported)
 {
     struct ledger_sum sum;
     if (!attempt->ledger || !attempt->gate_open || attempt->plan->track_gpu_memory == SWITCH_UNSAID)
         return;
     ledger_read(attempt->ledger, &sum);
-    AUTO_FREE char *why = explain_not_held(attempt, &sum, told);
+    AUTO_FREE char *why = explain_not_held(attempt, &sum, reported);
     bool limited = gpu_limit_is_set(&attempt->plan->gpu_limit);
     const char *kind = limited ? "gpu_limit_not_held" : "gpu_memory_not_followed";
     if (why && attempt->loop)
@@ -90,16 +90,16 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
     else if (why)
         lane_add_evidence(lane, kind, "%s", why);
     if (limited && sum.context_assumed)
-        lane_add_evidence(
-            lane, "gpu_context_assumed",
-            "the driver does not list the job's processes by their own numbers: what their CUDA "
-            "contexts hold was assumed (512 MiB each)");
+        lane_add_evidence(lane, "gpu_context_assumed",
+                          "the driver does not list the job's processes by their own numbers: what "
+                          "their CUDA contexts hold was assumed (512 MiB each)");
 }
 
 static json_t *judge_gpu_memory(struct lane *lane)
 {
-    struct gpu_memory_reported told = find_most_reported(json_object_get(lane->ended, "memory"));
-    gpu_memory_judge(lane, &lane->attempt, &told);
+    struct gpu_memory_reported reported =
+        find_most_reported(json_object_get(lane->ended, "memory"));
+    gpu_memory_judge(lane, &lane->attempt, &reported);
     return gpu_memory_json(&lane->attempt);
 }
 

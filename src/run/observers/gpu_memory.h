@@ -18,6 +18,6 @@ bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *reque
 json_t *gpu_memory_json(const struct attempt *attempt);
 
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt,
-                      const struct gpu_memory_reported *told);
+                      const struct gpu_memory_reported *reported);
 
 #endif

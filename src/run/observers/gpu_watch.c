@@ -2,7 +2,6 @@
 #include "machine/contain/job.h"
 #include "measure/memory_curve.h"
 #include "run/lane_idle.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 
@@ -237,11 +236,11 @@ bool lane_guard_has_quarantine(struct lane *lane)
     for (size_t i = 0; guard && i < guard->count; i++) {
         if (!guard->devices[i].quarantined)
             continue;
-        err_set(&err,
-                "%s did not give its memory back, and no process holds it: nothing more is run on "
-                "it; reset it "
-                "(nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
-                guard->devices[i].label, lane->runner->typed_dir);
+        err_set(
+            &err,
+            "%s did not give its memory back, and no process holds it: nothing more is run on it; "
+            "reset it (nvidia-smi --gpu-reset) or restart the machine, then go on with --resume %s",
+            guard->devices[i].label, lane->runner->typed_dir);
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);
         else

@@ -4,7 +4,6 @@
 #include "run/lane.h"
 #include "run/lane_idle.h"
 #include "run/observers/sleep.h"
-#include "run/runner.h"
 
 #include "base/mem.h"
 #include "machine/state/leftovers.h"
@@ -63,17 +62,6 @@ static struct guard_person *find_or_add_person(struct lane *lane, int32_t pid, u
                                     .tag = mem_strdup(who.tag)};
     who_fini(&who);
     return person;
-}
-
-static void people_fini(struct lane_guard *guard)
-{
-    EACH (item, guard->people, guard->person_count) {
-        free(item->text);
-        free(item->tag);
-    }
-    free(guard->people);
-    guard->people = NULL;
-    guard->person_count = 0;
 }
 
 /* People may have moved or been described again. */
@@ -236,7 +224,11 @@ static void free_guard(struct lane *lane)
     }
     guard_findings_fini(&guard->pending);
     guard_holders_fini(&guard->holders);
-    people_fini(guard);
+    EACH (person, guard->people, guard->person_count) {
+        free(person->text);
+        free(person->tag);
+    }
+    free(guard->people);
     free(guard->devices);
     free(guard->previous.devices);
 }

@@ -1,5 +1,5 @@
-/* guard: asks the lane's GPUs through the meters, lets measure/guard judge, and acts on it. It
- * never blocks: answers and pauses come through the event loop. Private to run/. */
+/* guard: asks the lane's GPUs through the meters, lets measure/guard judge, and acts on it, without
+ * blocking. */
 #ifndef TARE_RUN_OBSERVERS_GUARD_H
 #define TARE_RUN_OBSERVERS_GUARD_H
 
@@ -7,7 +7,6 @@
 #include "measure/guard/look.h"
 #include "run/lane.h"
 
-/* A process that was seen on a GPU. */
 struct guard_person {
     int32_t pid;
     uint64_t start_time;
@@ -23,11 +22,11 @@ struct guard_device {
     const struct gpu_vendor *vendor;
     bool unavailable;
     bool unresponsive; /* no answer in time: not waited for */
-    bool answered;     /* in this round */
-    bool listed;       /* the driver listed processes */
+    bool answered;
+    bool listed; /* the driver listed processes */
     bool quarantined;
     bool has_clock_reasons;
-    size_t list_count; /* while it was measured */
+    size_t list_count;
     /* later samples are not of the attempt */
     bool sampled_after_end;
     struct gpu_sample sample; /* t_ns 0: none */
@@ -72,11 +71,11 @@ struct lane_guard {
     lane_step *idle_done; /* after the idle window and a round */
     bool waiting_edges;   /* for the meters, at the window's end */
     int64_t idle_from_ns, idle_to_ns;
-    double waited_s;               /* in this preflight */
-    struct guard_holders holders;  /* in this preflight */
+    double waited_s;
+    struct guard_holders holders;
     bool wait_reported;            /* the wait, or the pause */
     struct guard_findings pending; /* for the coming attempt */
-    int64_t pending_ns;            /* since then */
+    int64_t pending_ns;
     double planned_s;
     struct guard_previous previous;
     uint64_t job_born; /* start time of its init */
@@ -85,8 +84,7 @@ struct lane_guard {
 /* NULL: no GPU to guard. */
 struct lane_guard *lane_guard_of(const struct lane *lane);
 
-/* Asks every GPU for readings and processes, then runs step; GPUs that do not answer within seconds
- * are left out. */
+/* Asks every GPU for readings and processes, then runs step; late GPUs are left out. */
 void lane_guard_ask(struct lane *lane, lane_step *step);
 void lane_guard_ask_later(struct lane *lane, uint64_t us, lane_step *step);
 void lane_guard_sample_of(const struct guard_device *device, int64_t asked_ns,
@@ -97,14 +95,14 @@ double lane_guard_seconds_since(int64_t ns);
 /* When the command ended, in clock ticks since boot. */
 uint64_t lane_guard_end_ticks(const struct lane *lane);
 
-void lane_guard_check_answers(struct lane *lane); /* the meters answered */
+void lane_guard_check_answers(struct lane *lane);
 
 void lane_guard_end_leftovers(struct lane *lane); /* of a dead run of this program */
 void lane_guard_mark_known(struct lane_guard *guard);
 void lane_guard_describe_users(struct lane *lane); /* updates ages in texts */
 
-/* The process has a device file open, but the drivers, which listed the job, do not list it: it has
- * no context on the GPUs and only reads sensors (nvidia-smi, nvtop). False: unknown, too. */
+/* The process has a device file open, and the drivers list the job but not it: it has no context
+ * and only reads sensors (nvidia-smi, nvtop). False: unknown, too. */
 bool lane_guard_is_monitor(const struct lane *lane, int32_t pid);
 
 void lane_guard_cancel(struct lane *lane); /* drops a round or pause */

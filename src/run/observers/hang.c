@@ -4,11 +4,9 @@
 #include "machine/contain/prove.h"
 #include "plan/command.h"
 #include "run/lane.h"
-#include "run/runner.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,14 +35,14 @@ struct hang {
     int64_t quiet_ns, ticked_ns; /* 0: not watched */
     uint64_t bytes;
     double cpu_s;
-    bool gpu_known; /* since quiet_ns */
+    bool gpu_known;
     bool blind_reported;
     bool dumping;
     int out;
     struct job_member members[ATTEMPT_MEMBERS_MAX];
     size_t count, next, dumped;
     char *py_spy; /* NULL: not found */
-    pid_t pid;    /* of the dump; 0: none */
+    pid_t pid;
     int pidfd;
     struct step_source source, deadline;
 };
@@ -194,12 +192,12 @@ static void finish_dump(struct lane *lane)
     bool kept = hang->out >= 0, gpu_known = hang->gpu_known;
     drop_dump(lane);
     clock_format_duration(lane->runner->plan->limits.hang_s, duration);
-    free(attempt->detail);
-    attempt->detail = mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
-                                 gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE,
-                                 duration, gpu_known ? "" : " (GPU use is not measured here)",
-                                 kept ? "its stack is in " HANG_STACK_NAME
-                                      : HANG_STACK_NAME " could not be written");
+    attempt_set_detail(attempt,
+                       mem_printf("hung: no log line%sless than %g %% of a CPU for %s%s; %s",
+                                  gpu_known ? ", no GPU use and " : " and ", 100 * CPU_SHARE,
+                                  duration, gpu_known ? "" : " (GPU use is not measured here)",
+                                  kept ? "its stack is in " HANG_STACK_NAME
+                                       : HANG_STACK_NAME " could not be written"));
     lane_stop_attempt(lane, STOP_HUNG);
 }
 

@@ -4,7 +4,6 @@
 #include "machine/contain/prove.h"
 #include "measure/energy_meters_measure.h"
 #include "run/observers/memory.h"
-#include "run/runner.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "run/lane.h"
 #include "run/observers/gpu_memory.h"
 
-/* Pure. */
 struct load_watch {
     bool visible;           /* some sample could decide */
     int64_t since_ns;       /* the load holds since then; 0: no load */
@@ -31,9 +30,9 @@ enum load_verdict {
 
 struct load_gpu {
     char *label;
-    struct reading power_w, utilisation_percent, memory_bytes; /* last sample */
-    struct reading memory_before_bytes;                        /* before the background */
-    double background_peak_bytes;                              /* since a loop ended */
+    struct reading power_w, utilisation_percent, memory_bytes;
+    struct reading memory_before_bytes; /* before the background */
+    double background_peak_bytes;       /* since a loop ended */
     /* processes were listed since the last sample; the background loads it */
     bool listed, loaded;
     struct colocated_shares shares;
@@ -80,7 +79,6 @@ void lane_load_prepare(struct lane *lane); /* before the background is born */
 void lane_load_begin(struct lane *lane);   /* after its gate opened */
 const struct lane_load *lane_load_get(const struct lane *lane);
 
-/* Of the loop that has just ended; resets it. */
 struct gpu_memory_reported lane_load_loop_peak(struct lane *lane);
 
 #endif

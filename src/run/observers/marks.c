@@ -66,11 +66,10 @@ void lane_marks_add(void *context, const struct mark *mark)
     if (task_status != MARK_LIMITED || attempt->marks_limit_reported)
         return;
     attempt->marks_limit_reported = true;
-    lane_note(
-        lane,
-        "too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
-        "left out and counted",
-        MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
+    lane_note(lane,
+              "too many marks: %d at once, %d a second, %d in all and %d names count; the others "
+              "are left out and counted",
+              MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX);
 }
 
 static void read_fifo(struct lane *lane)

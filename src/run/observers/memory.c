@@ -126,8 +126,8 @@ static void prepare_memory(struct lane *lane)
 
 static void keep_before_background(struct lane *lane)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        memory_of(lane)->gpus[i].pair_before_bytes = memory_of(lane)->gpus[i].before_bytes;
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        gpu->pair_before_bytes = gpu->before_bytes;
 }
 
 static void begin_memory(struct lane *lane)
@@ -241,8 +241,8 @@ static void add_pair_sample(struct lane *lane, struct memory_gpu *gpu,
         raise_pair_peak(lane, gpu, sample->memory_peak_ns, peak.value - before_bytes);
 }
 
-/* The driver does not report between samples whose memory it is: all above before_bytes counts as
- * the job's, unless it is parallel. */
+/* Between samples the owner is unknown: all above before_bytes counts as the job's, unless it is
+ * parallel. */
 static void add_device_peak(struct lane *lane, struct memory_gpu *gpu,
                             const struct gpu_sample *sample)
 {
@@ -292,12 +292,6 @@ static void add_load_sample(struct memory_gpu *gpu, double own_bytes, struct rea
     gpu->load_samples++;
 }
 
-/* If the driver lists the background's processes, it lists the job's. */
-static bool is_backgrounds(const struct lane *lane, pid_t pid)
-{
-    return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
-}
-
 static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
                             const struct gpu_users *users)
 {
@@ -312,7 +306,8 @@ static void add_user_memory(struct lane *lane, const char *label, int64_t t_ns,
         if (!user->memory_bytes.valid)
             continue;
         bool own = job_has_member(lane->attempt.job, user->pid);
-        bool of_pair = own || is_backgrounds(lane, user->pid);
+        struct job *background = lane->background.loop.job;
+        bool of_pair = own || (background && job_has_member(background, user->pid));
         known = known || of_pair;
         pair_bytes += of_pair ? user->memory_bytes.value : 0;
         own_bytes += own ? user->memory_bytes.value : 0;
@@ -422,17 +417,16 @@ static void note_epoch_mark(struct lane *lane, const struct mark *mark)
 
 double lane_memory_total(const struct lane *lane, const char *label)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        if (strcmp(memory_of(lane)->gpus[i].label, label) == 0)
-            return memory_of(lane)->gpus[i].total_bytes;
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        if (strcmp(gpu->label, label) == 0)
+            return gpu->total_bytes;
     return 0;
 }
 
 struct growth lane_memory_growth(const struct lane *lane)
 {
     struct growth steepest = {0};
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
-        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count) {
         struct growth growth = growth_of(gpu->peaks, gpu->peak_count, gpu_memory_limit(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
@@ -443,8 +437,7 @@ struct growth lane_memory_growth(const struct lane *lane)
 double lane_memory_others_share(const struct lane *lane)
 {
     double most = 0;
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
-        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count) {
         double share = gpu->total_bytes > 0 ? 1 - available_bytes(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
@@ -508,8 +501,8 @@ static json_t *end_memory(struct lane *lane)
 
 static void free_memory(struct lane *lane)
 {
-    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
-        free(memory_of(lane)->gpus[i].peaks);
+    EACH (gpu, memory_of(lane)->gpus, memory_of(lane)->gpu_count)
+        free(gpu->peaks);
 }
 
 const struct observer memory_observer = {

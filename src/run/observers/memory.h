@@ -1,5 +1,4 @@
-/* memory: GPU and host memory of the job: peak, curve, growth by epoch or by time, and a warning
- * before it runs out. */
+/* memory: GPU and host memory of the job, its growth, and a warning before it runs out. */
 #ifndef TARE_RUN_OBSERVERS_MEMORY_H
 #define TARE_RUN_OBSERVERS_MEMORY_H
 
@@ -9,7 +8,7 @@
 /* 0: unknown. */
 double lane_memory_total(const struct lane *lane, const char *label);
 
-/* Of the attempt that has just ended: the steepest growth, and the largest share of a GPU that
+/* In the last attempt: the steepest growth, and the largest share of a GPU that
  * others used (0: unknown). */
 struct growth lane_memory_growth(const struct lane *lane);
 double lane_memory_others_share(const struct lane *lane);

@@ -76,8 +76,7 @@ static void record_cpu_pressure(struct lane *lane, const struct host_window *hos
     struct text text = {0};
     text_addf(&text,
               "programs waited for a processor %.0f %% of the time, and the run's other "
-              "experiments used %.0f %% of the "
-              "machine's CPU time",
+              "experiments used %.0f %% of the machine's CPU time",
               100 * waited.value, 100 * others_share);
     record_pressure_by_others(lane, "cpu_contended", &text, host->duration_s);
 }

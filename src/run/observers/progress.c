@@ -1,6 +1,5 @@
 /* Progress bars in the job's output, for displays. */
 #include "run/lane.h"
-#include "run/log/bar.h"
 
 static void report_bars(struct lane *lane)
 {

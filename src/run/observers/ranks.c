@@ -127,10 +127,8 @@ static json_t *note_ranks(struct lane *lane)
             ranks_disagree(text_get(&tail), tail.length, result->text))
             lane_note(lane,
                       "%s: %zu processes were started, and lines near the end of the log differ in "
-                      "their values alone: "
-                      "that of the last line, %s, may be of another process than the first; print "
-                      "it in one process, "
-                      "or label lines (torchrun --tee 3)",
+                      "their values alone: that of the last line, %s, may be of another process "
+                      "than the first; print it in one process, or label lines (torchrun --tee 3)",
                       result->name, ranks, result->text);
     }
     return NULL;

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "measure/energy_meters_measure.h"
-#include "run/lane_background.h"
 #include "run/observers/load.h"
 
 #include <string.h>
@@ -68,10 +67,9 @@ static char *explain_not_separable(const struct lane_load *load, const struct wi
 {
     double background_j = load->standalone.half_width_w * seconds;
     if (background_j >= total->half_width_j.value)
-        return mem_printf(
-            "the background's power alone is known to ± %.3g W, which is ± %.3g J in %.3g s; the "
-            "foreground added at most %.3g J",
-            load->standalone.half_width_w, background_j, seconds, marginal->high_j);
+        return mem_printf("the background's power alone is known to ± %.3g W, which is ± %.3g J in "
+                          "%.3g s; the foreground added at most %.3g J",
+                          load->standalone.half_width_w, background_j, seconds, marginal->high_j);
     return mem_printf(
         "the energy of both is known to ± %.3g J; the foreground added at most %.3g J",
         total->half_width_j.value, marginal->high_j);
@@ -128,7 +126,7 @@ static json_t *gpu_split_json(const struct lane_load *load,
                      json_finite(sum.covered_share));
 }
 
-/* Of the GPU where the background used most. */
+/* For the GPU where the background used most. */
 static json_t *load_trace_json(const struct lane *lane)
 {
     const struct lane_load *load = lane_load_get(lane);
@@ -166,8 +164,7 @@ static void record_background_stall(struct lane *lane)
         lane_add_evidence_span(
             lane, "background_stalled", (struct reading){0, true},
             (struct reading){ns_to_s(lane->attempt.end_ns - lane->attempt.start_ns), true},
-            "the background loaded the GPU in only %.0f %% of the checks "
-            "beside the foreground",
+            "the background loaded the GPU in only %.0f %% of the checks beside the foreground",
             100 * share);
 }
 

@@ -1,5 +1,4 @@
-/* Files in energy/ that scripts of the study read: samples of energy/gpu.csv, a row per second, and
- * energy of the processors. Each is published whole when the attempt has ended. */
+/* Files in energy/ that scripts of the study read, published whole when the attempt has ended. */
 #include "run/lane.h"
 
 #include "base/fs.h"

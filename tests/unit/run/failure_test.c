@@ -238,7 +238,7 @@ static void the_search_finds_every_line_that_counts(void **state)
                                      .holds = failure_sign_matches};
     struct joblog *joblog = joblog_new(&options, NULL);
     assert_non_null(joblog);
-    assert_true(joblog_take(joblog, log, sizeof log - 1, 1, NULL));
+    assert_true(joblog_add_bytes(joblog, log, sizeof log - 1, 1, NULL));
     assert_true(joblog_end(joblog, 2, NULL));
     assert_int_equal(joblog_result(joblog, 0)->matches, 2);
     assert_int_equal(joblog_result(joblog, 0)->line, 4);
@@ -263,8 +263,8 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
     assert_non_null(joblog);
     uint64_t lines = 0;
     for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++, lines++) {
-        assert_true(joblog_take(joblog, phrase->text, strlen(phrase->text), 1, NULL));
-        assert_true(joblog_take(joblog, "\n", 1, 1, NULL));
+        assert_true(joblog_add_bytes(joblog, phrase->text, strlen(phrase->text), 1, NULL));
+        assert_true(joblog_add_bytes(joblog, "\n", 1, 1, NULL));
         if (joblog_result(joblog, 0)->line != lines + 1)
             fail_msg("not found: %s", phrase->text);
     }

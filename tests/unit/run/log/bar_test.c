@@ -102,7 +102,7 @@ static void a_name_that_would_steer_a_terminal_does_not_stay(void **state)
 
 static void take(struct bars *bars, const char *line)
 {
-    bars_take(bars, line, strlen(line));
+    bars_update(bars, line, strlen(line));
 }
 
 static void nested_bars_keep_their_order_and_count_how_often_they_began_again(void **state)
@@ -174,7 +174,7 @@ static void the_bars_of_a_log_are_known_before_their_lines_end(void **state)
             joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = -1}, NULL);
         assert_non_null(log);
         for (size_t at = 0; at < sizeof text - 1; at += chunk)
-            assert_true(joblog_take(
+            assert_true(joblog_add_bytes(
                 log, text + at, at + chunk < sizeof text ? chunk : sizeof text - 1 - at, 1, NULL));
         assert_int_equal(joblog_bars(log)->count, 1);
         assert_true(joblog_bars(log)->items[0].done == 1);

@@ -59,7 +59,7 @@ static void every_byte_is_kept(void **state)
     AUTO_CLOSE int file = temporary();
     struct joblog *log = made(copy_of(file), -1, 0, 0);
     for (size_t i = 0; i < sizeof bytes - 1; i++)
-        assert_true(joblog_take(log, bytes + i, 1, 0, NULL));
+        assert_true(joblog_add_bytes(log, bytes + i, 1, 0, NULL));
     assert_holds(file, bytes, sizeof bytes - 1); /* at once, not only at the end */
     assert_true(joblog_end(log, 0, NULL));
     assert_holds(file, bytes, sizeof bytes - 1);
@@ -76,10 +76,10 @@ static void times_say_when_a_line_was_complete_and_where_it_begins(void **state)
         "line,seconds,offset\n1,0.500000,0\n1,1.250000,4\n2,1.250000,7\n3,3600.000001,8\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), start, 0);
-    assert_true(joblog_take(log, "one\r", 4, start + 500 * NS_PER_MS, NULL));
-    assert_true(joblog_take(log, "tw", 2, start + 600 * NS_PER_MS, NULL));
-    assert_true(joblog_take(log, "\n\nlast", 6, start + 1250 * NS_PER_MS, NULL));
-    assert_true(joblog_take(log, " one", 4, start + 3600 * NS_PER_S + 1999, NULL));
+    assert_true(joblog_add_bytes(log, "one\r", 4, start + 500 * NS_PER_MS, NULL));
+    assert_true(joblog_add_bytes(log, "tw", 2, start + 600 * NS_PER_MS, NULL));
+    assert_true(joblog_add_bytes(log, "\n\nlast", 6, start + 1250 * NS_PER_MS, NULL));
+    assert_true(joblog_add_bytes(log, " one", 4, start + 3600 * NS_PER_S + 1999, NULL));
     /* the last line was complete before */
     assert_true(joblog_end(log, start + 4000 * NS_PER_S, NULL));
     assert_holds(times, expected, sizeof expected - 1);
@@ -93,8 +93,8 @@ static void the_offset_of_a_line_lies_behind_both_bytes_of_its_line_end(void **s
         "line,seconds,offset\n1,0.000000,0\n2,0.000000,3\n3,0.000000,6\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), 0, 0);
-    assert_true(joblog_take(log, "a\r", 2, 0, NULL));
-    assert_true(joblog_take(log, "\nb\r\nc\n", 6, 0, NULL));
+    assert_true(joblog_add_bytes(log, "a\r", 2, 0, NULL));
+    assert_true(joblog_add_bytes(log, "\nb\r\nc\n", 6, 0, NULL));
     assert_true(joblog_end(log, 0, NULL));
     assert_holds(times, expected, sizeof expected - 1);
     joblog_free(log);
@@ -106,8 +106,8 @@ static void times_reach_the_file_within_a_second_of_the_next_output(void **state
     static const char expected[] = "line,seconds,offset\n1,0.000000,0\n2,2.000000,2\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), 0, 0);
-    assert_true(joblog_take(log, "a\n", 2, 0, NULL));
-    assert_true(joblog_take(log, "b\n", 2, 2 * NS_PER_S, NULL));
+    assert_true(joblog_add_bytes(log, "a\n", 2, 0, NULL));
+    assert_true(joblog_add_bytes(log, "b\n", 2, 2 * NS_PER_S, NULL));
     assert_holds(times, expected, sizeof expected - 1);
     joblog_free(log);
 }
@@ -128,7 +128,7 @@ static void many_times_are_all_written_in_order(void **state)
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), 0, 0);
     for (int i = 0; i < 20000; i++)
-        assert_true(joblog_take(log, "line\n", 5, i * NS_PER_MS, NULL));
+        assert_true(joblog_add_bytes(log, "line\n", 5, i * NS_PER_MS, NULL));
     assert_true(joblog_end(log, 0, NULL));
     joblog_free(log);
     AUTO_FILE FILE *file = fdopen(copy_of(times), "r");
@@ -158,10 +158,10 @@ static void a_capped_log_keeps_its_first_bytes_and_goes_on_matching(void **state
                                                              .patterns = &pattern,
                                                              .pattern_count = 1},
                                     NULL);
-    assert_true(joblog_take(log, "n=1\nn=2\n", 8, 0, NULL));
+    assert_true(joblog_add_bytes(log, "n=1\nn=2\n", 8, 0, NULL));
     assert_false(joblog_totals(log).capped);
-    assert_true(joblog_take(log, "n=3\nn=4\n", 8, 0, NULL));
-    assert_true(joblog_take(log, "n=5\n", 4, 0, NULL));
+    assert_true(joblog_add_bytes(log, "n=3\nn=4\n", 8, 0, NULL));
+    assert_true(joblog_add_bytes(log, "n=5\n", 4, 0, NULL));
     assert_true(joblog_end(log, 0, NULL));
     struct joblog_totals totals = joblog_totals(log);
     assert_true(totals.capped);
@@ -179,7 +179,7 @@ static void a_log_as_long_as_its_cap_is_not_capped(void **state)
     (void)state;
     AUTO_CLOSE int file = temporary();
     struct joblog *log = made(copy_of(file), -1, 0, 4);
-    assert_true(joblog_take(log, "abc\n", 4, 0, NULL));
+    assert_true(joblog_add_bytes(log, "abc\n", 4, 0, NULL));
     assert_true(joblog_end(log, 0, NULL));
     assert_false(joblog_totals(log).capped);
     assert_int_equal(joblog_totals(log).kept, 4);
@@ -195,7 +195,7 @@ static void the_times_of_a_capped_log_are_capped_too(void **state)
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), 0, 200000);
     for (int i = 0; i < 200; i++)
-        assert_true(joblog_take(log, newlines, sizeof newlines, 0, NULL));
+        assert_true(joblog_add_bytes(log, newlines, sizeof newlines, 0, NULL));
     assert_true(joblog_end(log, 0, NULL));
     struct stat status;
     assert_int_equal(fstat(times, &status), 0);
@@ -221,11 +221,11 @@ static void a_full_disk_is_told_once_and_matching_goes_on(void **state)
             .log_fd = full, .times_fd = -1, .patterns = &pattern, .pattern_count = 1},
         NULL);
     struct err err = {0};
-    assert_false(joblog_take(log, "n=1\n", 4, 0, &err));
+    assert_false(joblog_add_bytes(log, "n=1\n", 4, 0, &err));
     assert_int_equal(err.code, ENOSPC);
     assert_string_equal(err.text, "write the log: No space left on device");
     assert_true(joblog_result(log, 0)->number == 1);
-    assert_true(joblog_take(log, "n=2\n", 4, 0, &err));
+    assert_true(joblog_add_bytes(log, "n=2\n", 4, 0, &err));
     assert_true(joblog_end(log, 0, &err));
     assert_true(joblog_result(log, 0)->number == 2);
     assert_int_equal(joblog_totals(log).kept, 0);
@@ -244,11 +244,11 @@ static void times_on_a_full_disk_are_told_once(void **state)
     AUTO_CLOSE int file = temporary();
     struct joblog *log = made(copy_of(file), full, 0, 0);
     struct err err = {0};
-    assert_true(joblog_take(log, "a\n", 2, 0, &err)); /* in the buffer */
-    assert_false(joblog_take(log, "b\n", 2, 2 * NS_PER_S, &err));
+    assert_true(joblog_add_bytes(log, "a\n", 2, 0, &err)); /* in the buffer */
+    assert_false(joblog_add_bytes(log, "b\n", 2, 2 * NS_PER_S, &err));
     assert_int_equal(err.code, ENOSPC);
     assert_string_equal(err.text, "write the line times: No space left on device");
-    assert_true(joblog_take(log, "c\n", 2, 4 * NS_PER_S, &err));
+    assert_true(joblog_add_bytes(log, "c\n", 2, 4 * NS_PER_S, &err));
     assert_true(joblog_end(log, 5 * NS_PER_S, &err));
     assert_holds(file, "a\nb\nc\n", 6);
     joblog_free(log);
@@ -264,7 +264,7 @@ static void an_unwritten_rest_of_times_is_told_at_the_end(void **state)
     }
     struct joblog *log = made(-1, full, 0, 0);
     struct err err = {0};
-    assert_true(joblog_take(log, "a\n", 2, 0, &err));
+    assert_true(joblog_add_bytes(log, "a\n", 2, 0, &err));
     assert_false(joblog_end(log, 0, &err));
     assert_int_equal(err.code, ENOSPC);
     joblog_free(log);

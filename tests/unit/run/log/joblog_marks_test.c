@@ -39,7 +39,7 @@ static struct joblog *made(const struct joblog_pattern *patterns, size_t count, 
 
 static void take(struct joblog *log, const char *text, int64_t now_ns)
 {
-    assert_true(joblog_take(log, text, strlen(text), now_ns, NULL));
+    assert_true(joblog_add_bytes(log, text, strlen(text), now_ns, NULL));
 }
 
 static void each_matching_line_is_a_mark_with_its_time_of_arrival(void **state)
@@ -122,7 +122,7 @@ static void marks_are_the_same_however_the_log_is_cut(void **state)
         struct joblog *log = made(patterns, 2, &told);
         for (size_t at = 0; at < input.length; at += chunks[c]) {
             size_t count = input.length - at < chunks[c] ? input.length - at : chunks[c];
-            assert_true(joblog_take(log, input.data + at, count, 7, NULL));
+            assert_true(joblog_add_bytes(log, input.data + at, count, 7, NULL));
         }
         assert_true(joblog_end(log, 7, NULL));
         assert_string_equal(text_get(&told), text_get(&expected));

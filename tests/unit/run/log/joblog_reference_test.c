@@ -185,7 +185,7 @@ static void feed(struct rng *rng, struct joblog *log, const struct text *bytes, 
         size_t count = 1 + (size_t)rng_below(rng, most);
         if (count > bytes->length - at)
             count = bytes->length - at;
-        assert_true(joblog_take(log, bytes->data + at, count, 0, NULL));
+        assert_true(joblog_add_bytes(log, bytes->data + at, count, 0, NULL));
         at += count;
     }
     assert_true(joblog_end(log, 0, NULL));

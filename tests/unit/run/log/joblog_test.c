@@ -39,7 +39,7 @@ static struct joblog *made(const struct joblog_pattern *patterns, size_t count, 
 
 static void take(struct joblog *log, const char *text)
 {
-    assert_true(joblog_take(log, text, strlen(text), 0, NULL));
+    assert_true(joblog_add_bytes(log, text, strlen(text), 0, NULL));
 }
 
 /* numbered: as grep -c '' counts; matched: each of them also begins behind \r. */
@@ -98,7 +98,7 @@ static void a_line_has_the_number_that_grep_gives_it(void **state)
         struct joblog *log = made(&pattern, 1, NULL);
         for (size_t at = 0; at < bytes.length; at += pieces[i]) {
             size_t count = bytes.length - at < pieces[i] ? bytes.length - at : pieces[i];
-            assert_true(joblog_take(log, bytes.data + at, count, 0, NULL));
+            assert_true(joblog_add_bytes(log, bytes.data + at, count, 0, NULL));
         }
         struct joblog_words words;
         assert_true(joblog_end(log, 0, NULL));
@@ -176,7 +176,7 @@ static void a_number_at_the_cut_of_a_line_is_not_read(void **state)
         text_add_char(&line, '.');
     text_add(&line, " loss=0.251234\n");
     take(log, "loss=0.5\n");
-    assert_true(joblog_take(log, line.data, line.length, 0, NULL));
+    assert_true(joblog_add_bytes(log, line.data, line.length, 0, NULL));
     assert_false(joblog_result(log, 0)->has_number);
     assert_int_equal(joblog_totals(log).cut_lines, 1);
     joblog_free(log);
@@ -193,7 +193,7 @@ static void a_log_of_16_bit_characters_is_seen(void **state)
                 {"\0l\0o", 4, true},         {"loss", 4, false},          {"\0\0\0\0", 4, false}};
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         struct joblog *log = made(NULL, 0, NULL);
-        assert_true(joblog_take(log, logs[i].bytes, logs[i].count, 0, NULL));
+        assert_true(joblog_add_bytes(log, logs[i].bytes, logs[i].count, 0, NULL));
         assert_true(joblog_totals(log).is_utf16 == logs[i].is_utf16);
         joblog_free(log);
     }
@@ -279,10 +279,10 @@ static void a_line_is_matched_by_its_first_65536_bytes(void **state)
         text_add(&line, "in=7 out=8\nout=9\n");
         if (in_parts) {
             for (size_t i = 0; i < line.length; i += 1000)
-                assert_true(joblog_take(log, line.data + i,
-                                        line.length - i < 1000 ? line.length - i : 1000, 0, NULL));
+                assert_true(joblog_add_bytes(
+                    log, line.data + i, line.length - i < 1000 ? line.length - i : 1000, 0, NULL));
         } else {
-            assert_true(joblog_take(log, line.data, line.length, 0, NULL));
+            assert_true(joblog_add_bytes(log, line.data, line.length, 0, NULL));
         }
         assert_int_equal(joblog_totals(log).lines, 2);
         assert_true(joblog_result(log, 0)->number == 7);
@@ -336,14 +336,14 @@ static void memory_stays_the_same_whatever_arrives(void **state)
     AUTO_FREE char *chunk = mem_alloc(1 << 20);
     memset(chunk, 'z', 1 << 20);
     struct joblog *log = made(patterns, 2, NULL);
-    assert_true(joblog_take(log, chunk, 1 << 20, 0, NULL));
+    assert_true(joblog_add_bytes(log, chunk, 1 << 20, 0, NULL));
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     for (int i = 0; i < 64; i++) /* one line of 64 MiB */
-        assert_true(joblog_take(log, chunk, 1 << 20, 0, NULL));
+        assert_true(joblog_add_bytes(log, chunk, 1 << 20, 0, NULL));
     memset(chunk, '\n', 1 << 20);
     for (int i = 0; i < 2; i++) /* and two million empty ones */
-        assert_true(joblog_take(log, chunk, 1 << 20, 0, NULL));
+        assert_true(joblog_add_bytes(log, chunk, 1 << 20, 0, NULL));
     getrusage(RUSAGE_SELF, &after);
     assert_int_equal(joblog_totals(log).lines, 2 << 20);
     assert_true(after.ru_maxrss - before.ru_maxrss < 16 * 1024); /* KiB */

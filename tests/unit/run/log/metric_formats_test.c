@@ -601,7 +601,7 @@ static void count_numbers(const struct format *all_formats, size_t count, bool h
                                                .has_ranks = has_ranks};
         struct joblog *log = joblog_new(&options, NULL);
         assert_non_null(log);
-        assert_true(joblog_take(log, format->log, strlen(format->log), 1, NULL));
+        assert_true(joblog_add_bytes(log, format->log, strlen(format->log), 1, NULL));
         assert_true(joblog_end(log, 2, NULL));
         for (size_t i = 0; i < METRICS; i++) {
             const struct joblog_result *result = joblog_result(log, i);

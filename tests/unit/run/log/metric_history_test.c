@@ -157,7 +157,7 @@ static void epochs_have_the_number_of_their_label_or_are_counted(void **state)
     struct metric_epoch epoch = {0};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         struct mark one = mark(steps[i].name, steps[i].label, steps[i].is_end);
-        metric_epoch_take(&epoch, &one);
+        metric_epoch_update(&epoch, &one);
         assert_int_equal(epoch.known, steps[i].known);
         assert_int_equal(epoch.number, steps[i].number);
     }
@@ -192,7 +192,7 @@ static void each_match_knows_its_epoch_and_its_time(void **state)
         assert_non_null(log);
         for (size_t at = 0; at < sizeof text - 1; at += piece) {
             size_t count = sizeof text - 1 - at < piece ? sizeof text - 1 - at : piece;
-            assert_true(joblog_take(log, text + at, count, 5000, &err));
+            assert_true(joblog_add_bytes(log, text + at, count, 5000, &err));
         }
         assert_true(joblog_end(log, 5000, &err));
         const struct metric_history *loss = joblog_history(log, 0), *acc = joblog_history(log, 1);
