@@ -86,7 +86,7 @@ static char *doctor_look_counter(const struct doctor_look *look, const char *sou
 {
     const struct meter_description *about = meter_describe(look->meter);
     const struct series *series = meter_series(look->meter);
-    struct reading period_s = rhythm_counter_s(series);
+    struct reading period_s = rhythm_counter(series).period_s;
     double cost_ms = 0;
     EACH (item, series->counter, series->counter_count)
         cost_ms += (double)(item->after_ns - item->before_ns) / (double)NS_PER_MS /

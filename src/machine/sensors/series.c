@@ -27,27 +27,34 @@ void series_add_power(struct series *series, struct power_sample sample)
 /* A change that is known no better than this may have been two. */
 static const int64_t NARROW_NS = 40 * NS_PER_MS;
 
-struct reading rhythm_counter_s(const struct series *series)
+struct rhythm rhythm_counter(const struct series *series)
 {
-    int64_t last_ns = 0, sum_ns = 0;
-    size_t periods = 0;
+    int64_t last_ns = 0, sum_ns = 0, unsure_ns = 0, last_half_ns = 0;
+    struct rhythm out = {0};
+    bool follows = false; /* the last change ended a period */
     for (size_t i = 1; i < series->counter_count; i++) {
         const struct counter_reading *before = &series->counter[i - 1], *now = &series->counter[i];
-        int64_t width_ns = now->after_ns - before->before_ns;
-        bool known = width_ns <= NARROW_NS;
+        int64_t half_ns = (now->after_ns - before->before_ns) / 2;
+        bool known = 2 * half_ns <= NARROW_NS;
         if (now->energy_mj == before->energy_mj)
             continue;
-        int64_t change_ns = before->before_ns + width_ns / 2;
-        if (known && last_ns != 0) {
+        int64_t change_ns = before->before_ns + half_ns;
+        bool ends = known && last_ns != 0;
+        if (ends) {
             sum_ns += change_ns - last_ns;
-            periods++;
+            unsure_ns += follows ? half_ns - last_half_ns : half_ns + last_half_ns;
+            out.periods++;
         }
         last_ns = known ? change_ns : 0;
+        last_half_ns = half_ns;
+        follows = ends;
     }
-    if (periods == 0)
-        return (struct reading){0};
-    return (struct reading){.value = (double)sum_ns / (double)periods / (double)NS_PER_S,
-                            .valid = true};
+    if (out.periods == 0)
+        return out;
+    double whole_s = (double)out.periods * (double)NS_PER_S;
+    out.period_s = (struct reading){.value = (double)sum_ns / whole_s, .valid = true};
+    out.half_width_s = (double)unsure_ns / whole_s;
+    return out;
 }
 
 double rhythm_counter_steady_s(const struct series *series)

@@ -38,9 +38,13 @@ void series_add_power(struct series *series, struct power_sample sample);
 /* How often a sensor gives something new, from what was read of it. */
 
 /* Seconds between two updates of the counter: from changes that were each seen narrowly and with
- * nothing left unread in between (METER_EDGE, several times without pause). Absent: no two such
- * changes. */
-struct reading rhythm_counter_s(const struct series *series);
+ * nothing left unread in between (METER_EDGE, several times without pause). */
+struct rhythm {
+    struct reading period_s; /* mean; absent: no two such changes */
+    double half_width_s; /* how far the mean can be off, as each change came between two calls */
+    size_t periods;      /* that it is the mean of */
+};
+struct rhythm rhythm_counter(const struct series *series);
 
 /* For how long the counter showed the same at most, as far as it was surely read: the longest time
  * between two updates is at least that. 0: it was never read twice between two updates. */

@@ -20,7 +20,7 @@ static const char prefix[] = "calibration-";
 #define SENSOR_MIN_S   1e-4
 #define SENSOR_MAX_S   10.0
 #define SHARE_ROUNDING 1e-6
-#define PERIOD_SHARE   0.2 /* two edges of an attempt tell a period about this well */
+#define PERIOD_SHARE   0.2 /* updates come earlier or later by less than this */
 #define PERIOD_S       0.005
 #define MISSED_PERIODS 2.2 /* now and then a sensor leaves out an update */
 
@@ -397,11 +397,15 @@ bool calibration_is_of(const struct calibration *calibration, const struct gpu_i
 bool calibration_contradicted(const struct calibration_profile *profile,
                               const struct series *series, char *why, size_t size)
 {
-    struct reading read = rhythm_counter_s(series);
+    struct rhythm rhythm = rhythm_counter(series);
+    struct reading read = rhythm.period_s;
     double steady_s = rhythm_counter_steady_s(series), period_s = profile->period_s;
     if (period_s <= 0)
         return false;
-    if (read.valid && fabs(read.value - period_s) > PERIOD_SHARE * read.value + PERIOD_S) {
+    double apart_s = fabs(read.value - period_s) - rhythm.half_width_s;
+    if (read.value > period_s) /* one update of a few was left out */
+        apart_s -= period_s / (double)rhythm.periods;
+    if (read.valid && apart_s > PERIOD_SHARE * read.value + PERIOD_S) {
         snprintf(why, size,
                  "its calibration has an update period of %.1f ms, the readings one of %.1f ms",
                  period_s * 1000, read.value * 1000);

@@ -16,16 +16,21 @@
 #include <math.h>
 
 /* Rows of a call's beginning and end in ms, and what it gave. */
-static struct reading period_of(const int (*rows)[3], size_t count)
+static struct rhythm rhythm_of(const int (*rows)[3], size_t count)
 {
     struct series series = {0};
     for (size_t i = 0; i < count; i++)
         series_add_counter(&series, (struct counter_reading){.before_ns = rows[i][0] * NS_PER_MS,
                                                              .after_ns = rows[i][1] * NS_PER_MS,
                                                              .energy_mj = (uint64_t)rows[i][2]});
-    struct reading period_s = rhythm_counter_s(&series);
+    struct rhythm rhythm = rhythm_counter(&series);
     series_fini(&series);
-    return period_s;
+    return rhythm;
+}
+
+static struct reading period_of(const int (*rows)[3], size_t count)
+{
+    return rhythm_of(rows, count).period_s;
 }
 
 #define PERIOD_OF(rows) period_of(rows, sizeof(rows) / sizeof *(rows))
@@ -36,9 +41,12 @@ static void three_changes_seen_narrowly_give_the_mean_of_two_periods(void **stat
     /* The changes: between 10 and 18, 108 and 120, 214 and 222: 14, 114, 218. */
     static const int rows[][3] = {{0, 4, 5},     {10, 14, 5},   {14, 18, 6},   {20, 24, 6},
                                   {108, 112, 6}, {116, 120, 7}, {214, 218, 7}, {218, 222, 8}};
-    struct reading period_s = PERIOD_OF(rows);
-    assert_true(period_s.valid);
-    assert_near(period_s.value, 0.102, 1e-9);
+    struct rhythm rhythm = rhythm_of(rows, sizeof rows / sizeof *rows);
+    assert_true(rhythm.period_s.valid);
+    assert_near(rhythm.period_s.value, 0.102, 1e-9);
+    /* The first and the last are known to 4 ms: so is the time between them to 8 ms. */
+    assert_int_equal(rhythm.periods, 2);
+    assert_near(rhythm.half_width_s, 0.004, 1e-9);
 }
 
 static void a_change_that_is_not_seen_narrowly_is_no_edge_of_a_period(void **state)

@@ -12,6 +12,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "measure/energy/sensor_behaviour.h"
 
@@ -304,14 +305,16 @@ static void an_energy_of_a_blunt_calibration_is_as_good_as_its_model(void **stat
 
 /* The calibration's period is 100 ms: a counter that changes every 100 or 115 ms agrees with it,
  * whatever its own jitter; one that changes every 30 or 150 ms, or of which no change is seen for
- * 300 ms, does not. */
+ * 300 ms, does not. 0.6 s hold two periods of 150 ms, which three of 100 ms are where an update is
+ * left out. */
 static void readings_contradict_a_calibration_of_another_period(void **state)
 {
     (void)state;
     static const struct {
-        int period_ms;
+        int period_ms, length_ms;
         bool contradicted;
-    } cases[] = {{100, false}, {115, false}, {30, true}, {150, true}, {300, true}};
+    } cases[] = {{100, 600, false}, {115, 600, false}, {30, 600, true},
+                 {150, 600, false}, {150, 2400, true}, {300, 600, true}};
     struct calibration found = calibrated_h200();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct calibration_profile profile;
@@ -319,7 +322,7 @@ static void readings_contradict_a_calibration_of_another_period(void **state)
         char why[160] = "";
         found.sensors[CALIBRATION_COUNTER].jitter_s = figure(10, 10);
         calibration_profile(&found, &sensor_profile_unknown, &profile);
-        for (int ms = 0; ms < 600; ms += 5)
+        for (int ms = 0; ms < cases[i].length_ms; ms += 5)
             series_add_counter(&series, (struct counter_reading){
                                             .before_ns = ms * NS_PER_MS,
                                             .after_ns = (ms + 1) * NS_PER_MS,
@@ -327,6 +330,36 @@ static void readings_contradict_a_calibration_of_another_period(void **state)
         assert_int_equal(calibration_contradicted(&profile, &series, why, sizeof why),
                          cases[i].contradicted);
         assert_int_equal(*why != '\0', cases[i].contradicted);
+        series_fini(&series);
+    }
+}
+
+/* Both edges of a window of 3 s. Two changes at each, 138 ms apart by the middles of calls of 19
+ * ms: they can be 100 ms apart. Four at each, 200 ms apart by calls of 5 ms, cannot. */
+static void few_readings_contradict_no_further_than_they_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        int call_ms, apart_ms, changes;
+        bool contradicted;
+    } cases[] = {{19, 138, 2, false}, {5, 200, 4, true}};
+    struct calibration found = calibrated_h200();
+    EACH_OF (one, cases) {
+        struct calibration_profile profile;
+        struct series series = {0};
+        char why[160] = "";
+        calibration_profile(&found, &sensor_profile_unknown, &profile);
+        for (int edge_ms = 0; edge_ms <= 3000; edge_ms += 3000)
+            for (int k = 0; k < 4 * one->changes; k++) { /* two calls before a change, two after */
+                int change = k / 4, after = k % 4 > 1;
+                int from_ms = edge_ms + one->apart_ms * change + (k % 4) * one->call_ms;
+                series_add_counter(&series, (struct counter_reading){
+                                                .before_ns = from_ms * NS_PER_MS,
+                                                .after_ns = (from_ms + one->call_ms) * NS_PER_MS,
+                                                .energy_mj = (uint64_t)(edge_ms + change + after)});
+            }
+        assert_int_equal(calibration_contradicted(&profile, &series, why, sizeof why),
+                         one->contradicted);
         series_fini(&series);
     }
 }
@@ -474,6 +507,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(the_share_of_a_calibration_is_combined_with_its_models),
         cmocka_unit_test(an_energy_of_a_blunt_calibration_is_as_good_as_its_model),
         cmocka_unit_test(readings_contradict_a_calibration_of_another_period),
+        cmocka_unit_test(few_readings_contradict_no_further_than_they_are_known),
         cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
         cmocka_unit_test(without_a_counter_the_power_tells_period_and_looked_at_share),
         cmocka_unit_test(what_is_written_is_read_again),
