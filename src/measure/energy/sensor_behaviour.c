@@ -74,6 +74,7 @@ void sensor_behaviour_apply(const struct sensor_behaviour *behaviour, struct win
         }
     }
     sensor->share_unsure = behaviour->share_unsure;
+    sensor->share_known = behaviour->told;
     sensor->share_measured = behaviour->share_measured;
     sensor->unseen_share = 1 - behaviour->looked_share;
     if (sensor->gap_ns < 3 * behaviour->update_ns / 2)

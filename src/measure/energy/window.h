@@ -40,6 +40,7 @@ struct window_sensor {
     bool misses_updates;   /* now and then a value stays for two periods; found in the trace */
     double unseen_share;   /* of each update period that the sensor does not look at */
     bool share_unsure;     /* it may see all of the time, or leave unseen_share */
+    bool share_known;      /* where share_unsure: the samples leave unseen_share */
     bool share_measured;   /* unseen_share is the counter's, by a calibration */
     const struct sensor_behaviour *reading; /* applied where there is no counter; NULL: the same */
 };

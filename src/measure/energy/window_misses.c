@@ -7,9 +7,9 @@
 
 #include <math.h>
 
-/* Prior odds that a counter adds up the readings that are shown, to that it measures by itself;
- * of the latter nearly all see nearly all of the time (98 to 101 ms of 100 were measured on H100
- * and H200), few a part, as readings do (arXiv 2312.02741). */
+/* Prior odds that a counter adds up the readings that are shown, which see what they see without a
+ * counter, to that it measures by itself; of the latter nearly all see nearly all of the time (98
+ * to 101 ms of 100 were measured on H100 and H200), few a part (arXiv 2312.02741). */
 static const double summed_prior = 0.7, counter_unseen = 0.02, counter_parts = 0.02;
 /* Without a counter: half of the readings are means of all power; of those that rise over
  * several updates nearly all. What the others do not look at: an instant or a fifth of the time. */
@@ -69,16 +69,19 @@ static size_t find_sensors(const struct window_index *index, struct miss *out)
             1, misses_unseen(index), misses_summed(index) ? shown_s : period_s, 0, 0, 0};
         return 1;
     }
+    double all = index->sensor.share_known                   ? 0
+                 : index->sampling.span_s > rising * shown_s ? rising_means
+                                                             : means;
     if (index->counted.count == 0) {
-        double all = index->sampling.span_s > rising * shown_s ? rising_means : means;
         out[0] = (struct miss){all, 0, shown_s, 0, 0, 0};
         out[1] = (struct miss){1 - all, reading_unseen, shown_s, 0, 0, 0};
         return 2;
     }
     out[0] = (struct miss){(1 - summed) * (1 - counter_parts), counter_unseen, period_s, 0, 0, 0};
-    out[1] = (struct miss){summed, unseen, shown_s, 0, 0, 0};
-    out[2] = (struct miss){(1 - summed) * counter_parts, unseen, period_s, 0, 0, 0};
-    return 3;
+    out[1] = (struct miss){summed * all, counter_unseen, shown_s, 0, 0, 0};
+    out[2] = (struct miss){summed * (1 - all), unseen, shown_s, 0, 0, 0};
+    out[3] = (struct miss){(1 - summed) * counter_parts, unseen, period_s, 0, 0, 0};
+    return 4;
 }
 
 /* How power goes between its lower and its upper quarter. */
@@ -153,7 +156,7 @@ static double in_step_probability(double evidence)
 double misses_half_width(const struct window_index *index, const struct index_moment *from,
                          const struct index_moment *to, double rest_j, double between_j)
 {
-    struct miss sensors[3];
+    struct miss sensors[4];
     size_t count = find_sensors(index, sensors);
     double length_s = to->t - from->t, mean_w = (to->sum.energy_j - from->sum.energy_j) / length_s;
     double first = fmax(from->t - around_s, 0), last = to->t + around_s, least_j = 0, most_j = 0;

@@ -96,6 +96,28 @@ static void the_row_of_the_h200_is_what_was_measured_there(void **state)
     assert_false(sensor.bounded);
 }
 
+/* Readings that are told to see a fifth of the time see no more, so a counter that may add them up
+ * misses more than one whose readings may see all. */
+static void readings_of_a_told_share_do_not_see_all(void **state)
+{
+    (void)state;
+    struct sensor_behaviour behaviour = sensor_profile_unknown.behaviour;
+    struct series series = {0};
+    double half_widths_j[2];
+    for (int i = 1; i < 400; i++) { /* 500 W and 100 W in turn; the counter shows their mean */
+        series_add_power(&series, (struct power_sample){at(0.1 * i), i % 2 ? after_w : before_w});
+        series_add_counter(&series, (struct counter_reading){at(0.1 * i), at(0.1 * i) + NS_PER_MS,
+                                                             30000 * (uint64_t)i});
+    }
+    for (int told = 0; told < 2; told++) {
+        behaviour.told = told;
+        behaviour.averaging_ns = 20 * NS_PER_MS;
+        half_widths_j[told] = energy_of(&series, &behaviour, 12.03, 32.03).half_width_j.value;
+    }
+    assert_true(half_widths_j[1] > 1.1 * half_widths_j[0]);
+    series_fini(&series);
+}
+
 /* Of an H100 the counter sees all, the power reading a quarter: without a counter its ± is that of
  * an A100. */
 static void an_h100_without_a_counter_is_measured_as_an_a100(void **state)
@@ -499,6 +521,7 @@ UNIT_TESTS(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_model_has_the_row_of_its_chip_and_no_other),
         cmocka_unit_test(the_row_of_the_h200_is_what_was_measured_there),
+        cmocka_unit_test(readings_of_a_told_share_do_not_see_all),
         cmocka_unit_test(an_h100_without_a_counter_is_measured_as_an_a100),
         cmocka_unit_test(an_exponential_mean_is_undone),
         cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
