@@ -26,6 +26,8 @@ static const double anchor_periods = 10;
 static const double even_share = 0.475;
 /* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
 static const double in_step_share = 0.08;
+/* A step of power, as a share of its mean, that adds less than other parts ever do. */
+static const double negligible_step = 1e-5;
 /* A coarser step is one of the load's, which has few levels. */
 static const double most_quantum_w = 1;
 /* What the trace shows of the length of a mean may be as much less than it is. */
@@ -497,6 +499,20 @@ static double edge_bound(const struct window_index *index, const struct index_mo
     return hypot(step_j, hypot(mean_j, hidden_j));
 }
 
+/* Only of what adds up the samples. One value hides at most half a step all the time; of several
+ * the errors are independent. A step too small to matter is not worth the count. */
+static double rounding_bound(const struct window_index *index, const struct index_moment *from,
+                             const struct index_moment *to)
+{
+    double step_w = index->power_quantum_w, step_j = step_w * (to->t - from->t);
+    if (!misses_summed(index))
+        return 0;
+    if (step_j <= negligible_step * (to->sum.energy_j - from->sum.energy_j))
+        return even_share * step_j;
+    double share = sampling_rounded_share(&index->shape, from->t, to->t, step_w);
+    return fmin(even_share, HALF_WIDTH_DEVIATIONS / sqrt(12) * share) * step_j;
+}
+
 /* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the
  * others. */
 static void bound_parts(const struct window_index *index, const struct index_moment *from,
@@ -504,7 +520,7 @@ static void bound_parts(const struct window_index *index, const struct index_mom
 {
     double bounds[WINDOW_PARTS] = {0}, whole_j = 0, known_j = 0;
     bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));
-    bounds[WINDOW_PART_ROUNDING] = even_share * index->power_quantum_w * (to->t - from->t);
+    bounds[WINDOW_PART_ROUNDING] = rounding_bound(index, from, to);
     for (int i = 0; i < WINDOW_PARTS; i++)
         whole_j = hypot(whole_j, bounds[i]);
     double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);

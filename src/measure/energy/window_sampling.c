@@ -127,6 +127,43 @@ double sampling_variance(const struct sampling_sums *sums, double period_s)
     return fmax(period_s * (levels + independent), 0);
 }
 
+static int compare_steps(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return ORDER(left, right);
+}
+
+static size_t count_equal(const int64_t *steps, size_t first, size_t end)
+{
+    size_t next = first;
+    while (next < end && steps[next] == steps[first])
+        next++;
+    return next - first;
+}
+
+double sampling_rounded_share(const struct shape *shape, double from, double to, double step_w)
+{
+    size_t first, end, count = 0, before = 0;
+    shape_samples(shape, from, to, &first, &end);
+    size_t stride = 1 + (end - first) / SAMPLES_MOST;
+    AUTO_FREE int64_t *steps = mem_array(SAMPLES_MOST, sizeof *steps);
+    for (size_t i = first; i < end; i += stride)
+        steps[count++] = llround(shape->at[i].power_w / step_w);
+    qsort(steps, count, sizeof *steps, compare_steps);
+    double square = 0;
+    for (size_t i = 0, here; i < count; i += here, before = here) {
+        here = count_equal(steps, i, count);
+        size_t next = i + here, after = 0;
+        if (i > 0 && steps[i - 1] != steps[i] - 1)
+            before = 0;
+        if (next < count && steps[next] == steps[i] + 1)
+            after = count_equal(steps, next, count);
+        double alone = fmax((double)here - (double)(before + after) / 2, 0);
+        square += alone * alone;
+    }
+    return count > 0 ? sqrt(square) / (double)count : 1;
+}
+
 /* An update is known so sharply, as a share of the period, and what it adds so well, as a share
  * of the power. */
 static const double sharp = 0.15, added_share = 0.03;

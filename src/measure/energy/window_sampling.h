@@ -13,6 +13,12 @@ struct sampling_sums sampling_sums(const struct sampling *sampling, const struct
 /* Variance of the energy there, J², by a sensor that looks at one instant of each period. */
 double sampling_variance(const struct sampling_sums *sums, double period_s);
 
+/* Power is rounded to step_w. The errors of the samples in [from,to] add up as those of this share
+ * of them would if they were all the same: one value has one error, another value another one, and
+ * where neighbouring values are as frequent power is spread evenly over the step, so errors
+ * cancel. */
+double sampling_rounded_share(const struct shape *shape, double from, double to, double step_w);
+
 /* By how much the knots make it likelier that the counter adds at each update what the trace
  * shows then, times the period, than that it measures by itself: then what it adds differs, in
  * every second update, by up to what the trace changes there. */
