@@ -322,10 +322,11 @@ static void add_uncertainty_notes(const struct energy_meters_figures *figures, s
                   "limit stated",
                   line.length > 0 ? "; " : "");
     else if (window->aliasing_bound_j.value > window->half_width_j.value)
-        text_addf(&line,
-                  "%sa load in step with its sensor may hide up to %s: " TARE_NAME
-                  " calibrate may exclude that",
-                  line.length > 0 ? "; " : "", bound);
+        text_addf(&line, "%sa load in step with its sensor may hide up to %s%s",
+                  line.length > 0 ? "; " : "", bound,
+                  figures->profile && figures->profile->behaviour.share_measured
+                      ? ""
+                      : ": " TARE_NAME " calibrate may exclude that");
     add_indented_line(out, &line);
 }
 

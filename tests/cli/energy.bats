@@ -71,7 +71,9 @@ for item in [energy["gpu"]] + energy["devices"]:
     gain = budget_holds(item)
     assert gain["u"] is gain["contribution_j"] is gain["degrees_of_freedom"] is None and "vendor states none" in gain["source"], gain
     assert abs(gain["sensitivity"] / item["joules"] - 1) < 1e-5, gain
-    assert item["gain_bound"] is None and item["aliasing_bound_j"] == 0, item
+    assert item["gain_bound"] is None, item
+    # 0.02 / sqrt(3) of the time is missed, of the power up to the limit of 700 W.
+    assert 0 < item["aliasing_bound_j"] < 0.012 * (700 * len(energy["devices"])) * item["joules"] / item["power_mean_w"], item
 # The half-widths of two GPUs are added in squares, which is said; of one GPU there is nothing to add.
 whole, one, two = (x["half_width_j"] for x in [energy["gpu"]] + energy["devices"])
 assert abs((one ** 2 + two ** 2) ** 0.5 / whole - 1) < 1e-4, (one, two, whole)

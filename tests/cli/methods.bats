@@ -33,11 +33,12 @@ echo "loss 0.5"'
         'Left out of what follows: repo_net_003 (failed).' \
         'held together by a sweep of /proc (3 of 3 experiments); for 0 of 3 the kernel guarantees' \
         'paused for a fixed time: 0 s within an entry, 0 s between entries, 0 s before a retry' \
-        'at most 64.00 MiB in use above an empty GPU' 'busy for at most 5 %' 'at most 10 °C above' '(policy wait): 5 of 5 such checks'
+        'at most 64.00 MiB in use above an empty GPU' 'busy for at most 5 %' 'at most 10 °C above' '(policy wait): 5 of 5 such checks' \
+        'The most that a load in step with the sensor may hide (aliasing) is above ± for '
     grep -q "^To cite: .*$(basename "$(run_dir)")" text
     [ ! -s err ]
     # A paragraph is a line.
-    [ "$(grep -c . text)" -eq 8 ]
+    [ "$(grep -c . text)" -eq 9 ]
 }
 
 @test "the energy is that of the clean experiments alone, with the root of the sum of their squared uncertainties" {

@@ -25,10 +25,14 @@ struct sensor_behaviour {
     double averaging_sd_ns, delay_sd_ns;
     /* where told is not: so much later the middle of what is averaged is shown, by a calibration */
     int64_t lag_ns;
-    double lag_sd_ns;    /* its standard uncertainty; 0: not known */
-    double looked_share; /* of an update period; at 1 all power is looked at */
-    bool share_unsure;   /* looked_share is the least that it may be; it may be 1 */
-    bool share_measured; /* looked_share is that of the counter, by a calibration */
+    double lag_sd_ns; /* its standard uncertainty; 0: not known */
+    /* the counter shows the energy up to so long before; below 0 where the end of each period
+     * counts for all of it */
+    int64_t counter_lag_ns;
+    double counter_lag_sd_ns; /* its standard uncertainty; 0: not known */
+    double looked_share;      /* of an update period; at 1 all power is looked at */
+    bool share_unsure;        /* looked_share is the least that it may be; it may be 1 */
+    bool share_measured;      /* looked_share is that of the counter */
     /* the counter holds all energy up to its update: only samples are averaged */
     bool counter_current;
 };

@@ -281,6 +281,18 @@ static void set_averaging(const struct sensor_learnt *learnt, struct sensor_beha
     }
 }
 
+/* The mean over the end of a period counts for all of it, whose middle is earlier. */
+static void set_counter_lag(const struct sensor_learnt *counter, struct sensor_behaviour *out)
+{
+    const struct learnt *length = &counter->averaging_s, *delay = &counter->delay_s,
+                        *period = &counter->update_period_s;
+    if (counter->averaging != AVERAGING_BOXCAR || !length->known || !delay->known || !period->known)
+        return;
+    out->counter_lag_ns = in_ns(delay->value + fmin(length->value - period->value, 0) / 2);
+    out->counter_lag_sd_ns =
+        hypot(delay->half_width, length->half_width / 2) / NORMAL_95 * NS_PER_S;
+}
+
 static bool tells_averaging(const struct sensor_learnt *learnt)
 {
     return learnt->averaging != AVERAGING_UNKNOWN || learnt->lag_s.known;
@@ -341,6 +353,7 @@ void calibration_profile(const struct calibration *calibration, const struct sen
         behaviour->update_ns = in_ns(updates->update_period_s.value);
     if (period && updates->jitter_s.known)
         behaviour->jitter_ns = in_ns(fmax(updates->jitter_s.value, updates->jitter_s.half_width));
+    set_counter_lag(counter, behaviour);
     bool looked = energy->looked_share.known;
     if (looked) {
         behaviour->looked_share = counter->updates > 0

@@ -73,6 +73,8 @@ void sensor_behaviour_apply(const struct sensor_behaviour *behaviour, struct win
             sensor->lag_unsure_ns = llround(HALF_WIDTH_DEVIATIONS * behaviour->lag_sd_ns);
         }
     }
+    sensor->counter_lag_ns = behaviour->counter_lag_ns;
+    sensor->counter_lag_half_ns = llround(HALF_WIDTH_DEVIATIONS * behaviour->counter_lag_sd_ns);
     sensor->share_unsure = behaviour->share_unsure;
     sensor->share_known = behaviour->told;
     sensor->share_measured = behaviour->share_measured;

@@ -37,11 +37,13 @@ struct window_sensor {
     /* a sample shows power so long after it was drawn; the counter lags by any part of that */
     int64_t lag_ns;
     int64_t lag_unsure_ns; /* and by so much more at most */
-    bool misses_updates;   /* now and then a value stays for two periods; found in the trace */
-    double unseen_share;   /* of each update period that the sensor does not look at */
-    bool share_unsure;     /* it may see all of the time, or leave unseen_share */
-    bool share_known;      /* where share_unsure: the samples leave unseen_share */
-    bool share_measured;   /* unseen_share is the counter's, by a calibration */
+    /* the counter's own lag and its 95 % half-width; 0: not known, lag_ns and the knots show it */
+    int64_t counter_lag_ns, counter_lag_half_ns;
+    bool misses_updates; /* now and then a value stays for two periods; found in the trace */
+    double unseen_share; /* of each update period that the sensor does not look at */
+    bool share_unsure;   /* it may see all of the time, or leave unseen_share */
+    bool share_known;    /* where share_unsure: the samples leave unseen_share */
+    bool share_measured; /* unseen_share is the counter's */
     const struct sensor_behaviour *reading; /* applied where there is no counter; NULL: the same */
 };
 

@@ -248,6 +248,10 @@ static void find_lag(struct window_index *index)
 {
     double lag_s = fmax(shape_seconds(index->sensor.lag_ns, 0) - index->shape.delay_s, 0);
     index->lag_s = lag_s;
+    if (index->counter_placed) {
+        index->lag_s = shape_seconds(index->sensor.counter_lag_ns, 0);
+        return;
+    }
     if (index->sensor.averaging != WINDOW_EXPONENTIAL)
         return;
     index->smoothed_s = fmin(lag_s, shape_seconds(index->sensor.averaging_ns, 0));
@@ -305,6 +309,17 @@ static void bound_averaging(struct window_index *index, bool counted)
     sensor->lag_unsure_ns = counted ? sensor->averaging_ns / 2 : 0;
 }
 
+/* Where the counter's own lag is known, the samples are later than it by the rest of theirs. */
+static void place_counter(struct window_index *index)
+{
+    struct window_sensor *sensor = &index->sensor;
+    int64_t unsure_ns = sensor->lag_unsure_ns, half_ns = sensor->counter_lag_half_ns;
+    int64_t least_ns = sensor->lag_ns > 0 ? sensor->lag_ns - unsure_ns : 0;
+    sensor->span_min_ns = 2 * (least_ns - sensor->counter_lag_ns - half_ns);
+    sensor->span_max_ns = 2 * (sensor->lag_ns + unsure_ns - sensor->counter_lag_ns + half_ns);
+    sensor->lag_unsure_ns = half_ns;
+}
+
 static void bound_counter_lag(struct window_index *index)
 {
     struct window_sensor *sensor = &index->sensor;
@@ -340,6 +355,9 @@ struct window_index *window_index_new(const struct series *series,
         learn_sampling(index, series);
     if (index->sensor.lag_unsure_ns > 0 && index->sensor.lag_ns == 0)
         bound_averaging(index, counted);
+    index->counter_placed = counted && index->sensor.counter_lag_half_ns > 0;
+    if (index->counter_placed)
+        place_counter(index);
     knots_read(&index->knots, series, &index->sensor, index->origin_ns);
     make_shape(index, series);
     index->empty = index->shape.count == 0;
@@ -440,7 +458,8 @@ static void edge_parts(const struct window_index *index, const struct index_mome
         (to->sum.power_w - to->place.offset_w) - (from->sum.power_w - from->place.offset_w);
     double gained_j = (to->sum.energy_j - to->place.offset_traced_j) -
                       (from->sum.energy_j - from->place.offset_traced_j);
-    if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
+    /* the counter's own lag, which nothing takes back */
+    if (index->sensor.lag_ns > 0 && !index->counter_placed)
         delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
     out->j[WINDOW_PART_EDGES] = sqrt(sum);
     out->j[WINDOW_PART_DELAY] = fabs(index->smooth.delay_sd * delayed_w);
@@ -499,8 +518,8 @@ static double edge_bound(const struct window_index *index, const struct index_mo
     return hypot(step_j, hypot(mean_j, hidden_j));
 }
 
-/* Only of what adds up the samples. One value hides at most half a step all the time; of several
- * the errors are independent. A step too small to matter is not worth the count. */
+/* A counter that does not add up the samples has none. One value hides at most half a step; of
+ * several the errors are independent. */
 static double rounding_bound(const struct window_index *index, const struct index_moment *from,
                              const struct index_moment *to)
 {

@@ -65,7 +65,7 @@ static void observe(struct knot *knot, const struct shape *shape,
     knot->traced_j = here.energy_j + mean;
     knot->observed_j = knot->value_j - knot->traced_j;
     knot->observed_var = fmax(square - mean * mean, 0) * (knot->inferred ? inferred_penalty : 1) +
-                         smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) +
+                         smooth_mean_variance(shape, fmax(2 * shape->delay_s, 0), mean_s, hint) +
                          quantum_j * quantum_j / 12 + 1e-12;
 }
 
@@ -180,7 +180,7 @@ static void learn_sensor(struct knots *knots, struct shape *shape,
     else if (sensor->span_max_ns > sensor->span_min_ns)
         find_delay(&part, shape, sensor, &delay_s, &out->delay_sd);
     shape->delay_s = delay_s;
-    out->span_s = 2 * delay_s;
+    out->span_s = fmax(2 * delay_s, 0);
     end->count = whole;
 }
 

@@ -176,9 +176,10 @@ struct window_index {
     struct spans counted; /* between the first and the last knot of each segment */
     struct spans covered; /* either */
     struct sampling sampling;
-    double summed; /* how likely it is that the counter adds up the trace's readings */
-    double lag_s;  /* the running energy shows what was drawn so long before */
-    double *steps; /* when a job's steps began, in order */
+    double summed;       /* how likely it is that the counter adds up the trace's readings */
+    bool counter_placed; /* the counter's own lag is known */
+    double lag_s;        /* the running energy shows what was drawn so long before */
+    double *steps;       /* when a job's steps began, in order */
     size_t step_count;
     double power_quantum_w;
     double smoothed_s; /* and of an exponential mean, with this time constant */

@@ -13,10 +13,9 @@ struct sampling_sums sampling_sums(const struct sampling *sampling, const struct
 /* Variance of the energy there, J², by a sensor that looks at one instant of each period. */
 double sampling_variance(const struct sampling_sums *sums, double period_s);
 
-/* Power is rounded to step_w. The errors of the samples in [from,to] add up as those of this share
- * of them would if they were all the same: one value has one error, another value another one, and
- * where neighbouring values are as frequent power is spread evenly over the step, so errors
- * cancel. */
+/* Power is rounded to step_w. Gives the share of the samples in [from,to] whose errors, were they
+ * the same, would add up to those of all. Each value has its own error; neighbouring values that
+ * are as frequent cancel. */
 double sampling_rounded_share(const struct shape *shape, double from, double to, double step_w);
 
 /* By how much the knots make it likelier that the counter adds at each update what the trace
