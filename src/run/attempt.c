@@ -126,7 +126,7 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
 static int create_log(const struct attempt *attempt, const char *name, ino_t *inode,
                       struct err *err)
 {
-    struct stat status;
+    struct stat status = {0};
     AUTO_CLOSE int fd = fs_create_at(attempt->folder, name, err);
     if (fd < 0 || ((fcntl(fd, F_SETFL, O_APPEND) != 0 || fstat(fd, &status) != 0) &&
                    !err_sys(err, "%s", name))) {
