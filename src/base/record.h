@@ -58,7 +58,7 @@ enum record_presence {
     RECORD_SPARSE    /* the same, and 0, false, an empty list or array of char is left out, too */
 };
 
-/* A table ends with {0}. Absent is an empty cell in CSV. */
+/* A table ends with {0}. */
 struct record_field {
     const char *key;
     enum record_type type;
@@ -85,8 +85,7 @@ struct record_field {
 
 #define RECORD_MEMBER(of, member) (((of *)0)->member)
 
-/* The address is asked for its type, so that arrays and enums, which would pass for pointers and
- * integers, do not compile. */
+/* By the address: arrays and enums do not compile. */
 #define RECORD_TYPE(of, member) \
     _Generic(&RECORD_MEMBER(of, member), char **: RECORD_TEXT, const char **: RECORD_BORROWED,     \
         struct reading *: RECORD_READING, size_t *: RECORD_SIZE, int *: RECORD_INT,                \
@@ -99,15 +98,13 @@ struct record_field {
 #define RECORD_KNOWN(of, known) \
     .known_at = offsetof(of, known), .known_size = sizeof RECORD_MEMBER(of, known)
 
-/* The value, where the member is of the type; else it does not compile. */
 #define RECORD_OF_TYPE(of, member, kind, value)                                                \
     __builtin_choose_expr(                                                                     \
         __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)), __typeof__(kind)), \
         (value), (void)0)
 
-/* of: the struct's type; text: the key in JSON. Further members of struct record_field may follow:
- * RECORD(struct thing, count, .presence = RECORD_NEEDED). With IF it is absent where the member
- * known is false, 0 or NULL. */
+/* of: the struct's type; text: the key; then further members of struct record_field, as
+ * .presence = RECORD_NEEDED. IF: absent where the member known is false, 0 or NULL. */
 #define RECORD_AS(of, text, member, ...)                                    \
     {                                                                       \
         RECORD_HEAD(RECORD_TYPE(of, member), of, text, member), __VA_ARGS__ \
@@ -135,8 +132,7 @@ struct record_field {
 #define RECORD_BYTES_IF(of, known, text, member, ...) \
     RECORD_BYTES(of, text, member, RECORD_KNOWN(of, known), __VA_ARGS__)
 
-/* function: const char *(enum of the member); another enum's does not compile. To be read it needs
- * .values. RECORD_CHOICE: of a list of names. */
+/* function: const char *(enum of the member); reading needs .values. */
 #define RECORD_ENUM(of, text, member, function, ...)                                               \
     {                                                                                              \
         RECORD_HEAD(RECORD_NAMED, of, text, member),                                               \

@@ -6,9 +6,8 @@
 
 const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
-/* What results_read_json gave of the models alone, and the settings that were run
- * (feasibility_alone_settings, now or by an earlier session; NULL, NULL: none was). Gives all runs,
- * known ones too, for feasibility_know of another study; a new reference. */
+/* results: of results_read_json; settings: those that were run; both NULL: nothing was. Gives all
+ * runs, known ones too, for feasibility_know of another study; a new reference. */
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
                                const json_t *settings);
 

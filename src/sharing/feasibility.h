@@ -1,6 +1,5 @@
 /* feasibility: which trainings fit on one GPU together: each model alone, every pair predicted, the
- * pairs as they really ran. Whoever runs them is above; this chooses, writes settings for both
- * parts, reads what came of them and judges it. */
+ * pairs as they really ran. */
 #ifndef TARE_SHARING_FEASIBILITY_H
 #define TARE_SHARING_FEASIBILITY_H
 
@@ -18,10 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The memory of one training alone, as the run kept it: its shape, and how much may hide between
- * two looks. Pure. */
-
-/* Bytes but startup_s. */
+/* The memory of one training alone: bytes but startup_s. */
 struct curve_shape {
     struct reading peak;
     struct reading steady; /* the median of what was read from then on: */
@@ -35,14 +31,10 @@ struct curve_shape {
     struct reading ripple;
 };
 
-/* For how long two trainings trained at the same time, from looks at what each had of the GPU.
- * Pure.
- *
- * A training is in its training phase in a look in which it has nine tenths of its steady memory
- * alone or more, and computes: it has a quarter of the share of the multiprocessors that it can
- * expect, or more. Two that have more than 100 % together when each is alone can expect less, in
- * proportion. One look without load between two with it is forgiven: a training waits for its data
- * now and then. It is at its peak where it has nine tenths of its highest memory alone. */
+/* A training is in its training phase while it has nine tenths of its steady memory alone and a
+ * quarter of its expected share of the multiprocessors (less for two that need more than 100 %
+ * together). One sample without load between two with it is ignored: a training may wait for data.
+ * It is at its peak with nine tenths of its highest memory alone. */
 
 enum { FOREGROUND, BACKGROUND, OVERLAP_SIDES };
 
@@ -68,11 +60,8 @@ struct overlap {
     struct reading first_s[OVERLAP_SIDES]; /* when each was first in its training phase */
 };
 
-/* Whether two trainings fit on one GPU together, from the curve of each alone. Pure. */
-
-/* How the two lie against each other in time: the background is started first and runs alone for
- * lead_low_s to lead_high_s; when it has ended it begins anew after restart_s; beside each other
- * each goes at most slowdown_max times slower than alone. */
+/* The background runs alone for lead_low_s to lead_high_s; it begins anew restart_s after its end;
+ * each is at most slowdown_max times slower than alone. */
 struct pairs_timing {
     double lead_low_s, lead_high_s, restart_s;
     double slowdown_max;
@@ -93,15 +82,14 @@ struct pairs_prediction {
     bool fits; /* aligned_bytes and the margin are available */
 };
 
-/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for
- * its processes, sampled; all that is in use on the device less what was before, sampled. */
+/* Counted in its process to the byte; sampled: the driver's figure for its processes, or all in use
+ * on the device less what was before. */
 enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
 
 /* One model with its hyperparameters. */
 struct pairs_model {
     char *repo, *model;
-    /* "mnist"; "examples/mnist" where another repository has one of that name, "mnist#2" where the
-     * settings have it with other hyperparameters too */
+    /* unique: "mnist", "examples/mnist", "mnist#2" */
     char *name;
     json_t *params;      /* as it is run: of its epochs only one */
     json_t *real_params; /* as it is run in earnest: without that one epoch */
@@ -114,8 +102,7 @@ struct pairs_model {
     char *limit_text;           /* the same in words; NULL: none */
     enum setting_switch track_gpu_memory;
     json_t *known; /* a list of runs alone that were made before (result_alone); NULL: none */
-    /* Alone; seconds and joules are of one epoch (of the whole training where there is no such
-     * thing). */
+    /* Alone; seconds and joules are of one epoch, if there are epochs. */
     bool ran, succeeded;
     char *cause, *error;       /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
     char *proposal;            /* what to change then */
@@ -177,8 +164,7 @@ struct pairs_kind {
     const struct pairs_run *last; /* of these */
 };
 
-/* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there
- * is any, and of these the one with the most overlap. */
+/* Of all experiments of the pair; figures are those of the clean one with the most overlap. */
 struct pairs_outcome {
     bool ran; /* to an end, whichever */
     enum pairs_result result;
@@ -220,7 +206,7 @@ struct pairs_outcome {
 
 struct pairs_pair {
     size_t foreground, background; /* of the models */
-    /* of the settings that asked for it, borrowed from their document; NULL: none did */
+    /* of the settings, borrowed; NULL: none */
     json_t *entry;
     double expected_s; /* by that entry; 0: it says nothing */
     struct pairs_prediction prediction;

@@ -24,7 +24,6 @@ struct result_remedy {
     const char *name, *what;
 };
 
-/* A check of the guard: memory in use on the first GPU. */
 struct result_check {
     const char *phase;
     struct reading memory_bytes;
@@ -86,7 +85,6 @@ const char *result_error(const struct result *result);
 void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
                 struct result *result, struct pairs_outcome *out);
 
-/* Takes one. */
 void proof_add(struct pairs_outcome *total, struct pairs_outcome *one);
 
 /* What all that was added comes to: result and why. */
@@ -96,8 +94,7 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair);
  * how long their start-ups take is not known. */
 bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out);
 
-/* So it is started, and not when the background's load has held: that loads the GPU for too short a
- * time, or it has been tried. */
+/* Start it so, and do not wait for the background's load to hold. */
 bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair);
 
 /* How many more experiments of the pair are worth their time. */

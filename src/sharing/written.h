@@ -10,8 +10,8 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
                                    bool track);
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root);
 
-/* Pairs without a result, to be run again, as often as it takes by what they showed until now;
- * NULL: there is none, or its time is over, or more of it would not help. A new reference. */
+/* Pairs to be run again, since they are not proven; NULL: none, or it would not help. A new
+ * reference. */
 json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root);
 
 /* With the pairs that are recommended: stable or usable, and proven. */
@@ -24,11 +24,8 @@ json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *ba
 /* "gpu_memory_limit" as settings have it; NULL: none. The caller frees it. */
 char *written_limit_text(const struct gpu_limit *limit);
 
-/* Reading it again: nothing is trusted, and JSON points into what was read. */
-
 const json_t *written_experiments(const json_t *document); /* of settings, or of results */
 
-/* An entry of settings, or what is known of a model. */
 struct written_entry {
     const json_t *foreground, *background; /* of a pair */
     int64_t runs_per_config;
@@ -36,7 +33,6 @@ struct written_entry {
 };
 void written_entry_read(const json_t *json, struct written_entry *out);
 
-/* An experiment, and the entry of settings by which it was run. */
 struct written_run {
     const json_t *entry, *experiment;
 };
