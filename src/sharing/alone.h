@@ -6,9 +6,8 @@
 
 const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
-/* What results_read_json gave of the models alone, and the settings that were run
- * (feasibility_alone_settings, now or by an earlier session; NULL, NULL: none was). Gives all runs,
- * known ones too, for feasibility_know of another study; a new reference. */
+/* results: of results_read_json; settings: those that were run; both NULL: nothing was. Gives all
+ * runs, known ones too, for feasibility_know of another study; a new reference. */
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
                                const json_t *settings);
 
@@ -23,11 +22,5 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
 /* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and
  * orders them. */
 void feasibility_predict(struct feasibility *study, double gpu_bytes);
-
-/* Runs of models alone, as one study keeps them for another. Private to sharing/. */
-
-/* A block with "repo", "model", "hyperparameters" and "gpu_memory_limit" (null and absent are the
- * same), of one epoch, means that model. */
-bool known_is_of(const json_t *block, const struct pairs_model *model);
 
 #endif

@@ -1,6 +1,5 @@
 /* feasibility: which trainings fit on one GPU together: each model alone, every pair predicted, the
- * pairs as they really ran. Whoever runs them is above; this chooses, writes settings for both
- * parts, reads what came of them and judges it. */
+ * pairs as they really ran. */
 #ifndef TARE_SHARING_FEASIBILITY_H
 #define TARE_SHARING_FEASIBILITY_H
 
@@ -16,11 +15,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* The memory of one training alone, as the run kept it: its shape, and how much may hide between
- * two looks. Pure. */
-
-/* Bytes but startup_s. */
+/* The memory of one training alone: bytes but startup_s. */
 struct curve_shape {
     struct reading peak;
     struct reading steady; /* the median of what was read from then on: */
@@ -34,14 +31,10 @@ struct curve_shape {
     struct reading ripple;
 };
 
-/* For how long two trainings trained at the same time, from looks at what each had of the GPU.
- * Pure.
- *
- * A training is in its training phase in a look in which it has nine tenths of its steady memory
- * alone or more, and computes: it has a quarter of the share of the multiprocessors that it can
- * expect, or more. Two that have more than 100 % together when each is alone can expect less, in
- * proportion. One look without load between two with it is forgiven: a training waits for its data
- * now and then. It is at its peak where it has nine tenths of its highest memory alone. */
+/* A training is in its training phase while it has nine tenths of its steady memory alone and a
+ * quarter of its expected share of the multiprocessors (less for two that need more than 100 %
+ * together). One sample without load between two with it is ignored: a training may wait for data.
+ * It is at its peak with nine tenths of its highest memory alone. */
 
 enum { FOREGROUND, BACKGROUND, OVERLAP_SIDES };
 
@@ -67,11 +60,8 @@ struct overlap {
     struct reading first_s[OVERLAP_SIDES]; /* when each was first in its training phase */
 };
 
-/* Whether two trainings fit on one GPU together, from the curve of each alone. Pure. */
-
-/* How the two lie against each other in time: the background is started first and runs alone for
- * lead_low_s to lead_high_s; when it has ended it begins anew after restart_s; beside each other
- * each goes at most slowdown_max times slower than alone. */
+/* The background runs alone for lead_low_s to lead_high_s; it begins anew restart_s after its end;
+ * each is at most slowdown_max times slower than alone. */
 struct pairs_timing {
     double lead_low_s, lead_high_s, restart_s;
     double slowdown_max;
@@ -92,15 +82,14 @@ struct pairs_prediction {
     bool fits; /* aligned_bytes and the margin are available */
 };
 
-/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for
- * its processes, sampled; all that is in use on the device less what was before, sampled. */
+/* Counted in its process to the byte; sampled: the driver's figure for its processes, or all in use
+ * on the device less what was before. */
 enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
 
 /* One model with its hyperparameters. */
 struct pairs_model {
     char *repo, *model;
-    /* "mnist"; "examples/mnist" where another repository has one of that name, "mnist#2" where the
-     * settings have it with other hyperparameters too */
+    /* unique: "mnist", "examples/mnist", "mnist#2" */
     char *name;
     json_t *params;      /* as it is run: of its epochs only one */
     json_t *real_params; /* as it is run in earnest: without that one epoch */
@@ -110,10 +99,10 @@ struct pairs_model {
     double timeout_s;
     char *governor;
     struct gpu_limit gpu_limit; /* as its settings say */
+    char *limit_text;           /* the same in words; NULL: none */
     enum setting_switch track_gpu_memory;
-    json_t *known; /* runs alone that were made before; NULL: none */
-    /* Alone; seconds and joules are of one epoch (of the whole training where there is no such
-     * thing). */
+    json_t *known; /* a list of runs alone that were made before (result_alone); NULL: none */
+    /* Alone; seconds and joules are of one epoch, if there are epochs. */
     bool ran, succeeded;
     char *cause, *error;       /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
     char *proposal;            /* what to change then */
@@ -151,22 +140,48 @@ struct pairs_attribution {
     struct reading low_j, high_j; /* its interval in any case */
 };
 
-/* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there
- * is any, and of these the one with the most overlap. */
+struct pairs_evidence {
+    char *kind, *weight, *text; /* NULL: unknown */
+};
+
+struct pairs_run {
+    char *experiment; /* its id */
+    enum verdict verdict;
+    struct pairs_evidence *evidence;
+    size_t evidence_count;
+    struct reading seconds; /* of the foreground */
+    double lead_s;          /* the background before it */
+    struct reading overlap_s;
+    size_t at_peaks;
+    double together_bytes;
+};
+
+/* Evidence of one kind; what is only recorded is left out. */
+struct pairs_kind {
+    const char *kind, *text; /* of the first; may be empty */
+    enum evidence_weight weight;
+    size_t experiments;
+    const struct pairs_run *last; /* of these */
+};
+
+/* Of all experiments of the pair; figures are those of the clean one with the most overlap. */
 struct pairs_outcome {
     bool ran; /* to an end, whichever */
     enum pairs_result result;
-    char *why;                 /* not proven; NULL: it is another result */
-    size_t experiments, clean; /* clean: their verdict */
-    enum verdict verdict;      /* the worst of them; of a proven pair clean */
-    /* each experiment: {"experiment", "verdict", "evidence", "seconds", "overlap_s", ...} */
-    json_t *runs;
-    double overlap_s;      /* of clean ones: both were in their training phase */
-    size_t at_peaks;       /* looks of these in which both were at their peaks, too */
-    double together_bytes; /* the highest sum in a look of these; 0: there is none */
-    bool seen;             /* who had how much of the GPU, in some experiment */
-    double measured_s;     /* what all of them took, the time of the background alone, too */
-    int without_gain;      /* rounds in a row that added no overlap */
+    char *why;            /* not proven; NULL: it is another result */
+    enum verdict verdict; /* the worst of them; of a proven pair clean */
+    struct pairs_kind *kinds;
+    size_t kind_count;
+    struct pairs_run *runs;
+    size_t experiments, clean; /* of runs; clean: their verdict */
+    double overlap_s;          /* of clean ones: both were in their training phase */
+    size_t at_peaks;           /* looks of these in which both were at their peaks, too */
+    double together_bytes;     /* the highest sum in a look of these; 0: there is none */
+    bool seen;                 /* who had how much of the GPU, in some experiment */
+    /* the sum of both peaks alone, as the driver's samples show them */
+    struct reading standalone_peaks;
+    double measured_s; /* what all of them took, the time of the background alone, too */
+    int without_gain;  /* rounds in a row that added no overlap */
     /* until the training phase, in the last that showed it */
     struct reading startup_s[OVERLAP_SIDES];
     double best_overlap_s; /* of the one whose figures these are */
@@ -176,7 +191,7 @@ struct pairs_outcome {
     bool finished;          /* the foreground succeeded */
     bool out_of_memory;     /* one of the two */
     bool background_failed; /* a loop of it beside the foreground, or it never ran */
-    long long loops;        /* of the background that succeeded */
+    size_t loops;           /* of the background that succeeded */
     size_t metrics;         /* of the foreground, at most in one experiment */
     struct reading seconds, background_seconds;   /* of an epoch, beside each other */
     struct reading slowdown, background_slowdown; /* against alone */
@@ -191,7 +206,7 @@ struct pairs_outcome {
 
 struct pairs_pair {
     size_t foreground, background; /* of the models */
-    /* of the settings that asked for it, borrowed from their document; NULL: none did */
+    /* of the settings, borrowed; NULL: none */
     json_t *entry;
     double expected_s; /* by that entry; 0: it says nothing */
     struct pairs_prediction prediction;

@@ -1,7 +1,7 @@
 #include "sharing/overlap.h"
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -90,6 +90,20 @@ void overlap_measure(const struct overlap_look *looks, size_t count,
     }
 }
 
+/* Lists of numbers, one for each look. */
+struct written_samples {
+    const json_t *t_s, *bytes[OVERLAP_SIDES], *percent[OVERLAP_SIDES];
+};
+
+#define SAMPLES(key, member) RECORD_AS(struct written_samples, key, member)
+static const struct record_field sample_fields[] = {
+    SAMPLES("t_s", t_s),
+    SAMPLES("foreground_bytes", bytes[FOREGROUND]),
+    SAMPLES("background_bytes", bytes[BACKGROUND]),
+    SAMPLES("foreground_percent", percent[FOREGROUND]),
+    SAMPLES("background_percent", percent[BACKGROUND]),
+    {0}};
+
 static bool number_at(const json_t *list, size_t at, double low, double high, double *out)
 {
     const json_t *item = json_array_get(list, at);
@@ -99,10 +113,9 @@ static bool number_at(const json_t *list, size_t at, double low, double high, do
 
 struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
 {
-    static const char *const bytes[] = {"foreground_bytes", "background_bytes"};
-    static const char *const percent[] = {"foreground_percent", "background_percent"};
-    const json_t *times = json_get(json, "t_s");
-    size_t told = json_array_size(times);
+    struct written_samples written = {0};
+    record_get(sample_fields, json, &written);
+    size_t told = json_array_size(written.t_s);
     *count = 0;
     if (told == 0 || told > LOOKS_MAX)
         return NULL;
@@ -110,12 +123,11 @@ struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
     for (size_t i = 0; i < told; i++) {
         struct overlap_look look = {0};
         double before_s = *count ? looks[*count - 1].t_s : -LONGEST_S;
-        bool good = number_at(times, i, before_s, LONGEST_S, &look.t_s);
+        bool good = number_at(written.t_s, i, before_s, LONGEST_S, &look.t_s);
         for (int side = 0; side < OVERLAP_SIDES; side++) {
-            good =
-                good && number_at(json_get(json, bytes[side]), i, 0, MOST_BYTES, &look.bytes[side]);
-            look.percent[side].valid = number_at(json_get(json, percent[side]), i, 0, 100 * 100,
-                                                 &look.percent[side].value);
+            good = good && number_at(written.bytes[side], i, 0, MOST_BYTES, &look.bytes[side]);
+            look.percent[side].valid =
+                number_at(written.percent[side], i, 0, 100 * 100, &look.percent[side].value);
         }
         if (good)
             looks[(*count)++] = look;

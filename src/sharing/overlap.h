@@ -11,9 +11,8 @@ void overlap_measure(const struct overlap_look *looks, size_t count,
  * them. */
 struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count);
 
-/* When the foreground is to start after the background, so that both training phases begin
- * together: startup_s of each, period_s from one start of the background to the next. Never below
- * 0: then it is a later start of the background. */
+/* How long after a start of the background, which repeats every period_s, the
+ * foreground starts, for both training phases to begin together. */
 double overlap_start_after(const double startup_s[OVERLAP_SIDES], double period_s);
 
 #endif

@@ -38,8 +38,7 @@ struct schedule {
 enum { SCHEDULE_MODELS_MAX = 1000 };
 
 /* Pairs the models with use[i], at most SCHEDULE_MODELS_MAX: the longest one left with the proven
- * partner that saves most time. assumed: the slowdown of each of two whose utilisation is not known
- * either (else their utilisations added, and no less than 1). */
+ * partner that saves most time. assumed: the slowdown where utilisations are unknown, too. */
 void schedule_make(const struct feasibility *study, const bool *use, double gpu_bytes,
                    double assumed, struct schedule *out);
 void schedule_fini(struct schedule *schedule);

@@ -10,8 +10,8 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
                                    bool track);
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root);
 
-/* Pairs without a result, to be run again, as often as it takes by what they showed until now;
- * NULL: there is none, or its time is over, or more of it would not help. A new reference. */
+/* Pairs to be run again, since they are not proven; NULL: none, or it would not help. A new
+ * reference. */
 json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root);
 
 /* With the pairs that are recommended: stable or usable, and proven. */
@@ -21,7 +21,31 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
  * earnest. A new reference. */
 json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real);
 
-/* "gpu_memory_limit" as settings have it; null: none. */
-json_t *pairs_limit_json(const struct gpu_limit *limit);
+/* "gpu_memory_limit" as settings have it; NULL: none. The caller frees it. */
+char *written_limit_text(const struct gpu_limit *limit);
+
+const json_t *written_experiments(const json_t *document); /* of settings, or of results */
+
+struct written_entry {
+    const json_t *foreground, *background; /* of a pair */
+    int64_t runs_per_config;
+    const json_t *runs; /* a list as of pairs_model */
+};
+void written_entry_read(const json_t *json, struct written_entry *out);
+
+struct written_run {
+    const json_t *entry, *experiment;
+};
+
+/* results: of results_read_json; settings: those that were run. The caller frees the list. */
+struct written_run *written_runs(const json_t *results, const json_t *settings, size_t *count);
+
+/* An entry of one model, or one side of a pair: repository, model, hyperparameters and limit are
+ * those of the model, with one epoch. */
+bool written_is_of(const json_t *side, const struct pairs_model *model);
+
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes
+ * runs; a new reference. */
+json_t *written_known_json(const struct pairs_model *model, json_t *runs);
 
 #endif
