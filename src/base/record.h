@@ -1,9 +1,34 @@
-/* record: a struct as a table of its fields, and the writers of such a table: JSON and CSV. */
+/* record: a struct as a table of its fields, which writes it as JSON and CSV and reads it from
+ * JSON.
+ *
+ * A room declares its structs in a header and, in the .c file that meets the JSON, one table for
+ * each. The same table writes and reads:
+ *
+ *     struct loop { const char *outcome; struct reading duration_s; };
+ *     static const struct record_field loop_fields[] = {
+ *         RECORD(struct loop, outcome),
+ *         RECORD(struct loop, duration_s, .low = 0, .high = INFINITY),
+ *         {0}};
+ *     ...
+ *     struct loop loop = {0};                      the defaults
+ *     record_get(loop_fields, json, &loop);        what is missing or wrong keeps its default
+ *     record_read(loop_fields, json, &loop, err)   or: what is wrong is an error
+ *     record_free(loop_fields, &loop);
+ *     json_t *json = record_json(loop_fields, &loop);
+ *
+ * A member of type char * or json_t * is a copy of its own. One of type const char * or
+ * const json_t * points into the JSON that it was read from, which must outlive it: enough for
+ * structs that a function reads, uses and forgets; record_free is needed only where a table has
+ * something that is owned. An object in the JSON whose keys are members of the same struct is a
+ * RECORD_GROUP, so the struct can be flat where the JSON is deep. */
 #ifndef TARE_BASE_RECORD_H
 #define TARE_BASE_RECORD_H
 
+#include "base/err.h"
 #include "base/reading.h"
+#include "base/strv.h"
 #include "base/text.h"
+#include "base/value.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,30 +36,61 @@
 #include <stdint.h>
 
 enum record_type {
-    RECORD_TEXT,    /* char * or const char *; absent: NULL, and in JSON what is no UTF-8 */
-    RECORD_READING, /* absent where it is not valid */
-    RECORD_SIZE,    /* size_t, uint64_t */
+    RECORD_TEXT,     /* char *; absent: NULL, and in JSON what is no UTF-8 */
+    RECORD_BORROWED, /* const char *: the same, not owned */
+    RECORD_CHARS,    /* char[] with a NUL at the end; "" is empty */
+    RECORD_READING,  /* absent where it is not valid */
+    RECORD_SIZE,     /* size_t, uint64_t */
     RECORD_INT,
     RECORD_INT64,
     RECORD_DOUBLE,        /* as json_finite: null for what is not finite */
     RECORD_BYTES,         /* a double that is whole: an integer in JSON and CSV */
     RECORD_BYTES_READING, /* the same of a reading */
     RECORD_BOOL,
+    RECORD_SWITCH, /* an enum: 0: absent, 1: false, 2: true */
     RECORD_NAMED,  /* an enum by its name; absent: it has none (NULL) */
-    RECORD_NESTED, /* a struct in the struct */
-    RECORD_LIST    /* a pointer to structs, and a size_t with their number */
+    /* These have no cell in CSV: */
+    RECORD_VALUE,     /* struct value */
+    RECORD_TEXTS,     /* struct strv */
+    RECORD_NUMBERS,   /* a pointer to doubles, and a size_t with their number; NAN is null */
+    RECORD_JSON,      /* json_t *, a reference of its own; absent: NULL */
+    RECORD_JSON_PART, /* const json_t *: the same, not owned */
+    RECORD_NESTED,    /* a struct in the struct */
+    RECORD_OWNED,     /* a pointer to such a struct; absent: NULL */
+    RECORD_LIST       /* a pointer to such structs, and a size_t with their number */
 };
 
-/* A table ends with {0}. Absent is null in JSON and an empty cell in CSV. */
+enum record_presence {
+    RECORD_NULL,     /* absent is null in JSON; it may be missing when it is read */
+    RECORD_NEEDED,   /* absent is left out of JSON; it must be there when it is read */
+    RECORD_MAY_MISS, /* absent is left out of JSON; it may be missing */
+    RECORD_SPARSE    /* the same, and 0, false, an empty list or array of char is left out, too */
+};
+
+/* A table ends with {0}. Absent is an empty cell in CSV. */
 struct record_field {
     const char *key;
     enum record_type type;
     size_t at; /* the member's place in the struct */
-    /* of a member that says by any bit whether this one is known; size 0: it always is */
+    enum record_presence presence;
+    /* of a member that says by any bit whether this one is known; size 0: it always is. For
+     * writing: reading leaves that member alone */
     size_t known_at, known_size;
-    const char *(*name)(unsigned);     /* RECORD_NAMED */
-    const struct record_field *fields; /* RECORD_NESTED, RECORD_LIST */
-    size_t count_at, size;             /* RECORD_LIST: the place of the number, the size of one */
+    double low, high; /* of a number that is read, both included; the same: there are no bounds */
+    /* RECORD_NAMED: by a function, and for reading how many values there are from 0 on; or names
+     * (NULL-terminated) of the values from first on, below which it is absent */
+    const char *(*name)(unsigned);
+    int values;
+    const char *const *names;
+    int first;
+    /* of a struct: its table; or the two functions instead, of which to may give NULL: absent, and
+     * from says what is wrong */
+    const struct record_field *fields;
+    json_t *(*to)(const void *item);
+    bool (*from)(const json_t *json, void *item, struct err *err);
+    const void *initial; /* RECORD_OWNED, RECORD_LIST: what a struct is before it is read */
+    size_t count_at;     /* RECORD_LIST, RECORD_NUMBERS: the place of the number */
+    size_t size;         /* RECORD_OWNED, RECORD_LIST: of one struct; RECORD_CHARS */
 };
 
 #define RECORD_MEMBER(of, member) (((of *)0)->member)
@@ -42,79 +98,112 @@ struct record_field {
 /* The address is asked for its type, so that arrays and enums, which would pass for pointers and
  * integers, do not compile. */
 #define RECORD_TYPE(of, member) \
-    _Generic(&RECORD_MEMBER(of, member), char **: RECORD_TEXT, const char **: RECORD_TEXT,         \
+    _Generic(&RECORD_MEMBER(of, member), char **: RECORD_TEXT, const char **: RECORD_BORROWED,     \
         struct reading *: RECORD_READING, size_t *: RECORD_SIZE, int *: RECORD_INT,                \
-        int64_t *: RECORD_INT64, double *: RECORD_DOUBLE, bool *: RECORD_BOOL)
+        int64_t *: RECORD_INT64, double *: RECORD_DOUBLE, bool *: RECORD_BOOL,                     \
+        struct value *: RECORD_VALUE, struct strv *: RECORD_TEXTS, json_t **: RECORD_JSON,         \
+        const json_t **: RECORD_JSON_PART)
 
 #define RECORD_PLAIN(of, text, member) \
     .key = (text), .type = RECORD_TYPE(of, member), .at = offsetof(of, member)
 #define RECORD_KNOWN(of, known) \
     .known_at = offsetof(of, known), .known_size = sizeof RECORD_MEMBER(of, known)
 
-/* of: the struct's type. The key is the member's name; any other; absent where the member known is
- * false, 0 or NULL. */
-#define RECORD(of, member)                \
-    {                                     \
-        RECORD_PLAIN(of, #member, member) \
+/* of: the struct's type; text: the key in JSON. Further members of struct record_field may follow:
+ * RECORD(struct thing, count, .presence = RECORD_NEEDED). With IF it is absent where the member
+ * known is false, 0 or NULL. */
+#define RECORD(of, member, ...)                        \
+    {                                                  \
+        RECORD_PLAIN(of, #member, member), __VA_ARGS__ \
     }
-#define RECORD_AS(of, text, member)    \
-    {                                  \
-        RECORD_PLAIN(of, text, member) \
+#define RECORD_AS(of, text, member, ...)            \
+    {                                               \
+        RECORD_PLAIN(of, text, member), __VA_ARGS__ \
     }
-#define RECORD_IF(of, known, text, member)                      \
-    {                                                           \
-        RECORD_PLAIN(of, text, member), RECORD_KNOWN(of, known) \
+#define RECORD_IF(of, known, text, member, ...)                              \
+    {                                                                        \
+        RECORD_PLAIN(of, text, member), RECORD_KNOWN(of, known), __VA_ARGS__ \
+    }
+
+/* Of an array of char. */
+#define RECORD_CHARS(of, text, member, ...)                                       \
+    {                                                                             \
+        .key = (text), .type = RECORD_CHARS, .at = offsetof(of, member),          \
+        .size = __builtin_choose_expr(                                            \
+            __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),   \
+                                         char[sizeof RECORD_MEMBER(of, member)]), \
+            sizeof RECORD_MEMBER(of, member), (void)0),                           \
+        __VA_ARGS__                                                               \
     }
 
 /* Of a double or a reading. */
 #define RECORD_BYTES_TYPE(of, member) \
     _Generic(&RECORD_MEMBER(of, member), double *: RECORD_BYTES,                                   \
         struct reading *: RECORD_BYTES_READING)
-#define RECORD_BYTES(of, text, member)                                                   \
-    {                                                                                    \
-        .key = (text), .at = offsetof(of, member), .type = RECORD_BYTES_TYPE(of, member) \
+#define RECORD_BYTES(of, text, member, ...)                                               \
+    {                                                                                     \
+        .key = (text), .at = offsetof(of, member), .type = RECORD_BYTES_TYPE(of, member), \
+        __VA_ARGS__                                                                       \
     }
-#define RECORD_BYTES_IF(of, known, text, member)                            \
-    {                                                                       \
-        .key = (text), .at = offsetof(of, member), RECORD_KNOWN(of, known), \
-        .type = RECORD_BYTES_TYPE(of, member)                               \
+#define RECORD_BYTES_IF(of, known, text, member, ...) \
+    RECORD_BYTES(of, text, member, RECORD_KNOWN(of, known), __VA_ARGS__)
+
+/* function: const char *(enum of the member); another enum's does not compile. To be read it needs
+ * .values. RECORD_CHOICE: of a list of names. */
+#define RECORD_ENUM(of, text, member, function, ...)                                              \
+    {                                                                                             \
+        .key = (text), .type = RECORD_NAMED, .at = offsetof(of, member),                          \
+        .name = __builtin_choose_expr(                                                            \
+            __builtin_types_compatible_p(__typeof__(&(function)),                                 \
+                                         const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
+            (function), (void)0),                                                                 \
+        __VA_ARGS__                                                                               \
+    }
+#define RECORD_ENUM_IF(of, known, text, member, function, ...) \
+    RECORD_ENUM(of, text, member, function, RECORD_KNOWN(of, known), __VA_ARGS__)
+#define RECORD_CHOICE(of, text, member, list, ...)                                   \
+    {                                                                                \
+        .key = (text), .type = RECORD_NAMED, .names = (list),                        \
+        .at = __builtin_choose_expr(sizeof RECORD_MEMBER(of, member) == sizeof(int), \
+                                    offsetof(of, member), (void)0),                  \
+        __VA_ARGS__                                                                  \
     }
 
-/* function: const char *(enum of the member); another enum's does not compile. */
-#define RECORD_NAME(of, text, member, function)                                               \
-    .key = (text), .type = RECORD_NAMED, .at = offsetof(of, member),                          \
-    .name = __builtin_choose_expr(                                                            \
-        __builtin_types_compatible_p(__typeof__(&(function)),                                 \
-                                     const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
-        (function), (void)0)
-#define RECORD_ENUM(of, text, member, function) \
-    {                                           \
-        RECORD_NAME(of, text, member, function) \
-    }
-#define RECORD_ENUM_IF(of, known, text, member, function)                \
-    {                                                                    \
-        RECORD_NAME(of, text, member, function), RECORD_KNOWN(of, known) \
-    }
-
-/* table: of the member's struct. RECORD_STRUCTS: the member is a pointer; an array does not
+/* table: of the member's struct; NULL: .to and .from follow. RECORD_GROUP: the keys are members of
+ * the same struct. RECORD_STRUCT_OWNED, RECORD_STRUCTS: the member is a pointer; an array does not
  * compile. */
-#define RECORD_STRUCT(of, text, member, table)                                              \
-    {                                                                                       \
-        .key = (text), .type = RECORD_NESTED, .at = offsetof(of, member), .fields = (table) \
-    }
-#define RECORD_STRUCT_IF(of, known, text, member, table)                                     \
+#define RECORD_STRUCT(of, text, member, table, ...)                                          \
     {                                                                                        \
         .key = (text), .type = RECORD_NESTED, .at = offsetof(of, member), .fields = (table), \
-        RECORD_KNOWN(of, known)                                                              \
+        __VA_ARGS__                                                                          \
     }
-#define RECORD_STRUCTS(of, text, member, count, table)                                     \
+#define RECORD_STRUCT_IF(of, known, text, member, table, ...) \
+    RECORD_STRUCT(of, text, member, table, RECORD_KNOWN(of, known), __VA_ARGS__)
+#define RECORD_GROUP(text, table, ...)                                       \
+    {                                                                        \
+        .key = (text), .type = RECORD_NESTED, .fields = (table), __VA_ARGS__ \
+    }
+#define RECORD_POINTED_SIZE(of, member)                                                          \
+    __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),    \
+                                                       __typeof__(&*RECORD_MEMBER(of, member))), \
+                          sizeof *RECORD_MEMBER(of, member), (void)0)
+#define RECORD_STRUCT_OWNED(of, text, member, table, ...)                                   \
+    {                                                                                       \
+        .key = (text), .type = RECORD_OWNED, .at = offsetof(of, member), .fields = (table), \
+        .size = RECORD_POINTED_SIZE(of, member), __VA_ARGS__                                \
+    }
+#define RECORD_STRUCTS(of, text, member, count, table, ...)                                   \
+    {                                                                                         \
+        .key = (text), .type = RECORD_LIST, .at = offsetof(of, member), .fields = (table),    \
+        .count_at = offsetof(of, count), .size = RECORD_POINTED_SIZE(of, member), __VA_ARGS__ \
+    }
+#define RECORD_NUMBERS(of, text, member, count, ...)                                       \
     {                                                                                      \
-        .key = (text), .type = RECORD_LIST, .at = offsetof(of, member), .fields = (table), \
-        .count_at = offsetof(of, count),                                                   \
-        .size = __builtin_choose_expr(                                                     \
-            __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),            \
-                                         __typeof__(&*RECORD_MEMBER(of, member))),         \
-            sizeof *RECORD_MEMBER(of, member), (void)0)                                    \
+        .key = (text), .type = RECORD_NUMBERS, .count_at = offsetof(of, count),            \
+        .at = __builtin_choose_expr(                                                       \
+            __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)), double *), \
+            offsetof(of, member), (void)0),                                                \
+        __VA_ARGS__                                                                        \
     }
 
 /* A new reference; record_set: into an object. Keys are in the table's order. */
@@ -123,8 +212,19 @@ void record_set(json_t *object, const struct record_field *fields, const void *r
 json_t *record_list_json(const struct record_field *fields, const void *records, size_t count,
                          size_t size);
 
-/* Cells with commas between, for the caller to go on or end the line; a struct in the struct and a
- * list have none. */
+/* Into a struct that holds the defaults; what it held is not freed. json need not be an object:
+ * NULL has no keys. record_read: false where a field is needed and missing, of another kind or out
+ * of bounds (err); what was read until then is in record. record_get: such a member stays as it
+ * was, also in the structs within, of which a list has as many as the JSON. */
+bool record_read(const struct record_field *fields, const json_t *json, void *record,
+                 struct err *err);
+void record_get(const struct record_field *fields, const json_t *json, void *record);
+
+/* Frees what reading allocates, not the struct itself, and not what .from made. */
+void record_free(const struct record_field *fields, void *record);
+
+/* Cells with commas between, for the caller to go on or end the line; fields of
+ * RECORD_VALUE and the types after it have none. */
 void record_csv_header(const struct record_field *fields, struct text *out);
 void record_csv_row(const struct record_field *fields, const void *record, struct text *out);
 

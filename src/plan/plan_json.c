@@ -3,6 +3,7 @@
 #include "plan/config/registry_rules.h"
 
 #include "base/mem.h"
+#include "base/record.h"
 #include "plan/job.h"
 
 #include <math.h>
@@ -39,29 +40,19 @@ static bool read_plan_change(const json_t *json, void *item, struct err *err)
     return err_set(err, "'oom_steps': a change without a name, or without a factor or value");
 }
 
-#define AT(member) .at = offsetof(struct registry_oom_step, member)
+#define NEEDED   .presence = RECORD_NEEDED
+#define MAY_MISS .presence = RECORD_MAY_MISS
+#define SPARSE   .presence = RECORD_SPARSE
 
-static const struct key step_keys[] = {
-    {"changes", KEY_LIST, AT(changes), KEY_MAY_MISS, .to = change_json, .from = read_plan_change,
-     .count_at = offsetof(struct registry_oom_step, change_count),
-     .size = sizeof(struct registry_change)},
-    {"args", KEY_TEXTS, AT(args), KEY_MAY_MISS},
-    {"env", KEY_TEXTS, AT(env), KEY_MAY_MISS},
-    {"times", KEY_INT, AT(times), KEY_MAY_MISS},
-    {0},
-};
-#undef AT
-
-static json_t *step_json(const void *item)
-{
-    return keys_json(step_keys, item);
-}
-
-static bool read_plan_step(const json_t *json, void *item, struct err *err)
-{
-    *(struct registry_oom_step *)item = (struct registry_oom_step){.times = 1};
-    return keys_read(step_keys, json, item, err);
-}
+#define STEP(member) RECORD(struct registry_oom_step, member, MAY_MISS)
+static const struct registry_oom_step once = {.times = 1};
+static const struct record_field step_fields[] = {
+    RECORD_STRUCTS(struct registry_oom_step, "changes", changes, change_count, NULL, MAY_MISS,
+                   .to = change_json, .from = read_plan_change),
+    STEP(args),
+    STEP(env),
+    STEP(times),
+    {0}};
 
 /* ---- A job. */
 
@@ -77,85 +68,81 @@ static bool read_rules(const json_t *json, void *rules, struct err *err)
     return true;
 }
 
-static const struct key param_keys[] = {
-    {"name", KEY_TEXT, .at = offsetof(struct plan_param, name)},
-    {"value", KEY_VALUE, .at = offsetof(struct plan_param, value)},
-    {"mutated", KEY_BOOL, .at = offsetof(struct plan_param, mutated)},
-    {"flag", KEY_TEXT, .at = offsetof(struct plan_param, flag), KEY_SPARSE},
-    {"place", KEY_SIZE, .at = offsetof(struct plan_param, place), KEY_SPARSE},
+static const struct record_field param_fields[] = {
+    RECORD(struct plan_param, name, NEEDED),    RECORD(struct plan_param, value, NEEDED),
+    RECORD(struct plan_param, mutated, NEEDED), RECORD(struct plan_param, flag, SPARSE),
+    RECORD(struct plan_param, place, SPARSE),   {0},
+};
+
+static const struct record_field metric_fields[] = {
+    RECORD(struct registry_metric, name, NEEDED),
+    RECORD(struct registry_metric, pattern, NEEDED),
+    RECORD_CHOICE(struct registry_metric, "goal", goal, goal_names, SPARSE, .first = GOAL_MINIMIZE),
     {0},
 };
 
-static const struct key metric_keys[] = {
-    {"name", KEY_TEXT, .at = offsetof(struct registry_metric, name)},
-    {"pattern", KEY_TEXT, .at = offsetof(struct registry_metric, pattern)},
-    {"goal", KEY_NAME, .at = offsetof(struct registry_metric, goal), KEY_SPARSE,
-     .names = goal_names, .first = GOAL_MINIMIZE},
+static const struct record_field mark_fields[] = {
+    RECORD(struct registry_mark, name, NEEDED),
+    RECORD(struct registry_mark, start, SPARSE),
+    RECORD(struct registry_mark, end, SPARSE),
     {0},
 };
 
-static const struct key mark_keys[] = {
-    {"name", KEY_TEXT, .at = offsetof(struct registry_mark, name)},
-    {"start", KEY_TEXT, .at = offsetof(struct registry_mark, start), KEY_SPARSE},
-    {"end", KEY_TEXT, .at = offsetof(struct registry_mark, end), KEY_SPARSE},
+#define JOB(key, member, ...) RECORD_AS(struct plan_job, key, member, __VA_ARGS__)
+#define JOB_LIST(key, member, count, table, ...) \
+    RECORD_STRUCTS(struct plan_job, key, member, count, table, __VA_ARGS__)
+
+static const struct record_field job_fields[] = {
+    JOB("repository", repo, NEEDED),
+    JOB("model", model, NEEDED),
+    RECORD_CHOICE(struct plan_job, "mode", mode, job_mode_names, NEEDED),
+    JOB_LIST("hyperparameters", params, param_count, param_fields, NEEDED),
+    JOB("cwd", cwd, NEEDED),
+    JOB("argv", argv, NEEDED),
+    JOB("env", env, NEEDED),
+    JOB("placeholders", placeholders, SPARSE),
+    JOB("path_prepend", path_prepend, NEEDED),
+    JOB_LIST("metrics", metrics, metric_count, metric_fields, NEEDED),
+    JOB_LIST("marks", marks, mark_count, mark_fields, SPARSE),
+    JOB_LIST("oom_steps", oom_steps, oom_step_count, step_fields, SPARSE, .initial = &once),
+    JOB("memory_snapshot", memory_snapshot, SPARSE),
+    {.key = "track_gpu_memory",
+     .type = RECORD_SWITCH,
+     MAY_MISS,
+     .at = offsetof(struct plan_job, track_gpu_memory)},
+    JOB("gpu_memory_limit_bytes", gpu_limit.bytes, SPARSE),
+    JOB("gpu_memory_limit_share", gpu_limit.share, SPARSE),
+    JOB("success", success, NEEDED),
+    JOB("errors", errors, NEEDED),
+    JOB("exit_code_required", exit_code_required, NEEDED),
+    RECORD_STRUCT(struct plan_job, "rules", rules, NULL, NEEDED, .to = rules_json,
+                  .from = read_rules),
     {0},
 };
-
-#define AT(member) .at = offsetof(struct plan_job, member)
-#define LIST_OF(list, number) \
-    .count_at = offsetof(struct plan_job, number), .size = sizeof *((struct plan_job *)0)->list
-
-static const struct key job_keys[] = {
-    {"repository", KEY_TEXT, AT(repo)},
-    {"model", KEY_TEXT, AT(model)},
-    {"mode", KEY_NAME, AT(mode), .names = job_mode_names},
-    {"hyperparameters", KEY_LIST, AT(params), .fields = param_keys, LIST_OF(params, param_count)},
-    {"cwd", KEY_TEXT, AT(cwd)},
-    {"argv", KEY_TEXTS, AT(argv)},
-    {"env", KEY_TEXTS, AT(env)},
-    {"placeholders", KEY_BOOL, AT(placeholders), KEY_SPARSE},
-    {"path_prepend", KEY_TEXTS, AT(path_prepend)},
-    {"metrics", KEY_LIST, AT(metrics), .fields = metric_keys, LIST_OF(metrics, metric_count)},
-    {"marks", KEY_LIST, AT(marks), KEY_SPARSE, .fields = mark_keys, LIST_OF(marks, mark_count)},
-    {"oom_steps", KEY_LIST, AT(oom_steps), KEY_SPARSE, .to = step_json, .from = read_plan_step,
-     LIST_OF(oom_steps, oom_step_count)},
-    {"memory_snapshot", KEY_BOOL, AT(memory_snapshot), KEY_SPARSE},
-    {"track_gpu_memory", KEY_SWITCH, AT(track_gpu_memory), KEY_SPARSE},
-    {"gpu_memory_limit_bytes", KEY_SIZE, AT(gpu_limit.bytes), KEY_SPARSE},
-    {"gpu_memory_limit_share", KEY_DOUBLE, AT(gpu_limit.share), KEY_SPARSE},
-    {"success", KEY_TEXTS, AT(success)},
-    {"errors", KEY_TEXTS, AT(errors)},
-    {"exit_code_required", KEY_BOOL, AT(exit_code_required)},
-    {"rules", KEY_OBJECT, AT(rules), .to = rules_json, .from = read_rules},
-    {0},
-};
-#undef AT
 
 /* ---- An experiment. */
 
-#define AT(member) .at = offsetof(struct plan_experiment, member)
+#define EXPERIMENT(member, ...) RECORD(struct plan_experiment, member, __VA_ARGS__)
 
-static const struct key experiment_keys[] = {
-    {"id", KEY_TEXT, AT(id)},
-    {"number", KEY_SIZE, AT(number)},
-    {"entry", KEY_SIZE, AT(entry)},
-    {"configuration", KEY_SIZE, AT(configuration), KEY_MAY_MISS},
-    {"foreground", KEY_OBJECT, AT(foreground), .fields = job_keys},
-    {"background", KEY_OWNED, AT(background), KEY_SPARSE, .fields = job_keys,
-     .size = sizeof(struct plan_job)},
-    {"max_retries", KEY_INT, AT(max_retries)},
-    {"governor", KEY_TEXT, AT(governor), KEY_SPARSE},
-    {"timeout_s", KEY_DOUBLE, AT(timeout_s)},
-    {"expected_s", KEY_READING, AT(expected_s), KEY_SPARSE},
-    {"exclusive", KEY_BOOL, AT(exclusive), KEY_SPARSE},
-    {"start_after_s", KEY_READING, AT(start_after_s), KEY_SPARSE},
+static const struct record_field experiment_fields[] = {
+    EXPERIMENT(id, NEEDED),
+    EXPERIMENT(number, NEEDED),
+    EXPERIMENT(entry, NEEDED),
+    EXPERIMENT(configuration, MAY_MISS),
+    RECORD_STRUCT(struct plan_experiment, "foreground", foreground, job_fields, NEEDED),
+    RECORD_STRUCT_OWNED(struct plan_experiment, "background", background, job_fields, SPARSE),
+    EXPERIMENT(max_retries, NEEDED),
+    EXPERIMENT(governor, SPARSE),
+    EXPERIMENT(timeout_s, NEEDED),
+    EXPERIMENT(expected_s, SPARSE),
+    EXPERIMENT(exclusive, SPARSE),
+    EXPERIMENT(start_after_s, SPARSE),
     {0},
 };
-#undef AT
 
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
 {
-    json_t *json = keys_json(experiment_keys, experiment);
+    json_t *json = record_json(experiment_fields, experiment);
     if (experiment->configuration == experiment->entry)
         json_object_del(json, "configuration");
     return json;
@@ -190,7 +177,7 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
 {
     *out =
         (struct plan_experiment){.parallel = json_is_object(json_object_get(json, "background"))};
-    if (keys_read(experiment_keys, json, out, err) && check_id(out->id, err)) {
+    if (record_read(experiment_fields, json, out, err) && check_id(out->id, err)) {
         if (!json_object_get(json, "configuration"))
             out->configuration = out->entry;
         out->start_after_s.valid = out->start_after_s.valid && out->start_after_s.value >= 0;
@@ -210,7 +197,7 @@ static bool is_own_key(const char *key)
 static bool is_alike(const json_t *a, const json_t *b)
 {
     bool alike = true;
-    for (const struct key *key = job_keys; alike && key->key; key++) {
+    for (const struct record_field *key = job_fields; alike && key->key; key++) {
         const json_t *of_a = json_object_get(a, key->key), *of_b = json_object_get(b, key->key);
         alike = is_own_key(key->key) || of_a == of_b || json_equal(of_a, of_b);
     }
@@ -273,71 +260,70 @@ static bool read_budget(const json_t *json, void *budget, struct err *err)
     return true;
 }
 
-static const struct key parallel_keys[] = {
-    {"wait_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, wait_s)},
-    {"hold_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, hold_s)},
-    {"limit_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, limit_s)},
-    {"restart_delay_s", KEY_DOUBLE, .at = offsetof(struct parallel_timing, restart_delay_s)},
+#define PARALLEL(member) RECORD(struct parallel_timing, member, NEEDED)
+static const struct record_field parallel_fields[] = {
+    PARALLEL(wait_s), PARALLEL(hold_s), PARALLEL(limit_s), PARALLEL(restart_delay_s), {0}};
+
+#define PRIVATE(key, member) RECORD_AS(struct limits, key, member, MAY_MISS)
+static const struct record_field private_fields[] = {
+    PRIVATE("shm", own.shm), PRIVATE("ipc", own.ipc), PRIVATE("tmp", own.tmp), {0}};
+
+#define GUARD(key, member, ...) RECORD_AS(struct guard_settings, key, member, __VA_ARGS__)
+
+static const struct record_field guard_fields[] = {
+    RECORD_CHOICE(struct guard_settings, "policy", preflight.policy, preflight_policies, NEEDED),
+    GUARD("memory_bytes", preflight.memory_bytes, NEEDED),
+    RECORD_CHOICE(struct guard_settings, "cooldown", cooldown.mode, cooldown_modes, NEEDED),
+    GUARD("wait_s", preflight.wait_s, NEEDED),
+    GUARD("baseline_s", preflight.baseline_s, NEEDED),
+    GUARD("utilisation_percent", preflight.utilisation_percent, NEEDED),
+    GUARD("temperature_band_c", preflight.band_c, NEEDED),
+    GUARD("temperature_max_c", preflight.temperature_c, NEEDED),
+    GUARD("memory_wait_s", preflight.memory_wait_s, NEEDED),
+    GUARD("cooldown_min_s", cooldown.min_s, NEEDED),
+    GUARD("cooldown_max_s", cooldown.max_s, NEEDED),
+    GUARD("energy_half_width_percent", half_width_percent, MAY_MISS),
+    RECORD_CHOICE(struct guard_settings, "calibrate", calibrate, calibrate_modes + 1, SPARSE,
+                  .first = CALIBRATE_NEVER),
     {0},
 };
 
-static const struct key private_keys[] = {
-    {"shm", KEY_BOOL, .at = offsetof(struct limits, own.shm), KEY_MAY_MISS},
-    {"ipc", KEY_BOOL, .at = offsetof(struct limits, own.ipc), KEY_MAY_MISS},
-    {"tmp", KEY_BOOL, .at = offsetof(struct limits, own.tmp), KEY_MAY_MISS},
+#define HEAD(key, member, ...) RECORD_AS(struct plan, key, member, __VA_ARGS__)
+
+/* Of a uint64_t the same bits: JSON's integers end at 2^63 here. */
+#define HEAD_BITS(text, member)                                                          \
+    {                                                                                    \
+        .key = (text), .type = RECORD_INT64, NEEDED, .at = offsetof(struct plan, member) \
+    }
+
+static const struct record_field head_fields[] = {
+    HEAD("name", name, SPARSE),
+    HEAD_BITS("seed", seed),
+    RECORD_CHOICE(struct plan, "order", order, plan_orders, NEEDED),
+    HEAD("between_runs_s", timing.between_runs_s, NEEDED),
+    HEAD("between_configurations_s", timing.between_configurations_s, NEEDED),
+    HEAD("before_retry_s", timing.before_retry_s, NEEDED),
+    HEAD("stop_grace_s", timing.stop_grace_s, NEEDED),
+    RECORD_STRUCT(struct plan, "parallel", parallel, parallel_fields, MAY_MISS),
+    HEAD("cpu_time_s", limits.job.cpu_time_s, NEEDED),
+    HEAD("memory_bytes", limits.job.memory_bytes, NEEDED),
+    HEAD_BITS("log_bytes", limits.log_bytes),
+    RECORD_STRUCT(struct plan, "private", limits, private_fields, MAY_MISS),
+    RECORD_STRUCT(struct plan, "guard", guard, guard_fields, MAY_MISS),
+    HEAD("gpus", pool.gpus, SPARSE),
+    HEAD("gpus_per_experiment", pool.per_experiment, MAY_MISS),
+    RECORD_CHOICE(struct plan, "cpu_sets", pool.cpu_sets, cpu_sets_modes, MAY_MISS),
+    HEAD("best", has_best, SPARSE),
+    HEAD("study_files", study_files, SPARSE),
+    HEAD("hang_s", limits.hang_s, SPARSE),
+    RECORD_STRUCT(struct plan, "budget", budget, NULL, SPARSE, .to = budget_key_json,
+                  .from = read_budget),
     {0},
 };
-
-#define AT(member) .at = offsetof(struct guard_settings, member)
-
-static const struct key guard_keys[] = {
-    {"policy", KEY_NAME, AT(preflight.policy), .names = preflight_policies},
-    {"memory_bytes", KEY_SIZE, AT(preflight.memory_bytes)},
-    {"cooldown", KEY_NAME, AT(cooldown.mode), .names = cooldown_modes},
-    {"wait_s", KEY_DOUBLE, AT(preflight.wait_s)},
-    {"baseline_s", KEY_DOUBLE, AT(preflight.baseline_s)},
-    {"utilisation_percent", KEY_DOUBLE, AT(preflight.utilisation_percent)},
-    {"temperature_band_c", KEY_DOUBLE, AT(preflight.band_c)},
-    {"temperature_max_c", KEY_DOUBLE, AT(preflight.temperature_c)},
-    {"memory_wait_s", KEY_DOUBLE, AT(preflight.memory_wait_s)},
-    {"cooldown_min_s", KEY_DOUBLE, AT(cooldown.min_s)},
-    {"cooldown_max_s", KEY_DOUBLE, AT(cooldown.max_s)},
-    {"energy_half_width_percent", KEY_DOUBLE, AT(half_width_percent), KEY_MAY_MISS},
-    {"calibrate", KEY_NAME, AT(calibrate), KEY_SPARSE, .names = calibrate_modes + 1,
-     .first = CALIBRATE_NEVER},
-    {0},
-};
-#undef AT
-#define AT(member) .at = offsetof(struct plan, member)
-
-static const struct key head_keys[] = {
-    {"name", KEY_TEXT, AT(name), KEY_SPARSE},
-    {"seed", KEY_INT, AT(seed)},
-    {"order", KEY_NAME, AT(order), .names = plan_orders},
-    {"between_runs_s", KEY_DOUBLE, AT(timing.between_runs_s)},
-    {"between_configurations_s", KEY_DOUBLE, AT(timing.between_configurations_s)},
-    {"before_retry_s", KEY_DOUBLE, AT(timing.before_retry_s)},
-    {"stop_grace_s", KEY_DOUBLE, AT(timing.stop_grace_s)},
-    {"parallel", KEY_OBJECT, AT(parallel), KEY_MAY_MISS, .fields = parallel_keys},
-    {"cpu_time_s", KEY_DOUBLE, AT(limits.job.cpu_time_s)},
-    {"memory_bytes", KEY_SIZE, AT(limits.job.memory_bytes), KEY_NEEDED},
-    {"log_bytes", KEY_INT, AT(limits.log_bytes)},
-    {"private", KEY_OBJECT, AT(limits), KEY_MAY_MISS, .fields = private_keys},
-    {"guard", KEY_OBJECT, AT(guard), KEY_MAY_MISS, .fields = guard_keys},
-    {"gpus", KEY_TEXT, AT(pool.gpus), KEY_SPARSE},
-    {"gpus_per_experiment", KEY_SIZE, AT(pool.per_experiment), KEY_MAY_MISS},
-    {"cpu_sets", KEY_NAME, AT(pool.cpu_sets), KEY_MAY_MISS, .names = cpu_sets_modes},
-    {"best", KEY_BOOL, AT(has_best), KEY_SPARSE},
-    {"study_files", KEY_BOOL, AT(study_files), KEY_SPARSE},
-    {"hang_s", KEY_DOUBLE, AT(limits.hang_s), KEY_SPARSE},
-    {"budget", KEY_OBJECT, AT(budget), KEY_SPARSE, .to = budget_key_json, .from = read_budget},
-    {0},
-};
-#undef AT
 
 json_t *plan_head_to_json(const struct plan *plan)
 {
-    return keys_json(head_keys, plan);
+    return record_json(head_fields, plan);
 }
 
 bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
@@ -345,7 +331,7 @@ bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
     *out = (struct plan){.parallel = parallel_timing_default,
                          .guard = guard_settings_default,
                          .pool = {.cpu_sets = CPU_SETS_NONE}};
-    if (keys_read(head_keys, json, out, err))
+    if (record_read(head_fields, json, out, err))
         return true;
     plan_fini(out);
     return err_wrap(err, "plan");

@@ -184,6 +184,168 @@ static void csv_keeps_spreadsheets_from_computing(void **state)
                        "1048576,25769803776,blue");
 }
 
+struct corner {
+    int x, y;
+};
+
+struct read {
+    const char *label;
+    char *owned;
+    char code[4];
+    struct reading power_w;
+    size_t count;
+    int small;
+    double share;
+    bool good;
+    enum colour colour, choice, turned;
+    struct strv words;
+    struct value value;
+    double *numbers;
+    size_t number_count;
+    json_t *kept;
+    const json_t *part;
+    struct corner *corner, *corners;
+    size_t corner_count;
+    int deep;
+};
+
+static const char *const shades[] = {"light", "dark", NULL};
+static const struct corner far_corner = {.x = 9, .y = 9};
+static const struct record_field corner_fields[] = {
+    RECORD(struct corner, x, .presence = RECORD_NEEDED), RECORD(struct corner, y), {0}};
+static const struct record_field deep_fields[] = {RECORD(struct read, deep), {0}};
+static const struct record_field read_fields[] = {
+    RECORD(struct read, label),
+    RECORD(struct read, owned, .presence = RECORD_MAY_MISS),
+    RECORD_CHARS(struct read, "code", code, .presence = RECORD_SPARSE),
+    RECORD(struct read, power_w, .low = 0, .high = 100),
+    RECORD(struct read, count, .presence = RECORD_SPARSE),
+    RECORD(struct read, small),
+    RECORD(struct read, share),
+    RECORD(struct read, good, .presence = RECORD_SPARSE),
+    RECORD_ENUM(struct read, "colour", colour, colour_name, .values = 2),
+    RECORD_CHOICE(struct read, "choice", choice, shades, .first = 1, .presence = RECORD_MAY_MISS),
+    {.key = "turned", .type = RECORD_SWITCH, .at = offsetof(struct read, turned)},
+    RECORD(struct read, words),
+    RECORD(struct read, value),
+    RECORD_NUMBERS(struct read, "numbers", numbers, number_count, .low = 0, .high = 9),
+    RECORD(struct read, kept),
+    RECORD(struct read, part),
+    RECORD_STRUCT_OWNED(struct read, "corner", corner, corner_fields, .presence = RECORD_MAY_MISS),
+    RECORD_STRUCTS(struct read, "corners", corners, corner_count, corner_fields,
+                   .presence = RECORD_SPARSE, .initial = &far_corner),
+    RECORD_GROUP("group", deep_fields),
+    {0},
+};
+
+static const char whole[] =
+    "{\"label\":\"a\",\"owned\":\"b\",\"code\":\"abc\",\"power_w\":1.5,\"count\":2,\"small\":-3,"
+    "\"share\":0.25,\"good\":true,\"colour\":\"blue\",\"choice\":\"dark\",\"turned\":false,"
+    "\"words\":[\"x\",\"\"],\"value\":7,\"numbers\":[0.5,null,9.0],\"kept\":[1],\"part\":{\"k\":2},"
+    "\"corner\":{\"x\":1,\"y\":2},\"corners\":[{\"x\":3,\"y\":9}],\"group\":{\"deep\":4}}";
+
+static json_t *parsed(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+static void what_is_written_reads_back_the_same(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text out = {0};
+    struct read read = {0};
+    struct err err = {0};
+    json_t *json = parsed(whole);
+    assert_true(record_read(read_fields, json, &read, &err));
+    assert_ptr_equal(read.label, json_string_value(json_object_get(json, "label")));
+    assert_ptr_not_equal(read.owned, json_string_value(json_object_get(json, "owned")));
+    assert_true(read.power_w.valid && read.power_w.value == 1.5 && read.count == 2);
+    assert_true(read.colour == BLUE && (int)read.choice == 2 && (int)read.turned == 1);
+    assert_true(read.number_count == 3 && isnan(read.numbers[1]) && read.numbers[2] == 9);
+    assert_true(read.corner_count == 1 && read.corners[0].x == 3 && read.deep == 4);
+    json_t *again = record_json(read_fields, &read);
+    json_print(again, &out);
+    assert_string_equal(text_get(&out), whole);
+    json_decref(again);
+    record_free(read_fields, &read);
+    json_decref(json);
+}
+
+static void what_is_sparse_or_may_miss_is_left_out(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text out = {0};
+    struct read read = {.label = "", .colour = NAMELESS, .value = {.kind = VALUE_NULL}};
+    json_t *json = record_json(read_fields, &read);
+    json_print(json, &out);
+    assert_string_equal(text_get(&out),
+                        "{\"label\":\"\",\"power_w\":null,\"small\":0,\"share\":0.0,"
+                        "\"colour\":null,\"turned\":null,\"words\":[],\"value\":null,"
+                        "\"numbers\":[],\"kept\":null,\"part\":null,\"group\":{\"deep\":0}}");
+    json_decref(json);
+}
+
+static void what_is_wrong_keeps_the_default_when_it_is_got(void **state)
+{
+    (void)state;
+    struct read read = {.label = "default", .power_w = {7, true}, .small = 5, .colour = BLUE};
+    json_t *json = parsed("{\"label\": 1, \"code\": \"abcd\", \"power_w\": -1, \"count\": -1, "
+                          "\"small\": 3000000000, \"good\": 1, \"colour\": \"green\", "
+                          "\"words\": [1, \"x\"], \"numbers\": [-1, \"2\", 10, 4], "
+                          "\"corner\": 3, \"corners\": [{}, 1, {\"y\": 1}], \"group\": []}");
+    record_get(read_fields, json, &read);
+    assert_string_equal(read.label, "default");
+    assert_true(read.power_w.value == 7 && read.count == 0 && read.small == 5 && !read.good);
+    assert_true(read.code[0] == '\0' && read.colour == BLUE && read.deep == 0);
+    assert_true(read.words.count == 1 && read.number_count == 4 && read.numbers[3] == 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(isnan(read.numbers[i]));
+    assert_true(read.corner_count == 3 && read.corners[0].x == 9 && read.corners[2].y == 1);
+    record_free(read_fields, &read);
+    json_decref(json);
+    read = (struct read){.small = 1};
+    record_get(read_fields, NULL, &read);
+    assert_true(read.small == 1 && !read.label);
+}
+
+static void what_is_wrong_is_named_when_it_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *error;
+    } cases[] = {
+        {"{\"label\": 1}", "'label' is missing or not a string"},
+        {"{\"code\": \"abcd\"}", "'code' is missing or too long"},
+        {"{\"power_w\": \"1\"}", "'power_w' is missing or no number"},
+        {"{\"power_w\": 100.5}", "'power_w' is missing or out of bounds"},
+        {"{\"count\": -1}", "'count' is negative"},
+        {"{\"count\": 1.5}", "'count' is missing or no integer"},
+        {"{\"small\": 2147483648}", "'small' is missing or out of bounds"},
+        {"{\"good\": 0}", "'good' is missing or neither true nor false"},
+        {"{\"turned\": 0}", "'turned' is missing or neither true nor false"},
+        {"{\"colour\": \"green\"}", "'colour' is missing or unknown"},
+        {"{\"choice\": \"blue\"}", "'choice' is missing or unknown"},
+        {"{\"words\": [1]}", "'words' holds what is not a string"},
+        {"{\"value\": []}", "'value' is missing or no value"},
+        {"{\"numbers\": 1}", "'numbers' is missing or no list"},
+        {"{\"corner\": {}}", "corner: 'x' is missing or no integer"},
+        {"{\"corner\": {\"x\": null}}", "corner: 'x' is missing or no integer"},
+        {"{\"corners\": [{\"x\": 1}, {}]}", "'x' is missing or no integer"},
+        {"{\"group\": {\"deep\": true}}", "group: 'deep' is missing or no integer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct read read = {0};
+        struct err err = {0};
+        json_t *json = parsed(cases[i].json);
+        assert_false(record_read(read_fields, json, &read, &err));
+        assert_string_equal(err.text, cases[i].error);
+        record_free(read_fields, &read);
+        json_decref(json);
+    }
+}
+
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +356,10 @@ UNIT_TESTS(void)
         cmocka_unit_test(csv_has_a_column_for_each_plain_field),
         cmocka_unit_test(csv_quotes_text_and_leaves_absent_cells_empty),
         cmocka_unit_test(csv_keeps_spreadsheets_from_computing),
+        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(what_is_sparse_or_may_miss_is_left_out),
+        cmocka_unit_test(what_is_wrong_keeps_the_default_when_it_is_got),
+        cmocka_unit_test(what_is_wrong_is_named_when_it_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
