@@ -321,7 +321,7 @@ static bool read_record(const struct record_field *fields, const json_t *json, c
     for (; fields->key; fields++) {
         const json_t *value = json_object_get(json, fields->key);
         bool absent = !value || json_is_null(value);
-        if (absent && (lenient || fields->presence != RECORD_NEEDED))
+        if (fields->unread || (absent && (lenient || fields->presence != RECORD_NEEDED)))
             continue;
         if (!read_field(fields, value, record, lenient, err) && !lenient)
             return false;

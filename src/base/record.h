@@ -73,6 +73,7 @@ struct record_field {
     enum record_type type;
     size_t at; /* the member's place in the struct */
     enum record_presence presence;
+    bool unread; /* it is only written */
     /* of a member that says by any bit whether this one is known; size 0: it always is. For
      * writing: reading leaves that member alone */
     size_t known_at, known_size;

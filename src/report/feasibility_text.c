@@ -5,7 +5,6 @@
 
 #include "base/amount.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
@@ -158,7 +157,7 @@ static void add_pair_row(const struct view *view, struct table *table,
         mem_strdup(real_text(real)),
         mem_strdup(real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict)),
         amounts_duration((struct reading){real->overlap_s, real->seen}),
-        real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-"),
+        real->ran ? mem_printf("%zu", real->loops) : mem_strdup("-"),
         amounts_size(real->peak_bytes), ratios_text(real->slowdown, real->background_slowdown),
         ratios_text(real->joules_ratio, real->background_joules_ratio), saving_text(real));
     table_tint(table, 5, told->known ? colours[told->risk] : NULL);
@@ -286,18 +285,12 @@ static void find_unproven(struct findings *findings, const struct pairs_pair *pa
 /* Whatever it came to. */
 static void find_evidence(struct findings *findings, const struct pairs_pair *pair)
 {
-    json_t *evidence = pairs_evidence(&pair->outcome), *item;
-    size_t i;
-    json_array_foreach(evidence, i, item)
-    {
-        const char *told = json_get_text(item, "text");
-        AUTO_FREE char *text = mem_printf(
-            "%s, %s, in %lld of %zu experiments: %s", json_get_text(item, "weight"),
-            json_get_text(item, "kind"), json_integer_value(json_object_get(item, "experiments")),
-            pair->outcome.experiments, told ? told : "");
+    EACH (kind, pair->outcome.kinds, pair->outcome.kind_count) {
+        AUTO_FREE char *text =
+            mem_printf("%s, %s, in %zu of %zu experiments: %s", evidence_weight_name(kind->weight),
+                       kind->kind, kind->experiments, pair->outcome.experiments, kind->text);
         add_pair_finding(findings, "Evidence against experiments of pairs", pair, text, NULL);
     }
-    json_decref(evidence);
 }
 
 /* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not

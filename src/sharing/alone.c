@@ -2,7 +2,6 @@
 #include "sharing/predict.h"
 #include "sharing/written.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "sharing/result.h"
 #include "stats/describe.h"
@@ -11,17 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const json_t *find_most_used_gpu(const json_t *memory)
+static const struct result_gpu *find_most_used_gpu(const struct result_attempt *attempt)
 {
-    const json_t *gpus = json_get(memory, "gpus"), *most = NULL;
-    double peak = -1;
-    for (size_t i = 0; i < json_array_size(gpus); i++) {
-        const json_t *gpu = json_array_get(gpus, i);
-        double own = 0;
-        if (json_get_number(json_get(gpu, "curve"), "peak_bytes", &own) && own > peak) {
+    const struct result_gpu *most = NULL;
+    EACH (gpu, attempt->gpus, attempt->gpu_count) {
+        struct reading peak = gpu->curve_peak_bytes;
+        if (peak.valid && peak.value > (most ? most->curve_peak_bytes.value : -1))
             most = gpu;
-            peak = own;
-        }
     }
     return most;
 }
@@ -32,80 +27,76 @@ const char *pairs_source_name(enum pairs_source source)
     return names[source];
 }
 
-static enum pairs_source source_of(const json_t *gpu, bool counted)
+static enum pairs_source source_of(const struct result_gpu *gpu, bool counted)
 {
-    return counted ? SOURCE_COUNTED : json_says(gpu, "of", "job") ? SOURCE_JOB : SOURCE_DEVICE;
+    return counted                                  ? SOURCE_COUNTED
+           : gpu->of && strcmp(gpu->of, "job") == 0 ? SOURCE_JOB
+                                                    : SOURCE_DEVICE;
 }
 
 /* The most that all its contexts can have: as counted, else by the first reading; else as large as
  * any that was measured. */
-static double context_at_most(const json_t *counted, const struct memory_curve *curve)
+static double context_at_most(const struct result_counted *counted,
+                              const struct memory_curve *curve)
 {
     static const double MEASURED_MOST = 640.0 * 1048576;
-    struct reading context = json_get_reading(counted, "context_bytes");
     struct curve_shape shape;
     curve_shape(curve, &shape);
-    return context.valid         ? context.value
-           : shape.context.valid ? shape.context.value
-                                 : MEASURED_MOST;
+    return counted->context_bytes.valid ? counted->context_bytes.value
+           : shape.context.valid        ? shape.context.value
+                                        : MEASURED_MOST;
 }
 
 /* What its processes held together at most and its contexts is how much they can have had at once,
  * though no reading showed it. Contexts are in the curve, which the driver told, and not in what
  * was held. */
-static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
+static double hidden_bytes(const struct result_counted *counted, const struct memory_curve *curve)
 {
-    struct reading sum = json_get_reading(counted, "sum_peak_bytes"),
-                   one = json_get_reading(counted, "held_peak_bytes");
+    struct reading sum = counted->sum_peak_bytes, one = counted->held_peak_bytes;
     double held = fmax(sum.valid ? sum.value : 0, one.valid ? one.value : 0);
     return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
 }
 
 /* Of several runs the one with the highest peak. */
-static void keep_highest_seen(struct pairs_model *model, const json_t *gpu,
+static void keep_highest_seen(struct pairs_model *model, const struct result_gpu *gpu,
                               const struct memory_curve *curve)
 {
     struct curve_shape shape;
     curve_shape(curve, &shape);
     if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
-        model->seen = (struct overlap_alone){shape.steady.value, shape.peak.value,
-                                             json_get_reading(gpu, "load_at_peak_percent")};
+        model->seen =
+            (struct overlap_alone){shape.steady.value, shape.peak.value, gpu->load_at_peak_percent};
 }
 
-static void add_memory_alone(struct pairs_model *model, const json_t *attempt)
+static void add_memory_alone(struct pairs_model *model, const struct result_attempt *attempt)
 {
-    const json_t *gpu = find_most_used_gpu(json_get(attempt, "memory")),
-                 *counted = json_get(gpu, "counted");
+    const struct result_gpu *gpu = find_most_used_gpu(attempt);
     struct memory_curve curve;
-    if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
+    if (!gpu || !curve_from_json(gpu->curve, &curve))
         return;
     if (source_of(gpu, false) == SOURCE_JOB)
         keep_highest_seen(model, gpu, &curve);
-    bool exact = curve_count(counted, &curve);
-    double hidden = exact ? 0 : hidden_bytes(counted, &curve);
+    bool exact = curve_count(&gpu->counted, &curve);
+    double hidden = exact ? 0 : hidden_bytes(&gpu->counted, &curve);
     double peak = curve.peak_bytes += hidden;
     if (!(peak > 0)) /* too short to be seen, or it used no GPU: neither says that it needs none */
         return;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
-    struct reading total = json_get_reading(gpu, "total_bytes"),
-                   before = json_get_reading(gpu, "before_bytes");
-    struct reading reserved = json_get_reading(gpu, "reserved_bytes");
-    if (total.valid) {
-        double left =
-            total.value - (before.valid ? before.value : 0) - (reserved.valid ? reserved.value : 0);
-        model->total_bytes = total;
-        model->before_bytes = before;
+    if (gpu->total_bytes.valid) {
+        double left = gpu->total_bytes.value - gpu->before_bytes.value - gpu->reserved_bytes.value;
+        model->total_bytes = gpu->total_bytes;
+        model->before_bytes = gpu->before_bytes;
         model->available_bytes = (struct reading){left, left > 0};
     }
     if (model->curve.any && peak <= model->curve.peak_bytes)
         return;
     model->curve = curve;
     model->source = source_of(gpu, exact);
-    model->context_bytes = exact ? json_get_reading(counted, "context_bytes") : (struct reading){0};
+    model->context_bytes = exact ? gpu->counted.context_bytes : (struct reading){0};
     model->hidden_bytes = hidden;
 }
 
-static char *proposal_for(const char *cause, const json_t *oom)
+static char *proposal_for(const char *cause, const struct result_oom *oom)
 {
     const char *segments = result_remedy(oom, "expandable_segments");
     if (strcmp(cause, "out_of_memory") == 0)
@@ -117,17 +108,16 @@ static char *proposal_for(const char *cause, const json_t *oom)
                           : "its log says more, below alone/ in this study's folder");
 }
 
-static void keep_failure(struct pairs_model *model, const json_t *experiment)
+static void keep_failure(struct pairs_model *model, const struct result *result)
 {
     free(model->cause);
     free(model->error);
     free(model->proposal);
-    const json_t *oom = json_get(result_attempt(experiment), "oom");
-    const char *cause = json_get_text(json_get(json_get(experiment, "tare"), "failure"), "cause");
-    const char *reason = result_oom_reason(oom);
-    model->cause = mem_strdup(cause ? cause : "unknown");
-    model->error = reason ? mem_printf("out of memory: %s", reason) : result_error(experiment);
-    model->proposal = proposal_for(model->cause, oom);
+    const char *reason = result_oom_reason(&result->last.oom);
+    model->cause = mem_strdup(result->cause ? result->cause : "unknown");
+    model->error =
+        reason ? mem_printf("out of memory: %s", reason) : mem_strdup(result_error(result));
+    model->proposal = proposal_for(model->cause, &result->last.oom);
     model->succeeded = false;
 }
 
@@ -138,26 +128,27 @@ struct sums {
     size_t second_count, joule_count, utilisation_count;
 };
 
-static void add_run_alone(struct pairs_model *model, const json_t *experiment, struct sums *sums)
+static void add_reading(struct reading reading, double *sums, size_t *count)
 {
-    const json_t *attempt = result_attempt(experiment), *energy = result_gpu_energy(experiment);
-    double value = 0;
-    if (!result_ended(experiment))
+    if (reading.valid)
+        sums[(*count)++] = reading.value;
+}
+
+static void add_run_alone(struct pairs_model *model, const struct result *result, struct sums *sums)
+{
+    if (result->outcome == RESULT_OTHER)
         return;
     if (!model->ran)
         model->succeeded = true;
     model->ran = true;
-    if (!result_succeeded(experiment)) {
-        keep_failure(model, experiment);
+    if (result->outcome == RESULT_FAILED) {
+        keep_failure(model, result);
         return;
     }
-    add_memory_alone(model, attempt);
-    if (json_get_number(attempt, "duration_seconds", &value))
-        sums->seconds[sums->second_count++] = value;
-    if (json_get_number(energy, "joules", &value))
-        sums->joules[sums->joule_count++] = value;
-    if (json_get_number(energy, "utilisation_mean_percent", &value))
-        sums->utilisation[sums->utilisation_count++] = value;
+    add_memory_alone(model, &result->last);
+    add_reading(result->last.seconds, sums->seconds, &sums->second_count);
+    add_reading(result->joules, sums->joules, &sums->joule_count);
+    add_reading(result->utilisation_percent, sums->utilisation, &sums->utilisation_count);
 }
 
 /* Nothing hides between two looks at the peak of what was counted: there it is what lies below the
@@ -174,51 +165,42 @@ static void shape_memory_alone(struct pairs_model *model)
 }
 
 /* The runs of one model, known ones first. */
-static json_t *runs_of(const struct pairs_model *model, const json_t *experiments,
-                       const json_t *entries)
+static json_t *runs_of(const struct pairs_model *model, const struct written_part *part)
 {
     json_t *runs = model->known ? json_copy(model->known) : json_array();
-    size_t at = 0;
-    for (size_t i = 0; i < json_array_size(entries); i++) {
-        const json_t *entry = json_array_get(entries, i);
-        json_int_t count = 0;
-        json_get_int(entry, "runs_per_config", &count);
-        for (json_int_t k = 0; k < count && at < json_array_size(experiments); k++, at++)
-            if (known_is_of(entry, model))
-                json_array_append_new(runs, result_alone(json_array_get(experiments, at)));
-    }
+    size_t at = 0, left = json_array_size(part->results);
+    EACH (entry, part->entries, part->count)
+        for (int64_t k = 0; k < entry->runs && left > 0; k++, at++, left--)
+            if (written_is_of(&entry->alone, model))
+                json_array_append_new(runs, result_alone(json_array_get(part->results, at)));
     return runs;
 }
 
 static void add_runs_alone(struct pairs_model *model, const json_t *runs)
 {
     struct sums sums = {0};
-    for (size_t i = 0; i < json_array_size(runs) && i < REPEATS_MAX; i++)
-        add_run_alone(model, json_array_get(runs, i), &sums);
+    for (size_t i = 0; i < json_array_size(runs) && i < REPEATS_MAX; i++) {
+        AUTO(result_fini) struct result result;
+        result_read(json_array_get(runs, i), &result);
+        add_run_alone(model, &result, &sums);
+    }
     shape_memory_alone(model);
     model->seconds = stats_mean(sums.seconds, sums.second_count);
     model->joules = stats_mean(sums.joules, sums.joule_count);
     model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
 }
 
-/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
-static json_t *known_json(const struct pairs_model *model, json_t *runs)
-{
-    return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
-                     json_text_or_null(model->model), "hyperparameters", model->params,
-                     "gpu_memory_limit", pairs_limit_json(&model->gpu_limit), "runs", runs);
-}
-
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
                                const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments"),
-                 *entries = json_get(settings, "experiments");
+    AUTO(written_part_fini) struct written_part part;
     json_t *measured = json_array();
+    written_part_read(settings, results, &part);
     EACH (model, study->models, study->model_count) {
-        json_t *runs = runs_of(model, experiments, entries);
+        json_t *runs = runs_of(model, &part);
         add_runs_alone(model, runs);
-        json_array_append_new(measured, known_json(model, runs));
+        json_array_append_new(measured, written_known_json(model, runs));
+        json_decref(runs);
     }
     return measured;
 }
@@ -265,28 +247,14 @@ void feasibility_predict(struct feasibility *study, double gpu_bytes)
     qsort(study->pairs, study->pair_count, sizeof *study->pairs, by_risk);
 }
 
-static bool has_limit(const json_t *json, const struct gpu_limit *limit)
-{
-    const json_t *said = json_get(json, "gpu_memory_limit");
-    json_t *meant = pairs_limit_json(limit);
-    bool same = said ? json_equal(said, meant) : json_is_null(meant);
-    json_decref(meant);
-    return same;
-}
-
-bool known_is_of(const json_t *json, const struct pairs_model *model)
-{
-    return json_says(json, "repo", model->repo) && json_says(json, "model", model->model) &&
-           json_equal(json_get(json, "hyperparameters"), model->params) &&
-           has_limit(json, &model->gpu_limit);
-}
-
 /* Failed runs are repeated. */
 static void keep_successful_runs(struct pairs_model *model, const json_t *runs, int repeats)
 {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         json_t *run = json_array_get(runs, i);
-        if (!result_succeeded(run) || (int)json_array_size(model->known) >= repeats)
+        AUTO(result_fini) struct result result;
+        result_read(run, &result);
+        if (result.outcome != RESULT_SUCCEEDED || (int)json_array_size(model->known) >= repeats)
             continue;
         if (!model->known)
             model->known = json_array();
@@ -298,9 +266,12 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
 {
     size_t whole = 0;
     EACH (model, study->models, study->model_count) {
-        for (size_t k = 0; k < json_array_size(measured); k++)
-            if (known_is_of(json_array_get(measured, k), model))
-                keep_successful_runs(model, json_get(json_array_get(measured, k), "runs"), repeats);
+        for (size_t k = 0; k < json_array_size(measured); k++) {
+            struct written_entry entry;
+            written_entry_read(json_array_get(measured, k), &entry);
+            if (written_is_of(&entry.alone, model))
+                keep_successful_runs(model, entry.known, repeats);
+        }
         whole += (int)json_array_size(model->known) >= repeats;
     }
     return whole;
@@ -311,6 +282,6 @@ json_t *feasibility_known(const struct feasibility *study)
     json_t *list = json_array();
     EACH (model, study->models, study->model_count)
         if (model->known)
-            json_array_append_new(list, known_json(model, json_incref(model->known)));
+            json_array_append_new(list, written_known_json(model, model->known));
     return list;
 }

@@ -24,10 +24,4 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
  * orders them. */
 void feasibility_predict(struct feasibility *study, double gpu_bytes);
 
-/* Runs of models alone, as one study keeps them for another. Private to sharing/. */
-
-/* A block with "repo", "model", "hyperparameters" and "gpu_memory_limit" (null and absent are the
- * same), of one epoch, means that model. */
-bool known_is_of(const json_t *block, const struct pairs_model *model);
-
 #endif

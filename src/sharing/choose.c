@@ -1,5 +1,7 @@
 #include "sharing/choose.h"
+#include "sharing/feasibility_json.h"
 #include "sharing/outcome.h"
+#include "sharing/written.h"
 
 #include "base/mem.h"
 #include "base/text.h"
@@ -136,7 +138,7 @@ void feasibility_check(const struct settings *settings, struct problems *problem
 void feasibility_choose(const struct settings *settings, const struct registry *registry,
                         struct feasibility *out)
 {
-    json_t *entries = json_object_get(settings->doc.root, "experiments");
+    const json_t *entries = written_experiments(settings->doc.root);
     *out = (struct feasibility){
         .models = mem_array(2 * settings->entry_count + 1, sizeof *out->models),
         .pairs = mem_array(settings->entry_count + 1, sizeof *out->pairs),
@@ -179,25 +181,19 @@ void feasibility_pair_all(struct feasibility *study)
     free(asked);
 }
 
-static void model_fini(struct pairs_model *model)
+void pairs_model_fini(struct pairs_model *model)
 {
-    free(model->repo);
-    free(model->model);
-    free(model->name);
+    record_free(pairs_model_fields, model);
     json_decref(model->params);
-    json_decref(model->real_params);
     free(model->epochs_name);
     free(model->governor);
     json_decref(model->known);
-    free(model->cause);
-    free(model->error);
-    free(model->proposal);
 }
 
 void feasibility_fini(struct feasibility *study)
 {
     EACH (model, study->models, study->model_count)
-        model_fini(model);
+        pairs_model_fini(model);
     EACH (pair, study->pairs, study->pair_count)
         pairs_outcome_fini(&pair->outcome);
     free(study->models);

@@ -15,6 +15,7 @@ void feasibility_choose(const struct settings *settings, const struct registry *
  * feasibility_take_alone. */
 void feasibility_pair_all(struct feasibility *study);
 void feasibility_fini(struct feasibility *study);
+void pairs_model_fini(struct pairs_model *model); /* not the struct itself */
 
 bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
 

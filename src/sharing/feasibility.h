@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The memory of one training alone, as the run kept it: its shape, and how much may hide between
  * two looks. Pure. */
@@ -111,7 +112,7 @@ struct pairs_model {
     char *governor;
     struct gpu_limit gpu_limit; /* as its settings say */
     enum setting_switch track_gpu_memory;
-    json_t *known; /* runs alone that were made before; NULL: none */
+    json_t *known; /* a list of runs alone that were made before (result_alone); NULL: none */
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such
      * thing). */
     bool ran, succeeded;
@@ -151,22 +152,50 @@ struct pairs_attribution {
     struct reading low_j, high_j; /* its interval in any case */
 };
 
+/* Evidence against one experiment, as its run recorded it. */
+struct pairs_evidence {
+    char *kind, *weight, *text; /* NULL: not said */
+};
+
+/* One experiment of a pair. */
+struct pairs_run {
+    char *experiment; /* its id */
+    enum verdict verdict;
+    struct pairs_evidence *evidence;
+    size_t evidence_count;
+    struct reading seconds; /* of the foreground */
+    double alone_s;         /* the background before it */
+    struct reading overlap_s;
+    size_t at_peaks;
+    double together_bytes;
+};
+
+/* One kind of evidence against experiments of a pair; what is only recorded is left out. */
+struct pairs_kind {
+    const char *kind, *text; /* of the first, as its run has it; "": it says nothing */
+    enum evidence_weight weight;
+    size_t experiments;
+};
+
 /* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there
  * is any, and of these the one with the most overlap. */
 struct pairs_outcome {
     bool ran; /* to an end, whichever */
     enum pairs_result result;
-    char *why;                 /* not proven; NULL: it is another result */
-    size_t experiments, clean; /* clean: their verdict */
-    enum verdict verdict;      /* the worst of them; of a proven pair clean */
-    /* each experiment: {"experiment", "verdict", "evidence", "seconds", "overlap_s", ...} */
-    json_t *runs;
-    double overlap_s;      /* of clean ones: both were in their training phase */
-    size_t at_peaks;       /* looks of these in which both were at their peaks, too */
-    double together_bytes; /* the highest sum in a look of these; 0: there is none */
-    bool seen;             /* who had how much of the GPU, in some experiment */
-    double measured_s;     /* what all of them took, the time of the background alone, too */
-    int without_gain;      /* rounds in a row that added no overlap */
+    char *why;            /* not proven; NULL: it is another result */
+    enum verdict verdict; /* the worst of them; of a proven pair clean */
+    struct pairs_kind *kinds;
+    size_t kind_count;
+    struct pairs_run *runs;
+    size_t experiments, clean; /* of runs; clean: their verdict */
+    double overlap_s;          /* of clean ones: both were in their training phase */
+    size_t at_peaks;           /* looks of these in which both were at their peaks, too */
+    double together_bytes;     /* the highest sum in a look of these; 0: there is none */
+    bool seen;                 /* who had how much of the GPU, in some experiment */
+    /* the sum of both peaks alone, as the driver's samples show them */
+    struct reading peaks_alone_bytes;
+    double measured_s; /* what all of them took, the time of the background alone, too */
+    int without_gain;  /* rounds in a row that added no overlap */
     /* until the training phase, in the last that showed it */
     struct reading startup_s[OVERLAP_SIDES];
     double best_overlap_s; /* of the one whose figures these are */
@@ -176,7 +205,7 @@ struct pairs_outcome {
     bool finished;          /* the foreground succeeded */
     bool out_of_memory;     /* one of the two */
     bool background_failed; /* a loop of it beside the foreground, or it never ran */
-    long long loops;        /* of the background that succeeded */
+    size_t loops;           /* of the background that succeeded */
     size_t metrics;         /* of the foreground, at most in one experiment */
     struct reading seconds, background_seconds;   /* of an epoch, beside each other */
     struct reading slowdown, background_slowdown; /* against alone */

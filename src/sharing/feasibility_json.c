@@ -3,52 +3,67 @@
 #include "sharing/alone.h"
 #include "sharing/limits.h"
 #include "sharing/outcome.h"
+#include "sharing/predict.h"
 #include "sharing/proof.h"
+#include "sharing/result.h"
 #include "sharing/written.h"
 
 #include "base/csv.h"
 #include "base/json.h"
-#include "base/record.h"
 #include "base/text.h"
 #include "base/value.h"
 
 #include <math.h>
 
-#define MODEL(key, member)       RECORD_AS(struct pairs_model, key, member)
+#define MODEL(key, member, ...)  RECORD_AS(struct pairs_model, key, member, __VA_ARGS__)
 #define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
-static const struct record_field model_names[] = {
-    MODEL("name", name), MODEL("repo", repo), MODEL("model", model), {0}};
-static const struct record_field model_fields[] = {
+static json_t *limit_json(const void *limit)
+{
+    AUTO_FREE char *text = written_limit_text(limit);
+    return json_text_or_null(text);
+}
+
+static json_t *curve_json(const void *curve)
+{
+    return memory_curve_json(curve);
+}
+
+static bool read_curve(const json_t *json, void *curve, struct err *err)
+{
+    (void)err;
+    return curve_from_json(json, curve);
+}
+
+#define NOT_NEGATIVE .high = HUGE_VAL
+const struct record_field pairs_model_fields[] = {
+    MODEL("name", name),
+    MODEL("repo", repo),
+    MODEL("model", model),
+    MODEL("hyperparameters", real_params),
+    RECORD_STRUCT(struct pairs_model, "gpu_memory_limit", gpu_limit, NULL, .to = limit_json,
+                  .unread = true),
     MODEL("one_epoch", has_epochs),
-    MODEL("epochs", full_epochs),
+    MODEL("epochs", full_epochs, .low = 1, NOT_NEGATIVE),
     MODEL("ran", ran),
     MODEL("succeeded", succeeded),
     MODEL("cause", cause),
     MODEL("error", error),
     MODEL("proposal", proposal),
-    RECORD_ENUM_IF(struct pairs_model, curve.any, "memory_source", source, pairs_source_name),
+    RECORD_ENUM_IF(struct pairs_model, curve.any, "memory_source", source, pairs_source_name,
+                   .values = SOURCE_DEVICE + 1),
     MODEL_BYTES("peak_bytes", shape.peak),
     MODEL_BYTES("steady_bytes", shape.steady),
     MODEL("startup_s", shape.startup_s),
     MODEL_BYTES("context_bytes", context_bytes),
     MODEL_BYTES("context_bytes_at_most", shape.context),
-    RECORD_BYTES_IF(struct pairs_model, curve.any, "margin_bytes", margin_bytes),
+    RECORD_BYTES_IF(struct pairs_model, curve.any, "margin_bytes", margin_bytes, NOT_NEGATIVE),
     RECORD_BYTES_IF(struct pairs_model, seen.peak_bytes, "sampled_peak_bytes", seen.peak_bytes),
     MODEL("load_at_peak_percent", seen.percent),
-    MODEL("seconds", seconds),
-    MODEL("joules", joules),
-    MODEL("utilisation_percent", utilisation_percent),
+    MODEL("seconds", seconds, NOT_NEGATIVE),
+    MODEL("joules", joules, NOT_NEGATIVE),
+    MODEL("utilisation_percent", utilisation_percent, NOT_NEGATIVE),
+    RECORD_STRUCT(struct pairs_model, "curve", curve, NULL, .to = curve_json, .from = read_curve),
     {0}};
-
-static json_t *model_json(const struct pairs_model *model)
-{
-    json_t *json = record_json(model_names, model);
-    json_object_set(json, "hyperparameters", model->real_params);
-    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
-    record_set(json, model_fields, model);
-    json_object_set_new(json, "curve", memory_curve_json(&model->curve));
-    return json;
-}
 
 static const struct record_field prediction_fields[] = {
     RECORD(struct pairs_prediction, fits),
@@ -73,30 +88,51 @@ static const struct record_field attribution_fields[] = {
     RECORD_AS(struct pairs_attribution, "foreground_high_j", high_j),
     {0}};
 
-#define OUTCOME(key, member) RECORD_AS(struct pairs_outcome, key, member)
-static const struct record_field outcome_verdict[] = {
-    RECORD_ENUM_IF(struct pairs_outcome, verdict, "verdict", verdict, verdict_name), {0}};
-static const struct record_field outcome_overlap[] = {
+#define RUN(key, member) RECORD_AS(struct pairs_run, key, member)
+static const struct record_field run_fields[] = {
+    RUN("experiment", experiment),
+    RECORD_ENUM_IF(struct pairs_run, verdict, "verdict", verdict, verdict_name),
+    RECORD_STRUCTS(struct pairs_run, "evidence", evidence, evidence_count, pairs_evidence_fields),
+    RUN("seconds", seconds),
+    RUN("background_alone_s", alone_s),
+    RUN("overlap_s", overlap_s),
+    RUN("looks_at_peaks", at_peaks),
+    RECORD_BYTES(struct pairs_run, "together_bytes", together_bytes),
+    {0}};
+
+static const struct record_field kind_fields[] = {
+    RECORD(struct pairs_kind, kind),
+    RECORD_ENUM(struct pairs_kind, "weight", weight, evidence_weight_name),
+    RECORD(struct pairs_kind, text),
+    RECORD(struct pairs_kind, experiments),
+    {0}};
+
+#define OUTCOME(key, member, ...)    RECORD_AS(struct pairs_outcome, key, member, __VA_ARGS__)
+#define OUTCOME_BYTES(key, member)   RECORD_BYTES(struct pairs_outcome, key, member)
+#define OUTCOME_LIST(key, list, ...) RECORD_STRUCTS(struct pairs_outcome, key, list, __VA_ARGS__)
+const struct record_field pairs_outcome_fields[] = {
+    RECORD_ENUM_IF(struct pairs_outcome, verdict, "verdict", verdict, verdict_name),
+    OUTCOME_LIST("evidence", kinds, kind_count, kind_fields, .unread = true),
+    OUTCOME_LIST("experiments", runs, experiments, run_fields, .unread = true),
     OUTCOME("clean_experiments", clean),
     RECORD_IF(struct pairs_outcome, seen, "overlap_s", overlap_s),
     OUTCOME("looks_at_peaks", at_peaks),
     RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes),
-    {0}};
-static const struct record_field outcome_states[] = {
+    OUTCOME_BYTES("peaks_alone_bytes", peaks_alone_bytes),
     OUTCOME("measured_s", measured_s),
     OUTCOME("started", started),
     OUTCOME("finished", finished),
     OUTCOME("out_of_memory", out_of_memory),
     OUTCOME("background_failed", background_failed),
-    {0}};
-static const struct record_field outcome_figures[] = {
-    RECORD_BYTES(struct pairs_outcome, "peak_bytes", peak_bytes),
+    OUTCOME("background_loops", loops),
+    OUTCOME("metrics", metrics),
+    OUTCOME_BYTES("peak_bytes", peak_bytes),
     OUTCOME("foreground_seconds", seconds),
     OUTCOME("background_seconds", background_seconds),
-    OUTCOME("foreground_slowdown", slowdown),
-    OUTCOME("background_slowdown", background_slowdown),
+    OUTCOME("foreground_slowdown", slowdown, NOT_NEGATIVE),
+    OUTCOME("background_slowdown", background_slowdown, NOT_NEGATIVE),
     RECORD_STRUCT_IF(struct pairs_outcome, attribution.by, "attribution", attribution,
-                     attribution_fields),
+                     attribution_fields, .unread = true),
     OUTCOME("foreground_joules_estimate", joules),
     OUTCOME("background_joules_estimate", background_joules),
     OUTCOME("foreground_joules_ratio", joules_ratio),
@@ -107,30 +143,13 @@ static const struct record_field outcome_figures[] = {
     OUTCOME("proposal", proposal),
     {0}};
 
-static json_t *pair_outcome_json(const struct feasibility *study, const struct pairs_pair *pair)
-{
-    const struct pairs_outcome *outcome = &pair->outcome;
-    if (!outcome->ran)
-        return json_null();
-    json_t *json = record_json(outcome_verdict, outcome);
-    json_object_set_new(json, "evidence", pairs_evidence(outcome));
-    json_object_set(json, "experiments", outcome->runs);
-    record_set(json, outcome_overlap, outcome);
-    struct reading peaks = pairs_peaks_alone(study, pair);
-    json_object_set_new(json, "peaks_alone_bytes",
-                        peaks.valid ? json_integer((json_int_t)peaks.value) : json_null());
-    record_set(json, outcome_states, outcome);
-    json_object_set_new(json, "background_loops", json_integer(outcome->loops));
-    json_set_count(json, "metrics", outcome->metrics);
-    record_set(json, outcome_figures, outcome);
-    return json;
-}
-
-static const struct record_field pair_fields[] = {
+const struct record_field pairs_pair_fields[] = {
     RECORD_STRUCT_IF(struct pairs_pair, prediction.known, "predicted", prediction,
-                     prediction_fields),
-    RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name),
+                     prediction_fields, .unread = true),
+    RECORD_ENUM(struct pairs_pair, "outcome", outcome.result, pairs_result_name,
+                .values = PAIRS_PROVEN + 1),
     RECORD_AS(struct pairs_pair, "why", outcome.why),
+    RECORD_STRUCT_IF(struct pairs_pair, outcome.ran, "real", outcome, pairs_outcome_fields),
     {0}};
 
 static json_t *pair_json(const struct feasibility *study, const struct pairs_pair *pair)
@@ -138,8 +157,7 @@ static json_t *pair_json(const struct feasibility *study, const struct pairs_pai
     json_t *json = json_object();
     json_set_text(json, "foreground", study->models[pair->foreground].name);
     json_set_text(json, "background", study->models[pair->background].name);
-    record_set(json, pair_fields, pair);
-    json_object_set_new(json, "real", pair_outcome_json(study, pair));
+    record_set(json, pairs_pair_fields, pair);
     json_object_set_new(json, "recommended", json_boolean(pairs_is_recommended(pair)));
     return json;
 }
@@ -201,22 +219,22 @@ static const struct record_field room_fields[] = {
 
 json_t *feasibility_json(const struct feasibility *study)
 {
-    json_t *models = json_array(), *pairs = json_array();
+    json_t *pairs = json_array();
     const struct pairs_counts counts = feasibility_counts(study);
     struct pairs_criterion criteria[PAIRS_CRITERIA], limits[LIMITS_CRITERIA];
     feasibility_criteria(study, criteria);
     limits_criteria(study, limits);
-    EACH (model, study->models, study->model_count)
-        json_array_append_new(models, model_json(model));
     EACH (pair, study->pairs, study->pair_count)
         json_array_append_new(pairs, pair_json(study, pair));
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu",
                      record_json(room_fields, &study->room), "overlap_asked_s",
                      json_finite(study->overlap_s), "estimate", forecast_json(&study->forecast),
                      "counts", record_json(count_fields, &counts), "tiers", tiers_json(study),
-                     "models", models, "pairs", pairs, "criteria",
-                     criteria_json(criteria, PAIRS_CRITERIA), "study_criteria",
-                     criteria_json(limits, LIMITS_CRITERIA));
+                     "models",
+                     record_list_json(pairs_model_fields, study->models, study->model_count,
+                                      sizeof *study->models),
+                     "pairs", pairs, "criteria", criteria_json(criteria, PAIRS_CRITERIA),
+                     "study_criteria", criteria_json(limits, LIMITS_CRITERIA));
 }
 
 static void add_text_cell(struct text *out, const char *text)
@@ -243,27 +261,15 @@ static struct reading bytes_in_mib(bool known, double bytes)
     return (struct reading){bytes / 1048576, known};
 }
 
-/* "background_stalled host_pressure" */
-static void add_kinds_cell(struct text *out, const struct pairs_outcome *outcome)
+static void add_proof(const struct pairs_outcome *real, struct text *out)
 {
-    AUTO_TEXT struct text kinds = {0};
-    json_t *evidence = pairs_evidence(outcome);
-    for (size_t i = 0; i < json_array_size(evidence); i++)
-        text_addf(&kinds, "%s%s", i ? " " : "", json_get_text(json_array_get(evidence, i), "kind"));
-    json_decref(evidence);
-    add_text_cell(out, text_get(&kinds));
-}
-
-static void add_proof(const struct feasibility *study, const struct pairs_pair *pair,
-                      struct text *out)
-{
-    const struct pairs_outcome *real = &pair->outcome;
-    struct reading peaks = pairs_peaks_alone(study, pair);
+    struct reading peaks = real->peaks_alone_bytes;
     add_text_cell(out, pairs_result_name(real->result));
     add_text_cell(out, real->why);
     add_text_cell(out,
                   real->ran && real->verdict != VERDICT_NONE ? verdict_name(real->verdict) : "");
-    add_kinds_cell(out, real);
+    AUTO_FREE char *kinds = pairs_kinds_text(real, " ");
+    add_text_cell(out, kinds);
     add_number_cell(out, (struct reading){(double)real->experiments, real->ran});
     add_number_cell(out, (struct reading){(double)real->clean, real->ran});
     add_number_cell(out, (struct reading){real->overlap_s, real->seen});
@@ -295,7 +301,7 @@ static void add_pair_csv_row(const struct feasibility *study, const struct pairs
     add_text_cell(out, known ? pairs_tier_name(told->size_tier) : "");
     add_text_cell(out, known ? pairs_risk_name(told->size_risk) : "");
     add_truth(out, known, told->fits);
-    add_proof(study, pair, out);
+    add_proof(real, out);
     add_truth(out, real->ran, real->started);
     add_truth(out, real->ran, real->finished);
     add_number_cell(out, (struct reading){(double)real->loops, real->ran});

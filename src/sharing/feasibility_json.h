@@ -2,7 +2,11 @@
 #ifndef TARE_SHARING_FEASIBILITY_JSON_H
 #define TARE_SHARING_FEASIBILITY_JSON_H
 
+#include "base/record.h"
 #include "sharing/feasibility.h"
+
+/* Of struct pairs_model, pairs_outcome and pairs_pair, as feasibility.json has them. */
+extern const struct record_field pairs_model_fields[], pairs_outcome_fields[], pairs_pair_fields[];
 
 /* feasibility.json and feasibility.csv. */
 json_t *feasibility_json(const struct feasibility *study);

@@ -1,6 +1,5 @@
 #include "sharing/forecast.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
 #include "plan/expected.h"
@@ -29,10 +28,11 @@ static struct reading measured_seconds(const struct pairs_model *model)
     struct sum runs = {0};
     if (model->seconds.valid)
         return model->seconds;
-    for (size_t i = 0; i < json_array_size(model->known); i++)
-        add_to_sum(
-            &runs, 1,
-            json_get_reading(result_attempt(json_array_get(model->known, i)), "duration_seconds"));
+    for (size_t i = 0; i < json_array_size(model->known); i++) {
+        AUTO(result_fini) struct result result;
+        result_read(json_array_get(model->known, i), &result);
+        add_to_sum(&runs, 1, result.last.seconds);
+    }
     return (struct reading){runs.known ? runs.known_s / (double)runs.known : 0, runs.known > 0};
 }
 
@@ -118,28 +118,19 @@ static const struct record_field part_fields[] = {RECORD(struct forecast_part, c
                                                   RECORD(struct forecast_part, seconds),
                                                   {0}};
 
+static const struct record_field forecast_fields[] = {
+    RECORD_STRUCT(struct forecast, "alone", alone, part_fields),
+    RECORD_STRUCT(struct forecast, "pairs", pairs, part_fields),
+    RECORD(struct forecast, seconds),
+    {0}};
+
 json_t *forecast_json(const struct forecast *forecast)
 {
-    static const struct record_field fields[] = {
-        RECORD_STRUCT(struct forecast, "alone", alone, part_fields),
-        RECORD_STRUCT(struct forecast, "pairs", pairs, part_fields),
-        RECORD(struct forecast, seconds),
-        {0}};
-    return record_json(fields, forecast);
-}
-
-static struct forecast_part part_from_json(const json_t *json)
-{
-    json_int_t count = 0, known = 0;
-    json_get_int(json, "count", &count);
-    json_get_int(json, "known", &known);
-    return (struct forecast_part){count > 0 ? (size_t)count : 0, known > 0 ? (size_t)known : 0,
-                                  json_get_reading(json, "seconds")};
+    return record_json(forecast_fields, forecast);
 }
 
 void forecast_from_json(const json_t *json, struct forecast *out)
 {
-    *out = (struct forecast){part_from_json(json_get(json, "alone")),
-                             part_from_json(json_get(json, "pairs")),
-                             json_get_reading(json, "seconds")};
+    *out = (struct forecast){0};
+    record_get(forecast_fields, json, out);
 }

@@ -1,9 +1,9 @@
 #include "sharing/outcome.h"
 #include "gpu_memory/oom/finder.h"
 #include "gpu_memory/oom/line.h"
-#include "sharing/alone.h"
+#include "sharing/feasibility_json.h"
+#include "sharing/written.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "gpu_memory/oom/cause.h"
@@ -29,29 +29,25 @@ static bool says_oom(const char *text)
 
 /* Of the background's loops, those that came to their end. Gives what a failed one said of it, or
  * NULL. */
-static const char *read_background_loops(const json_t *background, struct pairs_outcome *out)
+static const char *read_background_loops(const struct result *result, struct pairs_outcome *out)
 {
-    const json_t *loops = json_get(background, "loops");
     const char *error = NULL;
     double seconds = 0, count = 0;
-    json_int_t number = 0;
-    for (size_t i = 0; i < json_array_size(loops); i++) {
-        const json_t *loop = json_array_get(loops, i);
-        struct reading duration = json_get_reading(loop, "duration_s"),
-                       start = json_get_reading(loop, "start_s");
-        if (json_says(loop, "outcome", "failed"))
-            error = json_get_text(loop, "error");
+    EACH (loop, result->loops, result->loop_count) {
+        if (loop->outcome == RESULT_FAILED)
+            error = loop->error;
         /* One that ran alone to its end says nothing of two beside each other. */
-        bool beside = start.valid && duration.valid && start.value + duration.value > 0;
-        if (beside && json_says(loop, "outcome", "succeeded")) {
-            seconds += duration.value;
+        bool beside = loop->start_s.valid && loop->duration_s.valid &&
+                      loop->start_s.value + loop->duration_s.value > 0;
+        if (beside && loop->outcome == RESULT_SUCCEEDED) {
+            seconds += loop->duration_s.value;
             count++;
         }
     }
-    out->loops = json_get_int(background, "succeeded", &number) ? number : 0;
+    out->loops = result->succeeded;
     if (count > 0)
         out->background_seconds = (struct reading){seconds / count, true};
-    out->background_failed = json_get_int(background, "failed", &number) && number > 0;
+    out->background_failed = result->failed > 0;
     return error;
 }
 
@@ -60,15 +56,13 @@ static const double UNATTRIBUTED_MOST = 0.5;
 
 /* The foreground's energy by foreground_marginal. Records of older versions have it whatever its
  * half-width. */
-static void read_marginal(const json_t *marginal, struct pairs_attribution *out)
+static void read_marginal(const struct result *result, struct pairs_attribution *out)
 {
-    const json_t *interval = json_get(marginal, "interval_j");
-    struct reading joules = json_get_reading(marginal, "joules"),
-                   half_j = json_get_reading(marginal, "half_width_j");
-    if (json_array_size(interval) == 2) {
-        const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
-        out->low_j = (struct reading){json_number_value(low), json_is_number(low)};
-        out->high_j = (struct reading){json_number_value(high), json_is_number(high)};
+    struct reading joules = result->marginal_j, half_j = result->half_width_j;
+    const double *interval_j = result->interval_j;
+    if (result->interval_count == 2) {
+        out->low_j = (struct reading){interval_j[0], !isnan(interval_j[0])};
+        out->high_j = (struct reading){interval_j[1], !isnan(interval_j[1])};
     } else if (joules.valid && half_j.valid) {
         out->low_j = (struct reading){fmax(0, joules.value - half_j.value), true};
         out->high_j = (struct reading){fmax(0, joules.value + half_j.value), true};
@@ -80,18 +74,15 @@ static void read_marginal(const json_t *marginal, struct pairs_attribution *out)
 }
 
 /* What can be told of the foreground's part; false: it cannot be attributed. */
-static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out,
-                      struct reading *mine)
+static bool attribute(const struct result *result, struct reading total,
+                      struct pairs_attribution *out, struct reading *mine)
 {
-    const json_t *share = json_get(parallel, "sm_share"),
-                 *marginal = json_get(parallel, "foreground_marginal");
-    struct reading fore = json_get_reading(share, "foreground_mj"),
-                   back = json_get_reading(share, "background_mj");
-    struct reading nobody = json_get_reading(share, "unattributed_mj");
+    struct reading fore = result->foreground_mj, back = result->background_mj,
+                   nobody = result->unattributed_mj;
     struct reading all = {fore.value + back.value + nobody.value,
                           fore.valid && back.valid && nobody.valid};
     *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all)};
-    read_marginal(marginal, out);
+    read_marginal(result, out);
     *mine = (struct reading){0};
     bool divided = fore.valid && back.valid && fore.value + back.value > 0;
     bool shared = divided && out->unattributed_share.valid &&
@@ -109,10 +100,10 @@ static bool attribute(const json_t *parallel, struct reading total, struct pairs
 }
 
 /* The idle draw and all else that nobody is known to have caused is divided as what is known. */
-static void divide(const json_t *parallel, struct pairs_outcome *out)
+static void divide(const struct result *result, struct pairs_outcome *out)
 {
     struct reading total = out->pair_joules, mine;
-    if (!attribute(parallel, total, &out->attribution, &mine))
+    if (!attribute(result, total, &out->attribution, &mine))
         return;
     out->joules = mine;
     struct reading loops = ratio(out->seconds, out->background_seconds);
@@ -135,7 +126,7 @@ static void compare_with_alone(const struct pairs_model *fore, const struct pair
 
 /* The remedy that ends the other process is none: that is the other half of the pair. */
 static char *memory_proposal(const struct feasibility *study, const struct pairs_pair *pair,
-                             const json_t *oom)
+                             const struct result_oom *oom)
 {
     const struct pairs_model *fore = &study->models[pair->foreground],
                              *back = &study->models[pair->background];
@@ -173,39 +164,36 @@ static char *reason_in(const char *error)
 }
 
 static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair,
-                           const json_t *experiment, const char *error, struct pairs_outcome *out)
+                           const struct result_oom *oom, const char *error,
+                           struct pairs_outcome *out)
 {
-    const json_t *oom = json_get(result_attempt(experiment), "oom");
     const char *told = result_oom_reason(oom);
     AUTO_FREE char *reason = told ? mem_strdup(told) : reason_in(error);
     const char *who =
-        study->models[out->finished || !oom ? pair->background : pair->foreground].name;
+        study->models[out->finished || !oom->known ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
     out->proposal = memory_proposal(study, pair, oom);
 }
 
 static void explain_failure(const struct feasibility *study, const struct pairs_pair *pair,
-                            const json_t *experiment, const char *loop_error,
+                            const struct result *result, const char *loop_error,
                             struct pairs_outcome *out)
 {
-    const json_t *failure = json_get(json_get(experiment, "tare"), "failure");
-    AUTO_FREE char *error = result_error(experiment);
-    bool fore_oom = json_says(failure, "cause", "out_of_memory");
+    const char *error = result_error(result), *cause = result->cause ? result->cause : "";
+    bool fore_oom = strcmp(cause, "out_of_memory") == 0;
     if (!out->finished && (fore_oom || says_oom(error)))
         out->out_of_memory = true;
     if (says_oom(loop_error)) {
         out->out_of_memory = true;
-        if (out->finished || !fore_oom) {
-            free(error);
-            error = mem_strdup(loop_error);
-        }
+        if (out->finished || !fore_oom)
+            error = loop_error;
     }
     if (out->out_of_memory) {
-        explain_memory(study, pair, experiment, error, out);
+        explain_memory(study, pair, &result->last.oom, error, out);
     } else if (!out->finished) {
         out->cause = mem_strdup(error);
         out->proposal = mem_strdup(
-            json_says(failure, "cause", "timeout")
+            strcmp(cause, "timeout") == 0
                 ? "more time: \"timeout\" of the settings"
                 : "its log says more; alone it ran, so run the pair once more by itself");
     } else if (out->background_failed) {
@@ -216,70 +204,57 @@ static void explain_failure(const struct feasibility *study, const struct pairs_
     }
 }
 
-/* In use before the attempt, as the guard saw it. */
-static struct reading in_use_before(const json_t *experiment)
-{
-    const json_t *guard = json_get(json_get(experiment, "tare"), "guard");
-    struct reading before = {0};
-    for (size_t i = 0; i < json_array_size(guard); i++) {
-        const json_t *look = json_array_get(guard, i);
-        if (json_says(look, "phase", "preflight"))
-            before = json_get_reading(json_array_get(json_get(look, "devices"), 0), "memory_bytes");
-    }
-    return before;
-}
-
 static void read_pair_experiment(const struct feasibility *study, const struct pairs_pair *pair,
-                                 const json_t *experiment, struct pairs_outcome *out)
+                                 struct result *result, struct pairs_outcome *out)
 {
-    const json_t *attempt = result_attempt(experiment), *parallel = result_parallel(experiment);
-    *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
-    out->seconds = json_get_reading(attempt, "duration_seconds");
+    *out = (struct pairs_outcome){.ran = true, .finished = result->outcome == RESULT_SUCCEEDED};
+    out->seconds = result->last.seconds;
     out->started = out->seconds.valid;
-    out->metrics =
-        json_object_size(json_get(json_get(experiment, "foreground"), "performance_metrics"));
-    const char *loop_error = read_background_loops(json_get(parallel, "background"), out);
-    explain_failure(study, pair, experiment, loop_error, out);
+    out->metrics = json_object_size(result->metrics);
+    const char *loop_error = read_background_loops(result, out);
+    explain_failure(study, pair, result, loop_error, out);
     /* What lay on the GPU before is none of theirs. */
-    struct reading before = in_use_before(experiment);
-    out->peak_bytes = json_get_reading(result_gpu_energy(experiment), "memory_peak_bytes");
+    struct reading before = result->in_use_bytes;
+    out->peak_bytes = result->peak_bytes;
     if (out->peak_bytes.valid)
         out->peak_bytes.value =
             fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
-    proof_take(study, pair, experiment, out);
+    proof_take(study, pair, result, out);
     if (!out->finished)
         return;
-    out->pair_joules = json_get_reading(result_gpu_energy(experiment), "joules");
-    divide(parallel, out);
+    out->pair_joules = result->joules;
+    divide(result, out);
     compare_with_alone(&study->models[pair->foreground], &study->models[pair->background], out);
+}
+
+static void add_pair_experiment(const struct feasibility *study, struct pairs_pair *pair,
+                                const json_t *experiment)
+{
+    struct pairs_outcome one;
+    AUTO(result_fini) struct result result;
+    result_read(experiment, &result);
+    if (result.outcome == RESULT_OTHER)
+        return;
+    read_pair_experiment(study, pair, &result, &one);
+    proof_add(&pair->outcome, &one);
 }
 
 void feasibility_take_pairs(struct feasibility *study, const json_t *results,
                             const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments"),
-                 *entries = json_get(settings, "experiments");
-    for (size_t i = 0; i < study->pair_count; i++) {
-        struct pairs_pair *pair = &study->pairs[i];
+    AUTO(written_part_fini) struct written_part part;
+    written_part_read(settings, results, &part);
+    EACH (pair, study->pairs, study->pair_count) {
         const struct pairs_model *fore = &study->models[pair->foreground],
                                  *back = &study->models[pair->background];
-        struct pairs_outcome *out = &pair->outcome, one;
+        struct pairs_outcome *out = &pair->outcome;
         double before_s = out->overlap_s;
         size_t at = 0, ran = out->experiments, before = out->at_peaks;
-        for (size_t k = 0; k < json_array_size(entries); k++) {
-            const json_t *entry = json_array_get(entries, k);
-            json_int_t count = 0;
-            bool own = known_is_of(json_get(entry, "foreground"), fore) &&
-                       known_is_of(json_get(entry, "background"), back);
-            json_get_int(entry, "runs_per_config", &count);
-            for (json_int_t n = 0; n < count && at < json_array_size(experiments); n++, at++) {
-                const json_t *experiment = json_array_get(experiments, at);
-                if (!own || !result_ended(experiment))
-                    continue;
-                read_pair_experiment(study, pair, experiment, &one);
-                proof_add(out, &one);
-            }
-        }
+        EACH (entry, part.entries, part.count)
+            for (int64_t n = 0; n < entry->runs && at < json_array_size(part.results); n++, at++)
+                if (written_is_of(&entry->foreground, fore) &&
+                    written_is_of(&entry->background, back))
+                    add_pair_experiment(study, pair, json_array_get(part.results, at));
         if (out->experiments > ran)
             out->without_gain =
                 out->overlap_s > before_s || out->at_peaks > before ? 0 : out->without_gain + 1;
@@ -307,9 +282,7 @@ bool pairs_is_recommended(const struct pairs_pair *pair)
 
 void pairs_outcome_fini(struct pairs_outcome *outcome)
 {
-    free(outcome->cause);
-    free(outcome->proposal);
     free(outcome->why);
-    json_decref(outcome->runs);
+    record_free(pairs_outcome_fields, outcome);
     *outcome = (struct pairs_outcome){0};
 }

@@ -1,7 +1,7 @@
 #include "sharing/overlap.h"
 
-#include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -17,7 +17,8 @@ static const double LOAD_LEAST_PERCENT = 1;
 static const double LONGEST_GAP = 1.5;
 
 enum { LOOKS_MAX = 100000 };
-static const double LONGEST_S = 1e9, MOST_BYTES = 1e15;
+#define LONGEST_S  1e9
+#define MOST_BYTES 1e15
 
 /* What each must have to count as computing. */
 static void least_loads(const struct overlap_alone alone[OVERLAP_SIDES], double out[OVERLAP_SIDES])
@@ -90,36 +91,51 @@ void overlap_measure(const struct overlap_look *looks, size_t count,
     }
 }
 
-static bool number_at(const json_t *list, size_t at, double low, double high, double *out)
+struct series {
+    double *items;
+    size_t count;
+};
+
+struct written_looks {
+    struct series t_s, bytes[OVERLAP_SIDES], percent[OVERLAP_SIDES];
+};
+
+#define SERIES(key, of, least, most) \
+    RECORD_NUMBERS(struct written_looks, key, of.items, of.count, .low = (least), .high = (most))
+static const struct record_field look_fields[] = {
+    SERIES("t_s", t_s, -LONGEST_S, LONGEST_S),
+    SERIES("foreground_bytes", bytes[FOREGROUND], 0, MOST_BYTES),
+    SERIES("background_bytes", bytes[BACKGROUND], 0, MOST_BYTES),
+    SERIES("foreground_percent", percent[FOREGROUND], 0, 100 * 100),
+    SERIES("background_percent", percent[BACKGROUND], 0, 100 * 100),
+    {0}};
+
+static struct reading reading_at(const struct series *series, size_t at)
 {
-    const json_t *item = json_array_get(list, at);
-    *out = json_is_number(item) ? json_number_value(item) : NAN;
-    return *out >= low && *out <= high;
+    double number = at < series->count ? series->items[at] : NAN;
+    return (struct reading){number, !isnan(number)};
 }
 
 struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
 {
-    static const char *const bytes[] = {"foreground_bytes", "background_bytes"};
-    static const char *const percent[] = {"foreground_percent", "background_percent"};
-    const json_t *times = json_get(json, "t_s");
-    size_t told = json_array_size(times);
+    struct written_looks written = {0};
+    record_get(look_fields, json, &written);
+    size_t all = written.t_s.count <= LOOKS_MAX ? written.t_s.count : 0;
+    struct overlap_look *looks = all ? mem_array(all, sizeof *looks) : NULL;
     *count = 0;
-    if (told == 0 || told > LOOKS_MAX)
-        return NULL;
-    struct overlap_look *looks = mem_array(told, sizeof *looks);
-    for (size_t i = 0; i < told; i++) {
-        struct overlap_look look = {0};
-        double before_s = *count ? looks[*count - 1].t_s : -LONGEST_S;
-        bool good = number_at(times, i, before_s, LONGEST_S, &look.t_s);
+    for (size_t i = 0; i < all; i++) {
+        struct overlap_look look = {.t_s = written.t_s.items[i]};
+        bool good = look.t_s >= (*count ? looks[*count - 1].t_s : -LONGEST_S);
         for (int side = 0; side < OVERLAP_SIDES; side++) {
-            good =
-                good && number_at(json_get(json, bytes[side]), i, 0, MOST_BYTES, &look.bytes[side]);
-            look.percent[side].valid = number_at(json_get(json, percent[side]), i, 0, 100 * 100,
-                                                 &look.percent[side].value);
+            struct reading bytes = reading_at(&written.bytes[side], i);
+            good = good && bytes.valid;
+            look.bytes[side] = bytes.value;
+            look.percent[side] = reading_at(&written.percent[side], i);
         }
         if (good)
             looks[(*count)++] = look;
     }
+    record_free(look_fields, &written);
     return looks;
 }
 

@@ -1,7 +1,7 @@
 #include "sharing/predict.h"
 #include "base/mem.h"
 
-#include "base/json.h"
+#include "base/record.h"
 #include "stats/describe.h"
 
 #include <math.h>
@@ -91,26 +91,38 @@ double pairs_margin(double peak_low, double peak_high, double ripple)
 /* Where the start-up ends. */
 static const double STARTED = 0.9;
 
-static const double LONGEST_STEP_S = 1e8, MOST_BYTES = 1e15;
+#define LONGEST_STEP_S 1e8
+#define MOST_BYTES     1e15
+
+struct written_curve {
+    double step_s, peak_bytes;
+    double *bytes;
+    size_t count;
+};
+
+static const struct record_field curve_fields[] = {
+    RECORD(struct written_curve, step_s, .presence = RECORD_NEEDED, .high = LONGEST_STEP_S),
+    RECORD(struct written_curve, peak_bytes, .presence = RECORD_NEEDED, .high = MOST_BYTES),
+    RECORD_NUMBERS(struct written_curve, "bytes", bytes, count, .presence = RECORD_NEEDED),
+    {0}};
 
 bool curve_from_json(const json_t *json, struct memory_curve *out)
 {
-    const json_t *points = json_get(json, "bytes");
-    size_t count = json_array_size(points);
+    struct written_curve written = {0};
     *out = (struct memory_curve){0};
-    if (!json_get_number(json, "step_s", &out->step_s) ||
-        !json_get_number(json, "peak_bytes", &out->peak_bytes) || !(out->step_s > 0) ||
-        out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || out->peak_bytes > MOST_BYTES ||
-        count == 0 || count > MEMORY_CURVE_POINTS)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *point = json_array_get(points, i);
-        double bytes = json_is_number(point) ? json_number_value(point) : -1;
-        out->points[i] = bytes >= 0 && bytes <= out->peak_bytes ? bytes : -1;
+    if (record_read(curve_fields, json, &written, NULL) && written.step_s > 0 &&
+        written.count > 0 && written.count <= MEMORY_CURVE_POINTS) {
+        *out = (struct memory_curve){.step_s = written.step_s,
+                                     .count = written.count,
+                                     .peak_bytes = written.peak_bytes,
+                                     .any = true};
+        for (size_t i = 0; i < written.count; i++) {
+            double bytes = written.bytes[i];
+            out->points[i] = bytes >= 0 && bytes <= written.peak_bytes ? bytes : -1;
+        }
     }
-    out->count = count;
-    out->any = true;
-    return true;
+    record_free(curve_fields, &written);
+    return out->any;
 }
 
 /* The points that were measured, in order; times: their times. */
@@ -162,13 +174,12 @@ static void lay_over(const struct memory_curve *from, double more, struct memory
             memory_curve_add(onto, ((double)i + 0.5) * from->step_s, from->points[i] + more);
 }
 
-bool curve_count(const json_t *counted, struct memory_curve *curve)
+bool curve_count(const struct result_counted *counted, struct memory_curve *curve)
 {
     struct memory_curve held, sum = {0};
-    double peak = 0, context = 0;
-    if (!json_get_number(counted, "peak_bytes", &peak) ||
-        !json_get_number(counted, "context_bytes", &context) || !(peak >= 0) || peak > MOST_BYTES ||
-        !(context >= 0) || context > peak || !curve_from_json(json_get(counted, "curve"), &held))
+    double peak = counted->peak_bytes.value, context = counted->context_bytes.value;
+    if (!counted->peak_bytes.valid || !counted->context_bytes.valid || peak > MOST_BYTES ||
+        context < 0 || context > peak || !curve_from_json(counted->curve, &held))
         return false;
     lay_over(curve, 0, &sum);
     lay_over(&held, context, &sum);

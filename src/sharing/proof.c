@@ -3,7 +3,6 @@
 #include "sharing/overlap.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "sharing/result.h"
@@ -19,61 +18,41 @@ const char *pairs_result_name(enum pairs_result result)
     return names[result];
 }
 
-/* When the loop that then ran had begun; loops are in order. */
-static struct reading loop_start(const json_t *parallel, double t_s)
+/* When the loop that then ran had begun. */
+static struct reading loop_start(const struct result *result, double t_s)
 {
-    const json_t *loops = json_get(json_get(parallel, "background"), "loops");
     struct reading found = {0};
-    for (size_t i = 0; i < json_array_size(loops); i++) {
-        double start_s;
-        if (json_get_number(json_array_get(loops, i), "start_s", &start_s) && start_s <= t_s)
-            found = (struct reading){start_s, true};
-    }
+    EACH (loop, result->loops, result->loop_count)
+        if (loop->start_s.valid && loop->start_s.value <= t_s)
+            found = loop->start_s;
     return found;
 }
 
 static void measure_overlap(const struct feasibility *study, const struct pairs_pair *pair,
-                            const json_t *parallel, struct overlap *overlap,
+                            const struct result *result, struct overlap *overlap,
                             struct pairs_outcome *out)
 {
     const struct overlap_alone alone[] = {[FOREGROUND] = study->models[pair->foreground].seen,
                                           [BACKGROUND] = study->models[pair->background].seen};
     size_t count;
-    AUTO_FREE struct overlap_look *looks =
-        overlap_looks_from_json(json_get(parallel, "looks"), &count);
+    AUTO_FREE struct overlap_look *looks = overlap_looks_from_json(result->looks, &count);
     overlap_measure(looks, count, alone, overlap);
     out->seen = count > 0;
     out->startup_s[FOREGROUND] = overlap->first_s[FOREGROUND];
     struct reading first_s = overlap->first_s[BACKGROUND];
     struct reading start_s =
-        first_s.valid ? loop_start(parallel, first_s.value) : (struct reading){0};
+        first_s.valid ? loop_start(result, first_s.value) : (struct reading){0};
     out->startup_s[BACKGROUND] = (struct reading){first_s.value - start_s.value, start_s.valid};
 }
 
-static json_t *pair_evidence_json(const json_t *experiment)
-{
-    const json_t *all = json_get(json_get(experiment, "tare"), "evidence");
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *item = json_array_get(all, i);
-        json_array_append_new(
-            list, json_pack("{s:s?, s:s?, s:s?}", "kind", json_get_text(item, "kind"), "weight",
-                            json_get_text(item, "weight"), "text", json_get_text(item, "text")));
-    }
-    return list;
-}
-
 void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
-                const json_t *experiment, struct pairs_outcome *out)
+                struct result *result, struct pairs_outcome *out)
 {
-    const json_t *parallel = result_parallel(experiment);
-    const char *verdict = json_get_text(json_get(experiment, "tare"), "verdict");
     struct overlap overlap;
-    double alone_s = 0;
-    measure_overlap(study, pair, parallel, &overlap, out);
-    if (!verdict || !verdict_parse(verdict, &out->verdict))
-        out->verdict = out->finished ? VERDICT_UNVERIFIED : VERDICT_NONE;
-    out->experiments = 1;
+    measure_overlap(study, pair, result, &overlap, out);
+    out->verdict = result->verdict != VERDICTS ? result->verdict
+                   : out->finished             ? VERDICT_UNVERIFIED
+                                               : VERDICT_NONE;
     out->best_clean = verdict_is_clean_success(out->verdict, out->finished);
     out->clean = out->best_clean;
     out->best_overlap_s = overlap.seconds;
@@ -82,17 +61,18 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
         out->at_peaks = overlap.at_peaks;
         out->together_bytes = overlap.together_bytes;
     }
-    if (!json_get_number(json_get(json_get(parallel, "background"), "load"), "alone_s", &alone_s))
-        alone_s = 0;
-    out->measured_s = alone_s + (out->seconds.valid ? out->seconds.value : 0);
-    out->runs = json_pack(
-        "[{s:s?, s:s?, s:o, s:o, s:o, s:o, s:I, s:I}]", "experiment",
-        json_get_text(experiment, "experiment_id"), "verdict",
-        out->verdict == VERDICT_NONE ? NULL : verdict_name(out->verdict), "evidence",
-        pair_evidence_json(experiment), "seconds", json_reading_or_null(out->seconds),
-        "background_alone_s", json_finite(alone_s), "overlap_s",
-        out->seen ? json_finite(overlap.seconds) : json_null(), "looks_at_peaks",
-        (json_int_t)overlap.at_peaks, "together_bytes", (json_int_t)overlap.together_bytes);
+    out->measured_s = result->alone_s + out->seconds.value;
+    MEM_ADD(out->runs, out->experiments) =
+        (struct pairs_run){.experiment = mem_strdup(result->experiment),
+                           .verdict = out->verdict,
+                           .evidence = steal_ptr(result->evidence),
+                           .evidence_count = result->evidence_count,
+                           .seconds = out->seconds,
+                           .alone_s = result->alone_s,
+                           .overlap_s = {overlap.seconds, out->seen},
+                           .at_peaks = overlap.at_peaks,
+                           .together_bytes = overlap.together_bytes};
+    result->evidence_count = 0;
 }
 
 /* A pair that failed once has failed; total, which worked, has no cause yet. */
@@ -138,7 +118,6 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
     }
     add_failure(total, one);
     keep_better_figures(total, one);
-    total->experiments += one->experiments;
     total->clean += one->clean;
     total->loops += one->loops;
     total->metrics = one->metrics > total->metrics ? one->metrics : total->metrics;
@@ -153,57 +132,52 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
     for (int side = 0; side < OVERLAP_SIDES; side++)
         if (one->startup_s[side].valid)
             total->startup_s[side] = one->startup_s[side];
-    json_array_extend(total->runs, one->runs);
+    EACH (run, one->runs, one->experiments)
+        MEM_ADD(total->runs, total->experiments) = *run;
+    one->experiments = 0;
     pairs_outcome_fini(one);
 }
 
-static json_t *find_kind(json_t *list, const char *kind)
+/* New: with no experiment. */
+static struct pairs_kind *find_kind(struct pairs_outcome *out,
+                                    const struct pairs_evidence *evidence)
 {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_says(json_array_get(list, i), "kind", kind))
-            return json_array_get(list, i);
-    return NULL;
+    EACH (kind, out->kinds, out->kind_count)
+        if (strcmp(kind->kind, evidence->kind) == 0)
+            return kind;
+    struct pairs_kind *kind = &MEM_ADD(out->kinds, out->kind_count);
+    *kind = (struct pairs_kind){.kind = evidence->kind,
+                                .text = evidence->text ? evidence->text : "",
+                                .weight = evidence_weight(evidence->kind)};
+    return kind;
 }
 
-/* Counts each kind once for the experiment. */
-static void count_run_evidence(json_t *list, const json_t *run)
+/* Whether the run has the same before. */
+static bool is_counted(const struct pairs_run *run, const struct pairs_evidence *evidence)
 {
-    const json_t *evidence = json_get(run, "evidence");
-    json_t *counted = json_object();
-    for (size_t i = 0; i < json_array_size(evidence); i++) {
-        const json_t *item = json_array_get(evidence, i);
-        const char *kind = json_get_text(item, "kind");
-        if (!kind || evidence_weight(kind) == EVIDENCE_RECORDED || json_object_get(counted, kind))
-            continue;
-        json_t *found = find_kind(list, kind);
-        const char *text = json_get_text(item, "text");
-        if (!found)
-            json_array_append_new(list,
-                                  found = json_pack("{s:s, s:s, s:s, s:i}", "kind", kind, "weight",
-                                                    evidence_weight_name(evidence_weight(kind)),
-                                                    "text", text ? text : "", "experiments", 0));
-        json_t *experiments = json_object_get(found, "experiments");
-        json_integer_set(experiments, json_integer_value(experiments) + 1);
-        json_object_set_new(counted, kind, json_true());
-    }
-    json_decref(counted);
+    EACH (before, run->evidence, (size_t)(evidence - run->evidence))
+        if (before->kind && strcmp(before->kind, evidence->kind) == 0)
+            return true;
+    return false;
 }
 
-json_t *pairs_evidence(const struct pairs_outcome *outcome)
+static void count_kinds(struct pairs_outcome *out)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < json_array_size(outcome->runs); i++)
-        count_run_evidence(list, json_array_get(outcome->runs, i));
-    return list;
+    free(out->kinds);
+    out->kinds = NULL;
+    out->kind_count = 0;
+    EACH (run, out->runs, out->experiments)
+        EACH (evidence, run->evidence, run->evidence_count)
+            if (evidence->kind && evidence_weight(evidence->kind) != EVIDENCE_RECORDED &&
+                !is_counted(run, evidence))
+                find_kind(out, evidence)->experiments++;
 }
 
-static char *kinds_text(const struct pairs_outcome *out)
+char *pairs_kinds_text(const struct pairs_outcome *outcome, const char *between)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *evidence = pairs_evidence(out);
-    for (size_t i = 0; i < json_array_size(evidence); i++)
-        text_addf(&text, "%s%s", i ? ", " : "", json_get_text(json_array_get(evidence, i), "kind"));
-    json_decref(evidence);
+    EACH (kind, outcome->kinds, outcome->kind_count)
+        text_addf(&text, "%s%s", text.length ? between : "", kind->kind);
     return text_take(&text);
 }
 
@@ -234,7 +208,7 @@ static char *explain_not_proven(const struct feasibility *study, const struct pa
         return mem_printf("how much GPU memory %s has alone was not seen",
                           fore->seen.peak_bytes > 0 ? back->name : fore->name);
     if (out->clean == 0) {
-        AUTO_FREE char *kinds = kinds_text(out);
+        AUTO_FREE char *kinds = pairs_kinds_text(out, ", ");
         return mem_printf("no experiment of %zu was clean, the worst is %s%s%s", out->experiments,
                           verdict_name(out->verdict), *kinds ? ": " : "", kinds);
     }
@@ -264,6 +238,8 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
     struct pairs_outcome *out = &pair->outcome;
     free(out->why);
     out->why = NULL;
+    out->peaks_alone_bytes = pairs_peaks_alone(study, pair);
+    count_kinds(out);
     bool proven = out->overlap_s >= study->overlap_s && out->overlap_s > 0 && out->at_peaks > 0;
     out->result = !out->ran            ? PAIRS_NOT_RUN
                   : !pairs_worked(out) ? PAIRS_FAILED

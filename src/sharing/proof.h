@@ -13,9 +13,8 @@ struct reading pairs_peaks_alone(const struct feasibility *study, const struct p
 
 struct pairs_counts feasibility_counts(const struct feasibility *study);
 
-/* For each kind of evidence against the pair's experiments, what is only recorded left out:
- * {"kind", "weight", "text" (of the first), "experiments"}. A new reference. */
-json_t *pairs_evidence(const struct pairs_outcome *outcome);
+/* The kinds of evidence against the pair: "foreign_process, host_pressure". The caller frees it. */
+char *pairs_kinds_text(const struct pairs_outcome *outcome, const char *between);
 
 void feasibility_criteria(const struct feasibility *study,
                           struct pairs_criterion out[PAIRS_CRITERIA]);

@@ -1,35 +1,102 @@
-/* result: looks into an experiment as results_read_json gives it; what several of a pair prove.
- * Private to sharing/. */
+/* result: one experiment of a study, as results_read_json gives it. result.c alone knows its keys.
+ * Texts and JSON in it point into the JSON that was read. Private to sharing/. */
 #ifndef TARE_SHARING_RESULT_H
 #define TARE_SHARING_RESULT_H
 
+#include "base/record.h"
 #include "sharing/feasibility.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 
-bool result_ended(const json_t *experiment); /* succeeded or failed */
-bool result_succeeded(const json_t *experiment);
+enum result_outcome { RESULT_OTHER, RESULT_SUCCEEDED, RESULT_FAILED };
 
-/* Its last attempt, its GPUs' energy, its tare.parallel: NULL where there is none. */
-const json_t *result_attempt(const json_t *experiment);
-const json_t *result_gpu_energy(const json_t *experiment);
-const json_t *result_parallel(const json_t *experiment);
+/* What its own processes counted (memory_counted_json). */
+struct result_counted {
+    struct reading peak_bytes, held_peak_bytes, sum_peak_bytes, context_bytes;
+    const json_t *curve;
+};
 
-/* Of an attempt's "oom", which may be NULL: the first of its reasons; what the remedy of that name
- * is. NULL: there is none. */
-const char *result_oom_reason(const json_t *oom);
-const char *result_remedy(const json_t *oom, const char *name);
+/* A GPU's memory during the last attempt. */
+struct result_gpu {
+    const char *of; /* "job", or "device" */
+    struct reading total_bytes, before_bytes, reserved_bytes, load_at_peak_percent;
+    struct reading curve_peak_bytes;
+    const json_t *curve;
+    struct result_counted counted;
+};
 
-/* Of a run of one model alone, what is read here; fresh. */
+struct result_remedy {
+    const char *name, *what;
+};
+
+/* Of an out-of-memory failure of the foreground. */
+struct result_oom {
+    bool known;
+    struct strv reasons;
+    struct result_remedy *remedies;
+    size_t remedy_count;
+};
+
+/* Of the background. */
+struct result_loop {
+    enum result_outcome outcome;
+    const char *error;
+    struct reading start_s, duration_s; /* since the foreground's start */
+};
+
+struct result_attempt {
+    struct reading seconds;
+    const char *error;
+    struct result_gpu *gpus;
+    size_t gpu_count;
+    struct result_oom oom;
+};
+
+struct result {
+    const char *experiment;
+    enum result_outcome outcome;
+    enum verdict verdict; /* VERDICTS: not said */
+    const char *cause;    /* of its failure */
+    struct pairs_evidence *evidence;
+    size_t evidence_count;
+    struct result_attempt last;                             /* attempt */
+    struct reading in_use_bytes;                            /* of its GPU, before */
+    struct reading joules, peak_bytes, utilisation_percent; /* of its GPUs */
+    const json_t *metrics;                                  /* of the foreground */
+    /* In parallel: */
+    struct result_loop *loops; /* in order */
+    size_t loop_count;
+    size_t succeeded, failed; /* loops */
+    double alone_s;
+    const json_t *looks;                                          /* overlap_looks_from_json */
+    struct reading foreground_mj, background_mj, unattributed_mj; /* by sm_share */
+    /* by foreground_marginal; the interval is two numbers in records of newer versions */
+    struct reading marginal_j, half_width_j;
+    double *interval_j;
+    size_t interval_count;
+};
+
+extern const struct record_field pairs_evidence_fields[];
+
+/* Nothing is trusted: what is missing or wrong is absent. */
+void result_read(const json_t *experiment, struct result *out);
+void result_fini(struct result *result);
+
+/* What the remedy of that name is. NULL: there is none. */
+const char *result_remedy(const struct result_oom *oom, const char *name);
+const char *result_oom_reason(const struct result_oom *oom); /* the first; NULL: there is none */
+
+/* Of a run of one model alone, what is read here; a new reference. */
 json_t *result_alone(const json_t *experiment);
 
-/* Why it failed, in words; fresh. */
-char *result_error(const json_t *experiment);
+/* Why it failed, in words. */
+const char *result_error(const struct result *result);
 
-/* Verdict, evidence and overlap of one experiment of the pair, whose other figures are in out. */
+/* Verdict, evidence and overlap of one experiment of the pair, whose other figures are in out;
+ * takes the evidence. */
 void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
-                const json_t *experiment, struct pairs_outcome *out);
+                struct result *result, struct pairs_outcome *out);
 
 /* Takes one. */
 void proof_add(struct pairs_outcome *total, struct pairs_outcome *one);

@@ -1,11 +1,11 @@
 #include "sharing/schedule.h"
 #include "sharing/choose.h"
+#include "sharing/feasibility_json.h"
 #include "sharing/outcome.h"
 #include "sharing/predict.h"
 #include "sharing/proof.h"
 #include "sharing/written.h"
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "plan/config/size.h"
@@ -266,50 +266,19 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
 
 enum { PAIRS_MAX = SCHEDULE_MODELS_MAX * SCHEDULE_MODELS_MAX };
 
-static struct reading nonnegative_number(const json_t *block, const char *key)
-{
-    struct reading number = json_get_reading(block, key);
-    return (struct reading){number.value, number.valid && number.value >= 0};
-}
-
-static bool truth_of(const json_t *block, const char *key)
-{
-    return json_is_true(json_get(block, key));
-}
-
 static bool read_model(const json_t *json, struct pairs_model *out, struct err *err)
 {
-    const char *name = json_get_text(json, "name"), *repo = json_get_text(json, "repo");
-    const char *model = json_get_text(json, "model");
-    const json_t *params = json_get(json, "hyperparameters");
-    *out = (struct pairs_model){0};
-    if (!name || !repo || !model || !json_is_object(params))
+    struct written_entry written;
+    written_entry_read(json, &written);
+    *out = (struct pairs_model){.full_epochs = 1};
+    record_get(pairs_model_fields, json, out);
+    out->shape = (struct curve_shape){0};
+    curve_shape(&out->curve, &out->shape);
+    out->params = json_object();
+    if (!out->name || !out->repo || !out->model || !json_is_object(out->real_params))
         return err_set(err, "a model without name, repo, model or hyperparameters");
-    struct gpu_limit limit = {0};
-    const char *written = json_get_text(json, "gpu_memory_limit");
-    if (written && !gpu_limit_parse(written, &limit, err))
-        return err_wrap(err, "%s", name);
-    struct reading epochs = nonnegative_number(json, "epochs"),
-                   margin = nonnegative_number(json, "margin_bytes");
-    *out = (struct pairs_model){
-        .name = mem_strdup(name),
-        .repo = mem_strdup(repo),
-        .model = mem_strdup(model),
-        .params = json_object(),
-        .real_params = json_deep_copy(params),
-        .has_epochs = truth_of(json, "one_epoch"),
-        .gpu_limit = limit,
-        .full_epochs = epochs.valid && epochs.value >= 1 ? epochs.value : 1,
-        .ran = truth_of(json, "ran"),
-        .succeeded = truth_of(json, "succeeded"),
-        .margin_bytes = margin.valid ? margin.value : 0,
-        .seconds = nonnegative_number(json, "seconds"),
-        .joules = nonnegative_number(json, "joules"),
-        .utilisation_percent = nonnegative_number(json, "utilisation_percent"),
-    };
-    if (curve_from_json(json_get(json, "curve"), &out->curve))
-        curve_shape(&out->curve, &out->shape);
-    return true;
+    const char *limit = written.alone.limit;
+    return !limit || gpu_limit_parse(limit, &out->gpu_limit, err) || err_wrap(err, "%s", out->name);
 }
 
 /* What an earlier study has of the same model no longer counts. Gives the new one's place. */
@@ -347,52 +316,67 @@ struct reader {
     size_t count, hints[OVERLAP_SIDES];
 };
 
+/* A pair that did not run has no real. */
+struct written_pair {
+    const char *side[OVERLAP_SIDES];
+    const json_t *real;
+};
+
+#define PAIR(key, member) RECORD_AS(struct written_pair, key, member)
+static const struct record_field written_pair_fields[] = {PAIR("foreground", side[FOREGROUND]),
+                                                          PAIR("background", side[BACKGROUND]),
+                                                          PAIR("real", real),
+                                                          {0}};
+
 static bool read_pair(struct feasibility *study, struct reader *reader, const json_t *json,
                       struct err *err)
 {
-    const char *fore = json_get_text(json, "foreground"), *back = json_get_text(json, "background");
+    struct written_pair written = {0};
     struct pairs_pair pair = {0};
-    const json_t *real = json_get(json, "real");
-    if (!find_measured_model(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND],
-                             &pair.foreground) ||
-        !find_measured_model(study, reader->places, reader->count, back, &reader->hints[BACKGROUND],
-                             &pair.background))
+    record_get(written_pair_fields, json, &written);
+    if (!find_measured_model(study, reader->places, reader->count, written.side[FOREGROUND],
+                             &reader->hints[FOREGROUND], &pair.foreground) ||
+        !find_measured_model(study, reader->places, reader->count, written.side[BACKGROUND],
+                             &reader->hints[BACKGROUND], &pair.background))
         return err_set(err, "a pair of models that are not in the list");
-    if (!real)
+    if (!written.real)
         return true;
-    pair.outcome = (struct pairs_outcome){
-        .ran = true,
-        .result = json_says(json, "outcome", pairs_result_name(PAIRS_PROVEN)) ? PAIRS_PROVEN
-                                                                              : PAIRS_NOT_PROVEN,
-        .started = truth_of(real, "started"),
-        .finished = truth_of(real, "finished"),
-        .out_of_memory = truth_of(real, "out_of_memory"),
-        .background_failed = truth_of(real, "background_failed"),
-        .slowdown = nonnegative_number(real, "foreground_slowdown"),
-        .background_slowdown = nonnegative_number(real, "background_slowdown"),
-    };
+    record_get(pairs_pair_fields, json, &pair);
+    pair.outcome.ran = true;
+    if (pair.outcome.result != PAIRS_PROVEN)
+        pair.outcome.result = PAIRS_NOT_PROVEN;
     /* Models of each file have places of their own, so no pair of an earlier one is this. */
     MEM_ADD(study->pairs, study->pair_count) = pair;
     return true;
 }
 
+struct written_study {
+    const json_t *models, *pairs;
+};
+
+static const struct record_field written_study_fields[] = {
+    RECORD(struct written_study, models), RECORD(struct written_study, pairs), {0}};
+
 bool schedule_read(struct feasibility *study, const json_t *json, struct err *err)
 {
-    const json_t *models = json_get(json, "models"), *pairs = json_get(json, "pairs");
-    size_t count = json_array_size(models);
-    if (!json_is_array(models) || !json_is_array(pairs) || count > SCHEDULE_MODELS_MAX ||
-        json_array_size(pairs) > PAIRS_MAX)
+    struct written_study written = {0};
+    record_get(written_study_fields, json, &written);
+    size_t count = json_array_size(written.models);
+    if (!json_is_array(written.models) || !json_is_array(written.pairs) ||
+        count > SCHEDULE_MODELS_MAX || json_array_size(written.pairs) > PAIRS_MAX)
         return err_set(err, "this is no feasibility.json");
     AUTO_FREE size_t *places = mem_array(count + 1, sizeof *places);
     for (size_t i = 0; i < count; i++) {
         struct pairs_model model;
-        if (!read_model(json_array_get(models, i), &model, err))
+        if (!read_model(json_array_get(written.models, i), &model, err)) {
+            pairs_model_fini(&model);
             return false;
+        }
         places[i] = add_or_replace_model(study, &model);
     }
     struct reader reader = {.places = places, .count = count};
-    for (size_t i = 0; i < json_array_size(pairs); i++)
-        if (!read_pair(study, &reader, json_array_get(pairs, i), err))
+    for (size_t i = 0; i < json_array_size(written.pairs); i++)
+        if (!read_pair(study, &reader, json_array_get(written.pairs, i), err))
             return false;
     return true;
 }

@@ -54,6 +54,7 @@ static void begin(struct feasibility *study)
                                                      .verdict = VERDICT_CLEAN,
                                                      .seen = true,
                                                      .overlap_s = 12.3,
+                                                     .runs = mem_array(2, sizeof(struct pairs_run)),
                                                      .experiments = 2,
                                                      .slowdown = {1.25, true},
                                                      .background_slowdown = {1.5, true},
@@ -70,9 +71,14 @@ static void begin(struct feasibility *study)
         .why = mem_strdup("they never met"),
         .experiments = 3,
         .attribution = {"sm_share", false, {0.52, true}, .low_j = {0, true}, .high_j = {314, true}},
-        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % "
-                           "\\u001b[31m\"}]}]",
-                           0, NULL)};
+        .runs = mem_array(3, sizeof(struct pairs_run)),
+        .kinds = mem_array(1, sizeof(struct pairs_kind)),
+        .kind_count = 1};
+    study->pairs[last].outcome.kinds[0] =
+        (struct pairs_kind){.kind = "background_stalled",
+                            .text = "in 7 % \x1b[31m",
+                            .weight = evidence_weight("background_stalled"),
+                            .experiments = 1};
     study->pairs[oom].outcome =
         (struct pairs_outcome){.ran = true,
                                .result = PAIRS_FAILED,

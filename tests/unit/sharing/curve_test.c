@@ -1,5 +1,6 @@
 /* The shape of a training's memory, by hand. */
 #include "sharing/predict.h"
+#include "sharing/result.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -118,9 +120,13 @@ static void what_is_no_curve_is_refused(void **state)
 
 static bool count(const char *text, struct memory_curve *curve)
 {
-    json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
+    AUTO_FREE char *experiment = mem_printf(
+        "{\"tare\": {\"attempts\": [{\"memory\": {\"gpus\": [{\"counted\": %s}]}}]}}", text);
+    json_t *json = json_loads(experiment, 0, NULL);
+    AUTO(result_fini) struct result result;
     assert_non_null(json);
-    bool good = curve_count(json, curve);
+    result_read(json, &result);
+    bool good = curve_count(&result.last.gpus[0].counted, curve);
     json_decref(json);
     return good;
 }

@@ -523,10 +523,8 @@ static void what_is_contaminated_proves_nothing_and_says_so(void **state)
                 out->verdict == VERDICT_CONTAMINATED);
     assert_string_equal(out->why,
                         "no experiment of 1 was clean, the worst is contaminated: foreign_process");
-    json_t *kinds = pairs_evidence(out);
-    assert_int_equal(json_array_size(kinds), 1);
-    assert_string_equal(json_get_text(json_array_get(kinds, 0), "text"), "pid 7");
-    json_decref(kinds);
+    assert_true(out->kind_count == 1 && out->kinds[0].experiments == 1);
+    assert_string_equal(out->kinds[0].text, "pid 7");
     /* A second round without any gain is the last. */
     take_round(&study, json_pack("[o]", beside("contaminated", evidence, 6)));
     assert_null(feasibility_again_settings(&study, NULL));
