@@ -4,8 +4,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +23,31 @@ static const char *value_name(const struct record_field *field, int value)
     return value < field->first ? NULL : field->names[value - field->first];
 }
 
+static bool is_text(const struct record_field *field)
+{
+    return field->type <= RECORD_NAMED;
+}
+
+/* NULL: absent. */
+static const char *text_of(const struct record_field *field, const void *at)
+{
+    if (field->type == RECORD_NAMED)
+        return value_name(field, *(const int *)at);
+    return field->type == RECORD_CHARS ? at : *(const char *const *)at;
+}
+
 static size_t *count_of(const struct record_field *field, const void *record)
 {
     return (size_t *)(void *)((char *)record + field->count_at);
+}
+
+/* The structs of a field, and their number. */
+static char *items_of(const struct record_field *field, const void *record, size_t *count)
+{
+    char *at = (char *)record + field->at;
+    char *items = field->type == RECORD_NESTED ? at : *(char **)(void *)at;
+    *count = field->type == RECORD_LIST ? *count_of(field, record) : items != NULL;
+    return items;
 }
 
 static json_t *item_json(const struct record_field *field, const void *item)
@@ -35,52 +55,35 @@ static json_t *item_json(const struct record_field *field, const void *item)
     return field->fields ? record_json(field->fields, item) : field->to(item);
 }
 
-static json_t *list_json(const struct record_field *field, const char *items, size_t count)
-{
-    json_t *out = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(out, field->type == RECORD_NUMBERS
-                                       ? json_finite(((const double *)(const void *)items)[i])
-                                       : item_json(field, items + i * field->size));
-    return out;
-}
-
 /* NULL: absent. */
 static json_t *field_json(const struct record_field *field, const char *record)
 {
     const void *at = record + field->at;
+    const struct reading *reading = at;
+    size_t count;
     switch (field->type) {
     case RECORD_TEXT:
     case RECORD_BORROWED:
-        return json_string(*(const char *const *)at);
     case RECORD_CHARS:
-        return json_string(at);
-    case RECORD_READING: {
-        const struct reading *reading = at;
+    case RECORD_NAMED:
+        return json_string(text_of(field, at));
+    case RECORD_READING:
         return reading->valid ? json_from_reading(reading->value) : NULL;
-    }
     case RECORD_SIZE:
-        return json_integer((json_int_t)(*(const size_t *)at));
-    case RECORD_INT:
-        return json_integer(*(const int *)at);
     case RECORD_INT64:
         return json_integer(*(const int64_t *)at);
+    case RECORD_INT:
+        return json_integer(*(const int *)at);
     case RECORD_DOUBLE:
         return json_finite(*(const double *)at);
     case RECORD_BYTES:
         return json_integer((json_int_t)(*(const double *)at));
-    case RECORD_BYTES_READING: {
-        const struct reading *reading = at;
+    case RECORD_BYTES_READING:
         return reading->valid ? json_integer((json_int_t)reading->value) : NULL;
-    }
     case RECORD_BOOL:
         return json_boolean(*(const bool *)at);
-    case RECORD_SWITCH: {
-        int said = *(const int *)at;
-        return said ? json_boolean(said == 2) : NULL;
-    }
-    case RECORD_NAMED:
-        return json_string(value_name(field, *(const int *)at));
+    case RECORD_SWITCH:
+        return *(const int *)at ? json_boolean(*(const int *)at == 2) : NULL;
     case RECORD_VALUE:
         return value_to_json(at);
     case RECORD_TEXTS:
@@ -88,15 +91,24 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_JSON:
     case RECORD_JSON_PART:
         return json_incref(*(json_t *const *)at);
+    case RECORD_NUMBERS: {
+        json_t *list = json_array();
+        for (size_t i = 0; i < *count_of(field, record); i++)
+            json_array_append_new(list, json_finite((*(const double *const *)at)[i]));
+        return list;
+    }
     case RECORD_NESTED:
-        return item_json(field, at);
     case RECORD_OWNED: {
-        const void *item = *(const void *const *)at;
+        const char *item = items_of(field, record, &count);
         return item ? item_json(field, item) : NULL;
     }
-    case RECORD_NUMBERS:
-    case RECORD_LIST:
-        return list_json(field, *(const void *const *)at, *count_of(field, record));
+    case RECORD_LIST: {
+        json_t *list = json_array();
+        const char *items = items_of(field, record, &count);
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(list, item_json(field, items + i * field->size));
+        return list;
+    }
     }
     return NULL;
 }
@@ -136,67 +148,15 @@ json_t *record_list_json(const struct record_field *fields, const void *records,
     return out;
 }
 
-static bool refuse_field(const struct record_field *field, const char *how, struct err *err)
-{
-    return err_set(err, "'%s' is missing or %s", field->key, how);
-}
-
-static bool read_record(const struct record_field *fields, const json_t *json, char *record,
-                        bool lenient, struct err *err);
-
-static bool read_item(const struct record_field *field, const json_t *json, void *item,
-                      bool lenient, struct err *err)
-{
-    if (field->initial)
-        memcpy(item, field->initial, field->size);
-    return field->from ? field->from(json, item, err)
-                       : read_record(field->fields, json, item, lenient, err);
-}
-
 static bool is_in_bounds(const struct record_field *field, double number)
 {
     return !(field->low < field->high) || (number >= field->low && number <= field->high);
 }
 
-static bool read_integer(const struct record_field *field, const json_t *json, void *at,
-                         struct err *err)
+static bool read_name(const struct record_field *field, const char *text, int *out)
 {
-    json_int_t number = json_integer_value(json);
-    if (!json_is_integer(json))
-        return refuse_field(field, "no integer", err);
-    if (field->type == RECORD_SIZE && number < 0)
-        return err_set(err, "'%s' is negative", field->key);
-    if (!is_in_bounds(field, (double)number) ||
-        (field->type == RECORD_INT && (number < INT_MIN || number > INT_MAX)))
-        return refuse_field(field, "out of bounds", err);
-    if (field->type == RECORD_INT)
-        *(int *)at = (int)number;
-    else
-        *(int64_t *)at = number;
-    return true;
-}
-
-static bool read_number(const struct record_field *field, const json_t *json, void *at,
-                        struct err *err)
-{
-    double number = json_number_value(json);
-    if (!json_is_number(json))
-        return refuse_field(field, "no number", err);
-    if (!is_in_bounds(field, number))
-        return refuse_field(field, "out of bounds", err);
-    if (field->type == RECORD_DOUBLE || field->type == RECORD_BYTES)
-        *(double *)at = number;
-    else
-        *(struct reading *)at = (struct reading){number, true};
-    return true;
-}
-
-static bool read_name(const struct record_field *field, const json_t *json, int *out,
-                      struct err *err)
-{
-    const char *text = json_string_value(json);
-    for (int value = field->first;
-         text && (field->name ? value < field->values : field->names[value - field->first] != NULL);
+    int value = field->first;
+    for (; text && (field->name ? value < field->values : field->names[value - field->first] != 0);
          value++) {
         const char *name = value_name(field, value);
         if (name && strcmp(name, text) == 0) {
@@ -204,126 +164,165 @@ static bool read_name(const struct record_field *field, const json_t *json, int 
             return true;
         }
     }
-    return refuse_field(field, "unknown", err);
+    return false;
 }
 
-static bool read_texts(const struct record_field *field, const json_t *json, struct strv *out,
-                       bool lenient, struct err *err)
+/* Of the types that hold one value. Gives what is wrong, or NULL. */
+static const char *read_scalar(const struct record_field *field, const json_t *json, void *at)
 {
-    if (!json_is_array(json))
-        return refuse_field(field, "no list", err);
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        const char *item = json_string_value(json_array_get(json, i));
-        if (item)
-            strv_add(out, item);
-        else if (!lenient)
-            return err_set(err, "'%s' holds what is not a string", field->key);
+    const char *text = json_string_value(json);
+    json_int_t integer = json_integer_value(json);
+    double number = json_number_value(json);
+    switch (field->type) {
+    case RECORD_TEXT:
+    case RECORD_BORROWED:
+        if (!text)
+            return "not a string";
+        *(const char **)at = field->type == RECORD_TEXT ? mem_strdup(text) : text;
+        return NULL;
+    case RECORD_CHARS:
+        if (!text || strlen(text) >= field->size)
+            return text ? "too long" : "not a string";
+        strcpy(at, text);
+        return NULL;
+    case RECORD_NAMED:
+        return read_name(field, text, at) ? NULL : "unknown";
+    case RECORD_SIZE:
+    case RECORD_INT:
+    case RECORD_INT64:
+        if (!json_is_integer(json))
+            return "no integer";
+        if (field->type == RECORD_SIZE && integer < 0)
+            return "negative";
+        if (!is_in_bounds(field, number) || (field->type == RECORD_INT && integer != (int)integer))
+            return "out of bounds";
+        if (field->type == RECORD_INT)
+            *(int *)at = (int)integer;
+        else
+            *(int64_t *)at = integer;
+        return NULL;
+    case RECORD_BOOL:
+    case RECORD_SWITCH:
+        if (!json_is_boolean(json))
+            return "neither true nor false";
+        if (field->type == RECORD_SWITCH)
+            *(int *)at = json_is_true(json) ? 2 : 1;
+        else
+            *(bool *)at = json_is_true(json);
+        return NULL;
+    case RECORD_VALUE:
+        return json && value_from_json(json, at) ? NULL : "no value";
+    case RECORD_JSON:
+    case RECORD_JSON_PART:
+        if (!json || json_is_null(json))
+            return "no value";
+        *(const json_t **)at = field->type == RECORD_JSON ? json_incref((json_t *)json) : json;
+        return NULL;
+    default: /* doubles and readings */
+        if (!json_is_number(json) || !is_in_bounds(field, number))
+            return json_is_number(json) ? "out of bounds" : "no number";
+        if (field->type == RECORD_DOUBLE || field->type == RECORD_BYTES)
+            *(double *)at = number;
+        else
+            *(struct reading *)at = (struct reading){number, true};
+        return NULL;
     }
-    return true;
+}
+
+/* What follows is lenient without err. */
+
+static bool read_record(const struct record_field *fields, const json_t *json, char *record,
+                        struct err *err);
+
+static bool read_item(const struct record_field *field, const json_t *json, void *item,
+                      struct err *err)
+{
+    if (field->initial)
+        memcpy(item, field->initial, field->size);
+    return field->from ? field->from(json, item, err) : read_record(field->fields, json, item, err);
 }
 
 static bool read_list(const struct record_field *field, const json_t *json, char *record,
-                      bool lenient, struct err *err)
+                      struct err *err)
 {
-    if (!json_is_array(json))
-        return refuse_field(field, "no list", err);
-    bool numbers = field->type == RECORD_NUMBERS;
-    size_t size = numbers ? sizeof(double) : field->size, *count = count_of(field, record);
+    size_t size = field->type == RECORD_NUMBERS ? sizeof(double) : field->size;
+    size_t *count = count_of(field, record);
     char *items = mem_array(json_array_size(json) + 1, size);
     memcpy(record + field->at, &items, sizeof items);
     for (*count = 0; *count < json_array_size(json);) {
         const json_t *item = json_array_get(json, *count);
         char *at = items + (*count)++ * size;
         double number = json_is_number(item) ? json_number_value(item) : NAN;
-        if (numbers)
+        if (field->type == RECORD_NUMBERS)
             *(double *)(void *)at = is_in_bounds(field, number) ? number : NAN;
-        else if (!read_item(field, item, at, lenient, err) && !lenient)
+        else if (!read_item(field, item, at, err) && err)
             return false;
     }
     return true;
 }
 
-static bool read_boolean(const struct record_field *field, const json_t *json, void *at,
-                         struct err *err)
-{
-    if (!json_is_boolean(json))
-        return refuse_field(field, "neither true nor false", err);
-    if (field->type == RECORD_SWITCH)
-        *(int *)at = json_is_true(json) ? 2 : 1;
-    else
-        *(bool *)at = json_is_true(json);
-    return true;
-}
-
-static bool read_chars(const struct record_field *field, const json_t *json, char *out,
+static bool read_field(const struct record_field *field, const json_t *json, char *record,
                        struct err *err)
 {
-    if (!json_is_string(json) || json_string_length(json) >= field->size)
-        return refuse_field(field, json_is_string(json) ? "too long" : "not a string", err);
-    memcpy(out, json_string_value(json), json_string_length(json) + 1);
-    return true;
-}
-
-static bool read_field(const struct record_field *field, const json_t *json, char *record,
-                       bool lenient, struct err *err)
-{
-    void *at = record + field->at;
+    char *at = record + field->at;
+    const char *wrong = NULL;
     switch (field->type) {
-    case RECORD_TEXT:
-    case RECORD_BORROWED:
-        if (!json_is_string(json))
-            return refuse_field(field, "not a string", err);
-        *(const char **)at = field->type == RECORD_TEXT ? mem_strdup(json_string_value(json))
-                                                        : json_string_value(json);
-        return true;
-    case RECORD_CHARS:
-        return read_chars(field, json, at, err);
-    case RECORD_SIZE:
-    case RECORD_INT:
-    case RECORD_INT64:
-        return read_integer(field, json, at, err);
-    case RECORD_READING:
-    case RECORD_DOUBLE:
-    case RECORD_BYTES:
-    case RECORD_BYTES_READING:
-        return read_number(field, json, at, err);
-    case RECORD_BOOL:
-    case RECORD_SWITCH:
-        return read_boolean(field, json, at, err);
-    case RECORD_NAMED:
-        return read_name(field, json, at, err);
-    case RECORD_VALUE:
-        return (json && value_from_json(json, at)) || refuse_field(field, "no value", err);
     case RECORD_TEXTS:
-        return read_texts(field, json, at, lenient, err);
-    case RECORD_JSON:
-    case RECORD_JSON_PART:
-        if (!json || json_is_null(json))
-            return refuse_field(field, "no value", err);
-        *(const json_t **)at = field->type == RECORD_JSON ? json_incref((json_t *)json) : json;
-        return true;
-    case RECORD_OWNED:
-        *(void **)at = mem_alloc(field->size);
-        at = *(void **)at;
+        for (size_t i = 0; i < json_array_size(json); i++) {
+            const char *text = json_string_value(json_array_get(json, i));
+            if (text)
+                strv_add((struct strv *)(void *)at, text);
+            else if (err)
+                return err_set(err, "'%s' holds what is not a string", field->key);
+        }
+        wrong = json_is_array(json) ? NULL : "no list";
+        break;
+    case RECORD_OWNED: {
+        void *item = mem_alloc(field->size);
+        memcpy(at, &item, sizeof item);
+        at = item;
+    }
         /* fall through */
     case RECORD_NESTED:
-        return read_item(field, json, at, lenient, err) || err_wrap(err, "%s", field->key);
+        return read_item(field, json, at, err) || err_wrap(err, "%s", field->key);
     case RECORD_NUMBERS:
     case RECORD_LIST:
-        return read_list(field, json, record, lenient, err);
+        if (json_is_array(json))
+            return read_list(field, json, record, err);
+        wrong = "no list";
+        break;
+    default:
+        wrong = read_scalar(field, json, at);
     }
-    return false;
+    return !wrong || err_set(err, "'%s' is missing or %s", field->key, wrong);
+}
+
+/* By a path of keys and of places in lists, from the end where they are below 0. */
+static const json_t *value_at(const json_t *json, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    if (dot) {
+        AUTO_FREE char *first = mem_strndup(path, (size_t)(dot - path));
+        return value_at(value_at(json, first), dot + 1);
+    }
+    char *end;
+    if (!json_is_array(json))
+        return json_object_get(json, path);
+    size_t place = (size_t)strtol(path, &end, 10);
+    return json_array_get(json, *end           ? SIZE_MAX
+                                : *path == '-' ? place + json_array_size(json)
+                                               : place);
 }
 
 static bool read_record(const struct record_field *fields, const json_t *json, char *record,
-                        bool lenient, struct err *err)
+                        struct err *err)
 {
     for (; fields->key; fields++) {
-        const json_t *value = json_object_get(json, fields->key);
+        const json_t *value = value_at(json, fields->key);
         bool absent = !value || json_is_null(value);
-        if (fields->unread || (absent && (lenient || fields->presence != RECORD_NEEDED)))
+        if (fields->unread || (absent && (!err || fields->presence != RECORD_NEEDED)))
             continue;
-        if (!read_field(fields, value, record, lenient, err) && !lenient)
+        if (!read_field(fields, value, record, err) && err)
             return false;
     }
     return true;
@@ -332,111 +331,59 @@ static bool read_record(const struct record_field *fields, const json_t *json, c
 bool record_read(const struct record_field *fields, const json_t *json, void *record,
                  struct err *err)
 {
-    return read_record(fields, json, record, false, err);
+    struct err ignored;
+    return read_record(fields, json, record, err ? err : &ignored);
 }
 
 void record_get(const struct record_field *fields, const json_t *json, void *record)
 {
-    read_record(fields, json, record, true, NULL);
+    read_record(fields, json, record, NULL);
 }
 
 void record_free(const struct record_field *fields, void *record)
 {
     for (; fields->key; fields++) {
         void *at = (char *)record + fields->at;
-        switch (fields->type) {
-        case RECORD_TEXT:
-            free(*(char **)at);
-            break;
-        case RECORD_VALUE:
+        size_t count = 0;
+        if (fields->type == RECORD_VALUE)
             value_fini(at);
-            break;
-        case RECORD_TEXTS:
+        else if (fields->type == RECORD_TEXTS)
             strv_fini(at);
-            break;
-        case RECORD_JSON:
+        else if (fields->type == RECORD_JSON)
             json_decref(*(json_t **)at);
-            break;
-        case RECORD_NESTED:
-            if (fields->fields)
-                record_free(fields->fields, at);
-            break;
-        case RECORD_OWNED:
-            if (fields->fields && *(void **)at)
-                record_free(fields->fields, *(void **)at);
-            free(*(void **)at);
-            break;
-        case RECORD_LIST:
-            for (size_t i = 0; fields->fields && i < *count_of(fields, record); i++)
-                record_free(fields->fields, *(char **)at + i * fields->size);
-            /* fall through */
-        case RECORD_NUMBERS:
-            free(*(void **)at);
-            break;
-        default:
-            break;
+        else if (fields->type >= RECORD_NESTED && fields->fields) {
+            char *items = items_of(fields, record, &count);
+            for (size_t i = 0; i < count; i++)
+                record_free(fields->fields, items + i * fields->size);
         }
+        if (fields->type == RECORD_TEXT || fields->type == RECORD_NUMBERS ||
+            fields->type > RECORD_NESTED)
+            free(*(void **)at);
     }
 }
 
-static void add_csv_number(double number, struct text *out)
+static void add_cell(const struct record_field *field, const char *record, struct text *out)
 {
-    char shortest[32];
-    number_shortest(number, shortest);
-    csv_add_cell(out, shortest);
-}
-
-static void add_csv_text(const char *text, struct text *out)
-{
-    csv_add_cell(out, text ? text : "");
-}
-
-static void add_field_cell(const struct record_field *field, const void *at, struct text *out)
-{
-    switch (field->type) {
-    case RECORD_TEXT:
-    case RECORD_BORROWED:
-        add_csv_text(*(const char *const *)at, out);
-        break;
-    case RECORD_CHARS:
-        add_csv_text(at, out);
-        break;
-    case RECORD_READING:
-        if (((const struct reading *)at)->valid)
-            add_csv_number(((const struct reading *)at)->value, out);
-        break;
-    case RECORD_SIZE:
-        text_addf(out, "%zu", *(const size_t *)at);
-        break;
-    case RECORD_INT:
-        text_addf(out, "%d", *(const int *)at);
-        break;
-    case RECORD_INT64:
-        text_addf(out, "%" PRId64, *(const int64_t *)at);
-        break;
-    case RECORD_DOUBLE:
-        add_csv_number(*(const double *)at, out);
-        break;
-    case RECORD_BYTES:
-        text_addf(out, "%" PRId64, (int64_t)(*(const double *)at));
-        break;
-    case RECORD_BYTES_READING:
-        if (((const struct reading *)at)->valid)
-            text_addf(out, "%" PRId64, (int64_t)((const struct reading *)at)->value);
-        break;
-    case RECORD_SWITCH:
-        if (*(const int *)at)
-            text_add(out, *(const int *)at == 2 ? "True" : "False");
-        break;
-    case RECORD_BOOL: /* as in summary.csv */
-        text_add(out, *(const bool *)at ? "True" : "False");
-        break;
-    case RECORD_NAMED:
-        add_csv_text(value_name(field, *(const int *)at), out);
-        break;
-    default:
-        break;
+    char number[32];
+    const void *at = record + field->at;
+    if (is_text(field)) {
+        const char *text = text_of(field, at);
+        csv_add_cell(out, text ? text : "");
+        return;
     }
+    json_t *json = field->type == RECORD_DOUBLE ? json_from_reading(*(const double *)at)
+                                                : field_json(field, record);
+    if (json_is_integer(json))
+        text_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(json));
+    else if (json_is_boolean(json)) /* as in summary.csv */
+        text_add(out, json_is_true(json) ? "True" : "False");
+    else if (json_is_string(json))
+        csv_add_cell(out, json_string_value(json));
+    else if (json) {
+        number_shortest(json_real_value(json), number);
+        csv_add_cell(out, number);
+    }
+    json_decref(json);
 }
 
 static bool has_cell(const struct record_field *field)
@@ -462,7 +409,7 @@ void record_csv_row(const struct record_field *fields, const void *record, struc
         if (has_cell(fields)) {
             text_add(out, comma);
             if (is_field_known(fields, record))
-                add_field_cell(fields, (const char *)record + fields->at, out);
+                add_cell(fields, record, out);
             comma = ",";
         }
 }

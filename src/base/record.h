@@ -19,8 +19,9 @@
  * A member of type char * or json_t * is a copy of its own. One of type const char * or
  * const json_t * points into the JSON that it was read from, which must outlive it: enough for
  * structs that a function reads, uses and forgets; record_free is needed only where a table has
- * something that is owned. An object in the JSON whose keys are members of the same struct is a
- * RECORD_GROUP, so the struct can be flat where the JSON is deep. */
+ * something that is owned. The struct can be flat where the JSON is deep: a RECORD_GROUP is an
+ * object whose keys are members of the same struct, and a key can be a path, if it is only read:
+ * RECORD_AS(struct result, "tare.attempts.-1.error", error) is of the last attempt. */
 #ifndef TARE_BASE_RECORD_H
 #define TARE_BASE_RECORD_H
 
@@ -39,6 +40,7 @@ enum record_type {
     RECORD_TEXT,     /* char *; absent: NULL, and in JSON what is no UTF-8 */
     RECORD_BORROWED, /* const char *: the same, not owned */
     RECORD_CHARS,    /* char[] with a NUL at the end; "" is empty */
+    RECORD_NAMED,    /* an enum by its name; absent: it has none (NULL) */
     RECORD_READING,  /* absent where it is not valid */
     RECORD_SIZE,     /* size_t, uint64_t */
     RECORD_INT,
@@ -48,7 +50,6 @@ enum record_type {
     RECORD_BYTES_READING, /* the same of a reading */
     RECORD_BOOL,
     RECORD_SWITCH, /* an enum: 0: absent, 1: false, 2: true */
-    RECORD_NAMED,  /* an enum by its name; absent: it has none (NULL) */
     /* These have no cell in CSV: */
     RECORD_VALUE,     /* struct value */
     RECORD_TEXTS,     /* struct strv */

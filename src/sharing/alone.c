@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct result_gpu *find_most_used_gpu(const struct result_attempt *attempt)
+static const struct result_gpu *find_most_used_gpu(const struct result *result)
 {
     const struct result_gpu *most = NULL;
-    EACH (gpu, attempt->gpus, attempt->gpu_count) {
+    EACH (gpu, result->gpus, result->gpu_count) {
         struct reading peak = gpu->curve_peak_bytes;
         if (peak.valid && peak.value > (most ? most->curve_peak_bytes.value : -1))
             most = gpu;
@@ -36,25 +36,24 @@ static enum pairs_source source_of(const struct result_gpu *gpu, bool counted)
 
 /* The most that all its contexts can have: as counted, else by the first reading; else as large as
  * any that was measured. */
-static double context_at_most(const struct result_counted *counted,
-                              const struct memory_curve *curve)
+static double context_at_most(const struct result_gpu *gpu, const struct memory_curve *curve)
 {
     static const double MEASURED_MOST = 640.0 * 1048576;
     struct curve_shape shape;
     curve_shape(curve, &shape);
-    return counted->context_bytes.valid ? counted->context_bytes.value
-           : shape.context.valid        ? shape.context.value
-                                        : MEASURED_MOST;
+    return gpu->context_bytes.valid ? gpu->context_bytes.value
+           : shape.context.valid    ? shape.context.value
+                                    : MEASURED_MOST;
 }
 
 /* What its processes held together at most and its contexts is how much they can have had at once,
  * though no reading showed it. Contexts are in the curve, which the driver told, and not in what
  * was held. */
-static double hidden_bytes(const struct result_counted *counted, const struct memory_curve *curve)
+static double hidden_bytes(const struct result_gpu *gpu, const struct memory_curve *curve)
 {
-    struct reading sum = counted->sum_peak_bytes, one = counted->held_peak_bytes;
+    struct reading sum = gpu->sum_peak_bytes, one = gpu->held_peak_bytes;
     double held = fmax(sum.valid ? sum.value : 0, one.valid ? one.value : 0);
-    return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
+    return held > 0 ? fmax(held + context_at_most(gpu, curve) - curve->peak_bytes, 0) : 0;
 }
 
 /* Of several runs the one with the highest peak. */
@@ -68,16 +67,16 @@ static void keep_highest_seen(struct pairs_model *model, const struct result_gpu
             (struct overlap_alone){shape.steady.value, shape.peak.value, gpu->load_at_peak_percent};
 }
 
-static void add_memory_alone(struct pairs_model *model, const struct result_attempt *attempt)
+static void add_memory_alone(struct pairs_model *model, const struct result *result)
 {
-    const struct result_gpu *gpu = find_most_used_gpu(attempt);
+    const struct result_gpu *gpu = find_most_used_gpu(result);
     struct memory_curve curve;
     if (!gpu || !curve_from_json(gpu->curve, &curve))
         return;
     if (source_of(gpu, false) == SOURCE_JOB)
         keep_highest_seen(model, gpu, &curve);
-    bool exact = curve_count(&gpu->counted, &curve);
-    double hidden = exact ? 0 : hidden_bytes(&gpu->counted, &curve);
+    bool exact = curve_count(gpu, &curve);
+    double hidden = exact ? 0 : hidden_bytes(gpu, &curve);
     double peak = curve.peak_bytes += hidden;
     if (!(peak > 0)) /* too short to be seen, or it used no GPU: neither says that it needs none */
         return;
@@ -92,13 +91,13 @@ static void add_memory_alone(struct pairs_model *model, const struct result_atte
         return;
     model->curve = curve;
     model->source = source_of(gpu, exact);
-    model->context_bytes = exact ? gpu->counted.context_bytes : (struct reading){0};
+    model->context_bytes = exact ? gpu->context_bytes : (struct reading){0};
     model->hidden_bytes = hidden;
 }
 
-static char *proposal_for(const char *cause, const struct result_oom *oom)
+static char *proposal_for(const char *cause, const struct result *result)
 {
-    const char *segments = result_remedy(oom, "expandable_segments");
+    const char *segments = result_remedy(result, "expandable_segments");
     if (strcmp(cause, "out_of_memory") == 0)
         return mem_printf(
             "a smaller batch, with gradient accumulation for the same effective batch%s%s",
@@ -113,11 +112,11 @@ static void keep_failure(struct pairs_model *model, const struct result *result)
     free(model->cause);
     free(model->error);
     free(model->proposal);
-    const char *reason = result_oom_reason(&result->last.oom);
+    const char *reason = result->reason;
     model->cause = mem_strdup(result->cause ? result->cause : "unknown");
     model->error =
         reason ? mem_printf("out of memory: %s", reason) : mem_strdup(result_error(result));
-    model->proposal = proposal_for(model->cause, &result->last.oom);
+    model->proposal = proposal_for(model->cause, result);
     model->succeeded = false;
 }
 
@@ -145,8 +144,8 @@ static void add_run_alone(struct pairs_model *model, const struct result *result
         keep_failure(model, result);
         return;
     }
-    add_memory_alone(model, &result->last);
-    add_reading(result->last.seconds, sums->seconds, &sums->second_count);
+    add_memory_alone(model, result);
+    add_reading(result->seconds, sums->seconds, &sums->second_count);
     add_reading(result->joules, sums->joules, &sums->joule_count);
     add_reading(result->utilisation_percent, sums->utilisation, &sums->utilisation_count);
 }
@@ -165,14 +164,22 @@ static void shape_memory_alone(struct pairs_model *model)
 }
 
 /* The runs of one model, known ones first. */
-static json_t *runs_of(const struct pairs_model *model, const struct written_part *part)
+static json_t *runs_of(const struct pairs_model *model, const json_t *results,
+                       const json_t *settings)
 {
+    const json_t *experiments = written_experiments(results),
+                 *entries = written_experiments(settings);
     json_t *runs = model->known ? json_copy(model->known) : json_array();
-    size_t at = 0, left = json_array_size(part->results);
-    EACH (entry, part->entries, part->count)
-        for (int64_t k = 0; k < entry->runs && left > 0; k++, at++, left--)
-            if (written_is_of(&entry->alone, model))
-                json_array_append_new(runs, result_alone(json_array_get(part->results, at)));
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        struct written_entry entry;
+        bool own = written_is_of(json_array_get(entries, i), model);
+        written_entry_read(json_array_get(entries, i), &entry);
+        for (int64_t k = 0; k < entry.runs_per_config && at < json_array_size(experiments);
+             k++, at++)
+            if (own)
+                json_array_append_new(runs, result_alone(json_array_get(experiments, at)));
+    }
     return runs;
 }
 
@@ -193,14 +200,11 @@ static void add_runs_alone(struct pairs_model *model, const json_t *runs)
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
                                const json_t *settings)
 {
-    AUTO(written_part_fini) struct written_part part;
     json_t *measured = json_array();
-    written_part_read(settings, results, &part);
     EACH (model, study->models, study->model_count) {
-        json_t *runs = runs_of(model, &part);
+        json_t *runs = runs_of(model, results, settings);
         add_runs_alone(model, runs);
         json_array_append_new(measured, written_known_json(model, runs));
-        json_decref(runs);
     }
     return measured;
 }
@@ -267,10 +271,10 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
     size_t whole = 0;
     EACH (model, study->models, study->model_count) {
         for (size_t k = 0; k < json_array_size(measured); k++) {
-            struct written_entry entry;
-            written_entry_read(json_array_get(measured, k), &entry);
-            if (written_is_of(&entry.alone, model))
-                keep_successful_runs(model, entry.known, repeats);
+            struct written_entry known;
+            written_entry_read(json_array_get(measured, k), &known);
+            if (written_is_of(json_array_get(measured, k), model))
+                keep_successful_runs(model, known.runs, repeats);
         }
         whole += (int)json_array_size(model->known) >= repeats;
     }
@@ -282,6 +286,6 @@ json_t *feasibility_known(const struct feasibility *study)
     json_t *list = json_array();
     EACH (model, study->models, study->model_count)
         if (model->known)
-            json_array_append_new(list, written_known_json(model, model->known));
+            json_array_append_new(list, written_known_json(model, json_incref(model->known)));
     return list;
 }

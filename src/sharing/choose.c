@@ -79,6 +79,7 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
         .timeout_s = entry->timeout_s,
         .governor = mem_strdup(entry->governor),
         .gpu_limit = job->gpu_limit,
+        .limit_text = written_limit_text(&job->gpu_limit),
         .track_gpu_memory = job->track_gpu_memory,
     };
     return study->model_count++;

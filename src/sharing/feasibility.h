@@ -111,6 +111,7 @@ struct pairs_model {
     double timeout_s;
     char *governor;
     struct gpu_limit gpu_limit; /* as its settings say */
+    char *limit_text;           /* the same in words; NULL: none */
     enum setting_switch track_gpu_memory;
     json_t *known; /* a list of runs alone that were made before (result_alone); NULL: none */
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such

@@ -17,12 +17,6 @@
 
 #define MODEL(key, member, ...)  RECORD_AS(struct pairs_model, key, member, __VA_ARGS__)
 #define MODEL_BYTES(key, member) RECORD_BYTES(struct pairs_model, key, member)
-static json_t *limit_json(const void *limit)
-{
-    AUTO_FREE char *text = written_limit_text(limit);
-    return json_text_or_null(text);
-}
-
 static json_t *curve_json(const void *curve)
 {
     return memory_curve_json(curve);
@@ -40,8 +34,7 @@ const struct record_field pairs_model_fields[] = {
     MODEL("repo", repo),
     MODEL("model", model),
     MODEL("hyperparameters", real_params),
-    RECORD_STRUCT(struct pairs_model, "gpu_memory_limit", gpu_limit, NULL, .to = limit_json,
-                  .unread = true),
+    MODEL("gpu_memory_limit", limit_text),
     MODEL("one_epoch", has_epochs),
     MODEL("epochs", full_epochs, .low = 1, NOT_NEGATIVE),
     MODEL("ran", ran),

@@ -31,7 +31,7 @@ static struct reading measured_seconds(const struct pairs_model *model)
     for (size_t i = 0; i < json_array_size(model->known); i++) {
         AUTO(result_fini) struct result result;
         result_read(json_array_get(model->known, i), &result);
-        add_to_sum(&runs, 1, result.last.seconds);
+        add_to_sum(&runs, 1, result.seconds);
     }
     return (struct reading){runs.known ? runs.known_s / (double)runs.known : 0, runs.known > 0};
 }

@@ -59,11 +59,9 @@ static const double UNATTRIBUTED_MOST = 0.5;
 static void read_marginal(const struct result *result, struct pairs_attribution *out)
 {
     struct reading joules = result->marginal_j, half_j = result->half_width_j;
-    const double *interval_j = result->interval_j;
-    if (result->interval_count == 2) {
-        out->low_j = (struct reading){interval_j[0], !isnan(interval_j[0])};
-        out->high_j = (struct reading){interval_j[1], !isnan(interval_j[1])};
-    } else if (joules.valid && half_j.valid) {
+    out->low_j = result->low_j;
+    out->high_j = result->high_j;
+    if (!out->low_j.valid && !out->high_j.valid && joules.valid && half_j.valid) {
         out->low_j = (struct reading){fmax(0, joules.value - half_j.value), true};
         out->high_j = (struct reading){fmax(0, joules.value + half_j.value), true};
     }
@@ -126,14 +124,14 @@ static void compare_with_alone(const struct pairs_model *fore, const struct pair
 
 /* The remedy that ends the other process is none: that is the other half of the pair. */
 static char *memory_proposal(const struct feasibility *study, const struct pairs_pair *pair,
-                             const struct result_oom *oom)
+                             const struct result *result)
 {
     const struct pairs_model *fore = &study->models[pair->foreground],
                              *back = &study->models[pair->background];
     const struct pairs_model *larger =
         back->curve.peak_bytes > fore->curve.peak_bytes ? back : fore;
     double room = study->room.available_bytes - larger->curve.peak_bytes - larger->margin_bytes;
-    const char *segments = result_remedy(oom, "expandable_segments");
+    const char *segments = result_remedy(result, "expandable_segments");
     struct text text = {0};
     text_addf(&text,
               "a smaller batch of %s, with gradient accumulation for the same effective batch",
@@ -164,15 +162,15 @@ static char *reason_in(const char *error)
 }
 
 static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair,
-                           const struct result_oom *oom, const char *error,
+                           const struct result *result, const char *error,
                            struct pairs_outcome *out)
 {
-    const char *told = result_oom_reason(oom);
+    const char *told = result->reason;
     AUTO_FREE char *reason = told ? mem_strdup(told) : reason_in(error);
     const char *who =
-        study->models[out->finished || !oom->known ? pair->background : pair->foreground].name;
+        study->models[out->finished || !result->oom ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
-    out->proposal = memory_proposal(study, pair, oom);
+    out->proposal = memory_proposal(study, pair, result);
 }
 
 static void explain_failure(const struct feasibility *study, const struct pairs_pair *pair,
@@ -189,7 +187,7 @@ static void explain_failure(const struct feasibility *study, const struct pairs_
             error = loop_error;
     }
     if (out->out_of_memory) {
-        explain_memory(study, pair, &result->last.oom, error, out);
+        explain_memory(study, pair, result, error, out);
     } else if (!out->finished) {
         out->cause = mem_strdup(error);
         out->proposal = mem_strdup(
@@ -204,17 +202,27 @@ static void explain_failure(const struct feasibility *study, const struct pairs_
     }
 }
 
+/* Before the attempt, as the guard saw it last. */
+static struct reading in_use_bytes(const struct result *result)
+{
+    struct reading bytes = {0};
+    EACH (check, result->checks, result->check_count)
+        if (check->phase && strcmp(check->phase, "preflight") == 0)
+            bytes = check->memory_bytes;
+    return bytes;
+}
+
 static void read_pair_experiment(const struct feasibility *study, const struct pairs_pair *pair,
                                  struct result *result, struct pairs_outcome *out)
 {
     *out = (struct pairs_outcome){.ran = true, .finished = result->outcome == RESULT_SUCCEEDED};
-    out->seconds = result->last.seconds;
+    out->seconds = result->seconds;
     out->started = out->seconds.valid;
     out->metrics = json_object_size(result->metrics);
     const char *loop_error = read_background_loops(result, out);
     explain_failure(study, pair, result, loop_error, out);
     /* What lay on the GPU before is none of theirs. */
-    struct reading before = result->in_use_bytes;
+    struct reading before = in_use_bytes(result);
     out->peak_bytes = result->peak_bytes;
     if (out->peak_bytes.valid)
         out->peak_bytes.value =
@@ -242,19 +250,22 @@ static void add_pair_experiment(const struct feasibility *study, struct pairs_pa
 void feasibility_take_pairs(struct feasibility *study, const json_t *results,
                             const json_t *settings)
 {
-    AUTO(written_part_fini) struct written_part part;
-    written_part_read(settings, results, &part);
+    const json_t *experiments = written_experiments(results),
+                 *entries = written_experiments(settings);
     EACH (pair, study->pairs, study->pair_count) {
-        const struct pairs_model *fore = &study->models[pair->foreground],
-                                 *back = &study->models[pair->background];
         struct pairs_outcome *out = &pair->outcome;
         double before_s = out->overlap_s;
         size_t at = 0, ran = out->experiments, before = out->at_peaks;
-        EACH (entry, part.entries, part.count)
-            for (int64_t n = 0; n < entry->runs && at < json_array_size(part.results); n++, at++)
-                if (written_is_of(&entry->foreground, fore) &&
-                    written_is_of(&entry->background, back))
-                    add_pair_experiment(study, pair, json_array_get(part.results, at));
+        for (size_t k = 0; k < json_array_size(entries); k++) {
+            struct written_entry entry;
+            written_entry_read(json_array_get(entries, k), &entry);
+            bool own = written_is_of(entry.foreground, &study->models[pair->foreground]) &&
+                       written_is_of(entry.background, &study->models[pair->background]);
+            for (int64_t n = 0; n < entry.runs_per_config && at < json_array_size(experiments);
+                 n++, at++)
+                if (own)
+                    add_pair_experiment(study, pair, json_array_get(experiments, at));
+        }
         if (out->experiments > ran)
             out->without_gain =
                 out->overlap_s > before_s || out->at_peaks > before ? 0 : out->without_gain + 1;

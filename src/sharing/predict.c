@@ -174,12 +174,12 @@ static void lay_over(const struct memory_curve *from, double more, struct memory
             memory_curve_add(onto, ((double)i + 0.5) * from->step_s, from->points[i] + more);
 }
 
-bool curve_count(const struct result_counted *counted, struct memory_curve *curve)
+bool curve_count(const struct result_gpu *gpu, struct memory_curve *curve)
 {
     struct memory_curve held, sum = {0};
-    double peak = counted->peak_bytes.value, context = counted->context_bytes.value;
-    if (!counted->peak_bytes.valid || !counted->context_bytes.valid || peak > MOST_BYTES ||
-        context < 0 || context > peak || !curve_from_json(counted->curve, &held))
+    double peak = gpu->counted_peak_bytes.value, context = gpu->context_bytes.value;
+    if (!gpu->counted_peak_bytes.valid || !gpu->context_bytes.valid || peak > MOST_BYTES ||
+        context < 0 || context > peak || !curve_from_json(gpu->counted_curve, &held))
         return false;
     lay_over(curve, 0, &sum);
     lay_over(&held, context, &sum);

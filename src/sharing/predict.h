@@ -13,7 +13,7 @@ void curve_shape(const struct memory_curve *curve, struct curve_shape *out);
 /* Puts what the run counted (memory.gpus[].counted) over what the driver told: as high as either at
  * any time, and its peak as high as counted. False: it was not counted to the byte, the curve
  * stays. */
-bool curve_count(const struct result_counted *counted, struct memory_curve *curve);
+bool curve_count(const struct result_gpu *gpu, struct memory_curve *curve);
 
 /* Each point is so much higher, as far as the peak. */
 void curve_raise(struct memory_curve *curve, double bytes);

@@ -11,59 +11,52 @@
 
 enum result_outcome { RESULT_OTHER, RESULT_SUCCEEDED, RESULT_FAILED };
 
-/* What its own processes counted (memory_counted_json). */
-struct result_counted {
-    struct reading peak_bytes, held_peak_bytes, sum_peak_bytes, context_bytes;
-    const json_t *curve;
-};
-
-/* A GPU's memory during the last attempt. */
+/* A GPU's memory during the last attempt; counted: by its own processes (memory_counted_json). */
 struct result_gpu {
     const char *of; /* "job", or "device" */
     struct reading total_bytes, before_bytes, reserved_bytes, load_at_peak_percent;
     struct reading curve_peak_bytes;
-    const json_t *curve;
-    struct result_counted counted;
+    struct reading counted_peak_bytes, held_peak_bytes, sum_peak_bytes, context_bytes;
+    const json_t *curve, *counted_curve;
 };
 
 struct result_remedy {
     const char *name, *what;
 };
 
-/* Of an out-of-memory failure of the foreground. */
-struct result_oom {
-    bool known;
-    struct strv reasons;
-    struct result_remedy *remedies;
-    size_t remedy_count;
+/* What the guard saw: in use on the first GPU. */
+struct result_check {
+    const char *phase;
+    struct reading memory_bytes;
 };
 
-/* Of the background. */
+/* A loop of the background. */
 struct result_loop {
     enum result_outcome outcome;
     const char *error;
     struct reading start_s, duration_s; /* since the foreground's start */
 };
 
-struct result_attempt {
-    struct reading seconds;
-    const char *error;
-    struct result_gpu *gpus;
-    size_t gpu_count;
-    struct result_oom oom;
-};
-
 struct result {
     const char *experiment;
     enum result_outcome outcome;
     enum verdict verdict; /* VERDICTS: not said */
-    const char *cause;    /* of its failure */
     struct pairs_evidence *evidence;
     size_t evidence_count;
-    struct result_attempt last;                             /* attempt */
-    struct reading in_use_bytes;                            /* of its GPU, before */
+    struct result_check *checks;
+    size_t check_count;
+    const char *cause;                                      /* of its failure */
     struct reading joules, peak_bytes, utilisation_percent; /* of its GPUs */
     const json_t *metrics;                                  /* of the foreground */
+    /* Of the last attempt: */
+    struct reading seconds;
+    const char *error;
+    struct result_gpu *gpus;
+    size_t gpu_count;
+    const json_t *oom; /* of the foreground; NULL: its memory sufficed */
+    const char *reason;
+    struct result_remedy *remedies;
+    size_t remedy_count;
     /* In parallel: */
     struct result_loop *loops; /* in order */
     size_t loop_count;
@@ -71,10 +64,8 @@ struct result {
     double alone_s;
     const json_t *looks;                                          /* overlap_looks_from_json */
     struct reading foreground_mj, background_mj, unattributed_mj; /* by sm_share */
-    /* by foreground_marginal; the interval is two numbers in records of newer versions */
-    struct reading marginal_j, half_width_j;
-    double *interval_j;
-    size_t interval_count;
+    /* by foreground_marginal; low and high only in records of newer versions */
+    struct reading marginal_j, half_width_j, low_j, high_j;
 };
 
 extern const struct record_field pairs_evidence_fields[];
@@ -84,8 +75,7 @@ void result_read(const json_t *experiment, struct result *out);
 void result_fini(struct result *result);
 
 /* What the remedy of that name is. NULL: there is none. */
-const char *result_remedy(const struct result_oom *oom, const char *name);
-const char *result_oom_reason(const struct result_oom *oom); /* the first; NULL: there is none */
+const char *result_remedy(const struct result *result, const char *name);
 
 /* Of a run of one model alone, what is read here; a new reference. */
 json_t *result_alone(const json_t *experiment);

@@ -268,8 +268,6 @@ enum { PAIRS_MAX = SCHEDULE_MODELS_MAX * SCHEDULE_MODELS_MAX };
 
 static bool read_model(const json_t *json, struct pairs_model *out, struct err *err)
 {
-    struct written_entry written;
-    written_entry_read(json, &written);
     *out = (struct pairs_model){.full_epochs = 1};
     record_get(pairs_model_fields, json, out);
     out->shape = (struct curve_shape){0};
@@ -277,8 +275,11 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
     out->params = json_object();
     if (!out->name || !out->repo || !out->model || !json_is_object(out->real_params))
         return err_set(err, "a model without name, repo, model or hyperparameters");
-    const char *limit = written.alone.limit;
-    return !limit || gpu_limit_parse(limit, &out->gpu_limit, err) || err_wrap(err, "%s", out->name);
+    AUTO_FREE char *limit = steal_ptr(out->limit_text);
+    if (limit && !gpu_limit_parse(limit, &out->gpu_limit, err))
+        return err_wrap(err, "%s", out->name);
+    out->limit_text = written_limit_text(&out->gpu_limit);
+    return true;
 }
 
 /* What an earlier study has of the same model no longer counts. Gives the new one's place. */

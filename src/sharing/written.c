@@ -8,64 +8,49 @@
 
 #include <string.h>
 
-/* ---- The tables: by them it is written, and read again. */
-
-#define MAY_MISS .presence = RECORD_MAY_MISS
-
-#define SIDE(key, member, ...) RECORD_AS(struct written_side, key, member, __VA_ARGS__)
-static const struct record_field side_fields[] = {SIDE("repo", repo),
-                                                  SIDE("model", model),
-                                                  SIDE("mode", mode, MAY_MISS),
-                                                  SIDE("hyperparameters", params),
-                                                  SIDE("gpu_memory_limit", limit, MAY_MISS),
-                                                  {0}};
-
-#define ENTRY(key, member) RECORD_AS(struct written_entry, key, member)
-static const struct record_field known_fields[] = {ENTRY("repo", alone.repo),
-                                                   ENTRY("model", alone.model),
-                                                   ENTRY("hyperparameters", alone.params),
-                                                   ENTRY("gpu_memory_limit", alone.limit),
-                                                   ENTRY("runs", known),
-                                                   {0}};
-static const struct record_field entry_fields[] = {
-    RECORD_STRUCT(struct written_entry, "foreground", foreground, side_fields),
-    RECORD_STRUCT(struct written_entry, "background", background, side_fields),
-    ENTRY("runs_per_config", runs),
-    {0}};
-
-/* How all runs of a part are run. */
-struct head {
-    const char *name, *mode;
-    int max_retries;
-    const json_t *seed, *entries, *tare;
+struct root {
+    const char *experiment_name;
+    const json_t *seed, *experiments, *tare;
 };
 
-#define HEAD(key, member, ...) RECORD_AS(struct head, key, member, __VA_ARGS__)
-static const struct record_field head_fields[] = {HEAD("experiment_name", name),
-                                                  HEAD("max_retries", max_retries),
-                                                  HEAD("mode", mode),
-                                                  HEAD("seed", seed, MAY_MISS),
-                                                  HEAD("experiments", entries),
-                                                  HEAD("tare", tare, MAY_MISS),
-                                                  {0}};
+#define ROOT(member) RECORD(struct root, member)
+static const struct record_field root_fields[] = {
+    ROOT(experiment_name), ROOT(seed), ROOT(experiments), ROOT(tare), {0}};
 
-/* ---- Settings. */
+/* One model with its hyperparameters. */
+struct side {
+    const char *repo, *model, *mode;
+    const json_t *hyperparameters;
+    const char *gpu_memory_limit;
+};
 
-/* Takes entries. Results are told apart by their place, so the order is the file's. */
-static json_t *settings_json(const json_t *root, const char *what, json_t *entries)
+#define SIDE(member) RECORD(struct side, member, .presence = RECORD_MAY_MISS)
+static const struct record_field side_fields[] = {
+    SIDE(repo), SIDE(model), SIDE(mode), SIDE(hyperparameters), SIDE(gpu_memory_limit), {0}};
+
+#define ENTRY(member) RECORD(struct written_entry, member)
+static const struct record_field entry_fields[] = {
+    ENTRY(foreground), ENTRY(background), ENTRY(runs_per_config), ENTRY(runs), {0}};
+
+static struct root read_root(const json_t *document)
 {
-    struct head asked = {0};
-    record_get(head_fields, root, &asked);
-    const char *name = asked.name ? asked.name : "";
-    AUTO_FREE char *title = mem_printf("%s%s%s", name, asked.name ? ": " : "", what);
-    json_t *tare = json_copy((json_t *)asked.tare);
+    struct root root = {0};
+    record_get(root_fields, document, &root);
+    return root;
+}
+
+/* How the runs of a part are run. Results are told apart by their place, so the order is the
+ * file's. Takes entries. */
+static json_t *settings_json(const json_t *document, const char *what, json_t *entries)
+{
+    struct root root = read_root(document);
+    AUTO_FREE char *title = mem_printf("%s%s%s", root.experiment_name ? root.experiment_name : "",
+                                       root.experiment_name ? ": " : "", what);
+    json_t *tare = json_copy((json_t *)root.tare);
     json_object_del(tare, "order");
-    const struct head head = {
-        .name = title, .mode = "mixed", .seed = asked.seed, .entries = entries, .tare = tare};
-    json_t *json = record_json(head_fields, &head);
-    json_decref(tare);
-    json_decref(entries);
-    return json;
+    return json_pack("{s:o, s:i, s:s, s:O*, s:o, s:o*}", "experiment_name",
+                     json_text_or_null(title), "max_retries", 0, "mode", "mixed", "seed", root.seed,
+                     "experiments", entries, "tare", tare);
 }
 
 static void add_entry(json_t *entries, json_t *entry, const struct pairs_model *model, int runs,
@@ -91,9 +76,8 @@ char *written_limit_text(const struct gpu_limit *limit)
 /* mode: NULL: not said. */
 static json_t *side_json(const struct pairs_model *model, bool real, const char *mode)
 {
-    AUTO_FREE char *limit = written_limit_text(&model->gpu_limit);
-    const struct written_side side = {model->repo, model->model, mode,
-                                      real ? model->real_params : model->params, limit};
+    const struct side side = {model->repo, model->model, mode,
+                              real ? model->real_params : model->params, model->limit_text};
     return record_json(side_fields, &side);
 }
 
@@ -162,11 +146,14 @@ json_t *feasibility_again_settings(const struct feasibility *study, const json_t
 }
 
 /* The one epoch that was there to try it is no hyperparameter of the real experiment. */
-static void make_real(const json_t *params, const struct pairs_model *model)
+static void make_real(const json_t *json, const struct pairs_model *model)
 {
+    struct side side = {0};
     json_int_t epochs = 0;
-    if (model->epochs_name && json_get_int(params, model->epochs_name, &epochs) && epochs == 1)
-        json_object_del((json_t *)params, model->epochs_name);
+    record_get(side_fields, json, &side);
+    if (model->epochs_name && json_get_int(side.hyperparameters, model->epochs_name, &epochs) &&
+        epochs == 1)
+        json_object_del((json_t *)side.hyperparameters, model->epochs_name);
 }
 
 /* An entry that was asked for stays as it is written, notes and all. */
@@ -177,17 +164,16 @@ static json_t *recommended_entry(const struct feasibility *study, const struct p
         return pair(study, of, true);
     json_t *entry = json_deep_copy(of->entry);
     written_entry_read(entry, &asked);
-    make_real(asked.foreground.params, &study->models[of->foreground]);
-    make_real(asked.background.params, &study->models[of->background]);
+    make_real(asked.foreground, &study->models[of->foreground]);
+    make_real(asked.background, &study->models[of->background]);
     return entry;
 }
 
 json_t *feasibility_recommended(const struct feasibility *study, const json_t *root)
 {
     static const char *const dropped[] = {"description", "note", "comment"};
-    struct head asked = {0};
-    record_get(head_fields, root, &asked);
-    AUTO_FREE char *title = mem_printf("%s_recommended", asked.name ? asked.name : "feasibility");
+    const char *name = read_root(root).experiment_name;
+    AUTO_FREE char *title = mem_printf("%s_recommended", name ? name : "feasibility");
     json_t *json = json_copy((json_t *)root), *entries = json_array();
     EACH_OF (item, dropped)
         json_object_del(json, *item);
@@ -201,40 +187,15 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
 
 /* ---- Reading again. */
 
-static bool read_entry(const json_t *json, void *entry, struct err *err)
+const json_t *written_experiments(const json_t *document)
 {
-    (void)err;
-    written_entry_read(json, entry);
-    return true;
+    return read_root(document).experiments;
 }
 
 void written_entry_read(const json_t *json, struct written_entry *out)
 {
     *out = (struct written_entry){0};
-    record_get(known_fields, json, out);
     record_get(entry_fields, json, out);
-}
-
-static const struct record_field part_fields[] = {
-    RECORD_STRUCTS(struct written_part, "experiments", entries, count, NULL, .from = read_entry),
-    {0}};
-
-const json_t *written_experiments(const json_t *document)
-{
-    struct head head = {0};
-    record_get(head_fields, document, &head);
-    return head.entries;
-}
-
-void written_part_read(const json_t *settings, const json_t *results, struct written_part *out)
-{
-    *out = (struct written_part){.results = written_experiments(results)};
-    record_get(part_fields, settings, out);
-}
-
-void written_part_fini(struct written_part *part)
-{
-    record_free(part_fields, part);
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -242,18 +203,19 @@ static bool is_same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-bool written_is_of(const struct written_side *side, const struct pairs_model *model)
+bool written_is_of(const json_t *json, const struct pairs_model *model)
 {
-    AUTO_FREE char *limit = written_limit_text(&model->gpu_limit);
-    return side->repo && is_same_text(side->repo, model->repo) &&
-           is_same_text(side->model, model->model) && json_equal(side->params, model->params) &&
-           is_same_text(side->limit, limit);
+    struct side side = {0};
+    record_get(side_fields, json, &side);
+    return side.repo && is_same_text(side.repo, model->repo) &&
+           is_same_text(side.model, model->model) &&
+           json_equal(side.hyperparameters, model->params) &&
+           is_same_text(side.gpu_memory_limit, model->limit_text);
 }
 
-json_t *written_known_json(const struct pairs_model *model, const json_t *runs)
+json_t *written_known_json(const struct pairs_model *model, json_t *runs)
 {
-    AUTO_FREE char *limit = written_limit_text(&model->gpu_limit);
-    const struct written_entry entry = {
-        .alone = {model->repo, model->model, NULL, model->params, limit}, .known = runs};
-    return record_json(known_fields, &entry);
+    return json_pack("{s:o, s:o, s:O, s:o, s:o}", "repo", json_text_or_null(model->repo), "model",
+                     json_text_or_null(model->model), "hyperparameters", model->params,
+                     "gpu_memory_limit", json_text_or_null(model->limit_text), "runs", runs);
 }

@@ -320,7 +320,7 @@ static void what_is_wrong_is_named_when_it_is_read(void **state)
         {"{\"code\": \"abcd\"}", "'code' is missing or too long"},
         {"{\"power_w\": \"1\"}", "'power_w' is missing or no number"},
         {"{\"power_w\": 100.5}", "'power_w' is missing or out of bounds"},
-        {"{\"count\": -1}", "'count' is negative"},
+        {"{\"count\": -1}", "'count' is missing or negative"},
         {"{\"count\": 1.5}", "'count' is missing or no integer"},
         {"{\"small\": 2147483648}", "'small' is missing or out of bounds"},
         {"{\"good\": 0}", "'good' is missing or neither true nor false"},

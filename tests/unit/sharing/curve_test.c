@@ -126,7 +126,7 @@ static bool count(const char *text, struct memory_curve *curve)
     AUTO(result_fini) struct result result;
     assert_non_null(json);
     result_read(json, &result);
-    bool good = curve_count(&result.last.gpus[0].counted, curve);
+    bool good = curve_count(&result.gpus[0], curve);
     json_decref(json);
     return good;
 }
