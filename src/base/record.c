@@ -247,11 +247,13 @@ static bool read_list(const struct record_field *field, const json_t *json, char
 {
     size_t size = field->type == RECORD_NUMBERS ? sizeof(double) : field->size;
     size_t *count = count_of(field, record);
-    char *items = mem_array(json_array_size(json) + 1, size);
+    char *items = mem_room(NULL, 0, size);
     memcpy(record + field->at, &items, sizeof items);
     for (*count = 0; *count < json_array_size(json);) {
         const json_t *item = json_array_get(json, *count);
-        char *at = items + (*count)++ * size;
+        items = mem_room(items, *count, size);
+        memcpy(record + field->at, &items, sizeof items);
+        char *at = memset(items + (*count)++ * size, 0, size);
         double number = json_is_number(item) ? json_number_value(item) : NAN;
         if (field->type == RECORD_NUMBERS)
             *(double *)(void *)at = is_in_bounds(field, number) ? number : NAN;

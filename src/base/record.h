@@ -217,7 +217,8 @@ json_t *record_list_json(const struct record_field *fields, const void *records,
 /* Into a struct that holds the defaults; what it held is not freed. json need not be an object:
  * NULL has no keys. record_read: false where a field is needed and missing, of another kind or out
  * of bounds (err); what was read until then is in record. record_get: such a member stays as it
- * was, also in the structs within, of which a list has as many as the JSON. */
+ * was, also in the structs within, of which a list has as many as the JSON. A list can grow
+ * by MEM_ADD. */
 bool record_read(const struct record_field *fields, const json_t *json, void *record,
                  struct err *err);
 void record_get(const struct record_field *fields, const json_t *json, void *record);

@@ -4,6 +4,7 @@
 #include "results/store/lock.h"
 
 #include "base/mem.h"
+#include "base/record.h"
 #include "machine/gpu/vendor.h"
 #include "plan/placeholder.h"
 
@@ -59,30 +60,53 @@ static void add_word(struct text *out, const char *word)
         text_addf(out, "%s%s", out->length ? ", " : "", word);
 }
 
+struct node_gpu {
+    const char *name;
+};
+
+/* Of machine.json. */
+struct node {
+    const char *host, *cpu;
+    struct node_gpu *gpus;
+    size_t gpu_count;
+};
+
+static const struct record_field node_gpu_fields[] = {RECORD(struct node_gpu, name), {0}};
+static const struct record_field node_fields[] = {
+    RECORD(struct node, host),
+    RECORD_AS(struct node, "cpu.model", cpu),
+    RECORD_STRUCTS(struct node, "gpus", gpus, gpu_count, node_gpu_fields),
+    {0}};
+
 /* "NVIDIA H200, driver 580.1, AMD EPYC" */
-static char *describe_machine(const json_t *machine)
+static char *describe_machine(const struct node *node, const char *driver)
 {
     struct text text = {0};
-    const json_t *gpus = json_get(machine, "gpus");
-    for (size_t i = 0; i < json_array_size(gpus); i++)
-        add_word(&text, json_get_text(json_array_get(gpus, i), "name"));
-    const char *driver = gpu_vendor_driver_in(machine);
+    EACH (gpu, node->gpus, node->gpu_count)
+        add_word(&text, gpu->name);
     if (driver)
         text_addf(&text, "%sdriver %s", text.length ? ", " : "", driver);
-    add_word(&text, json_get_text(json_get(machine, "cpu"), "model"));
+    add_word(&text, node->cpu);
     return text_take(&text);
 }
 
-static void count_node(struct collected *out, const char *host, const json_t *machine)
+/* NULL: it does not say who it is. */
+static char *count_node(struct collected *out, const json_t *machine)
 {
-    AUTO_FREE char *kind = describe_machine(machine);
+    struct node found = {0};
+    record_get(node_fields, machine, &found);
+    AUTO_FREE char *kind = describe_machine(&found, gpu_vendor_driver_in(machine));
+    record_free(node_fields, &found);
+    if (!found.host)
+        return NULL;
     EACH (node, out->nodes, out->node_count)
-        if (strcmp(node->host, host) == 0 && strcmp(node->kind, kind) == 0) {
+        if (strcmp(node->host, found.host) == 0 && strcmp(node->kind, kind) == 0) {
             node->experiments++;
-            return;
+            return mem_strdup(found.host);
         }
-    MEM_ADD(out->nodes, out->node_count) =
-        (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
+    MEM_ADD(out->nodes, out->node_count) = (struct collect_node){
+        .host = mem_strdup(found.host), .kind = steal_ptr(kind), .experiments = 1};
+    return mem_strdup(found.host);
 }
 
 static bool read_machine(int start, struct json_doc *doc, struct text *text)
@@ -119,11 +143,7 @@ static bool read_task_machine(struct collecting *collecting, size_t number, int 
         AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
         if (!read_machine(start, &doc, &text))
             continue;
-        const char *host = json_get_text(doc.root, "host");
-        if (host) {
-            item->host = mem_strdup(host);
-            count_node(collecting->out, host, doc.root);
-        }
+        item->host = count_node(collecting->out, doc.root);
         return keep_machine(collecting, start, &text, err);
     }
     return true;

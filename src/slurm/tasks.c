@@ -8,6 +8,7 @@
 #include "results/store/lock.h"
 
 #include "base/mem.h"
+#include "base/record.h"
 #include "slurm/collect.h"
 #include "tare_build.h"
 
@@ -21,14 +22,23 @@ enum { PLAN_FORMAT = 1, STARTS_MAX = 100000 };
 
 static const size_t TEXT_MAX = (size_t)256 << 20; /* 400,000 experiments */
 
+/* plan.json. */
+struct written_plan {
+    size_t format;
+    const json_t *head, *experiments;
+};
+
+#define PLAN(member) RECORD(struct written_plan, member)
+static const struct record_field plan_fields[] = {PLAN(format), PLAN(head), PLAN(experiments), {0}};
+
 static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *experiments = json_array();
-    json_auto_t *json = json_pack("{s:I, s:o, s:o}", "format", (json_int_t)PLAN_FORMAT, "head",
-                                  plan_head_to_json(plan), "experiments", experiments);
+    json_auto_t *head = plan_head_to_json(plan), *experiments = json_array();
+    const struct written_plan written = {PLAN_FORMAT, head, experiments};
     EACH (experiment, plan->experiments, plan->count)
         json_array_append_new(experiments, plan_experiment_to_json(experiment));
+    json_auto_t *json = record_json(plan_fields, &written);
     json_print(json, &text);
     text_add_char(&text, '\n');
     return fs_write_atomic(dir, "plan.json", text_get(&text), text.length, err);
@@ -69,17 +79,18 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    json_int_t format = 0;
+    struct written_plan written = {0};
     *out = (struct plan){0};
     if (!fs_read_at(dir, "plan.json", TEXT_MAX, &text, err) ||
         !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err) ||
         !json_doc_refuse_repeats(&doc, err))
         return false;
-    if (!json_get_int(doc.root, "format", &format) || format != PLAN_FORMAT)
+    record_get(plan_fields, doc.root, &written);
+    if (written.format != PLAN_FORMAT)
         return err_set(err, "plan.json: its format is not %d, the one that is known here",
                        PLAN_FORMAT);
-    if (plan_head_from_json(json_get(doc.root, "head"), out, err) &&
-        read_experiments(json_get(doc.root, "experiments"), out, err))
+    if (plan_head_from_json(written.head, out, err) &&
+        read_experiments(written.experiments, out, err))
         return true;
     plan_fini(out);
     return err_wrap(err, "plan.json");
@@ -382,76 +393,48 @@ struct submission_array *submission_add(struct submission *submission)
     return array;
 }
 
+#define ARRAY(member, ...) RECORD(struct submission_array, member, __VA_ARGS__)
+static const struct record_field array_fields[] = {ARRAY(job_id),
+                                                   ARRAY(job_name, .presence = RECORD_MAY_MISS),
+                                                   ARRAY(indices, .presence = RECORD_MAY_MISS),
+                                                   ARRAY(offset),
+                                                   ARRAY(realtime_ns),
+                                                   {0}};
+
+/* A number that is missing stays what none can be. */
+static const struct submission_array no_array = {.offset = SIZE_MAX, .realtime_ns = INT64_MIN};
+static const struct record_field submission_fields[] = {
+    RECORD(struct submission, name, .presence = RECORD_MAY_MISS),
+    RECORD(struct submission, kill_wait_s),
+    RECORD(struct submission, array_size),
+    RECORD_AS(struct submission, "sbatch_options", options),
+    RECORD_STRUCTS(struct submission, "arrays", arrays, count, array_fields, .initial = &no_array),
+    {0}};
+
 void submission_fini(struct submission *submission)
 {
-    EACH (array, submission->arrays, submission->count) {
-        free(array->job_id);
-        free(array->job_name);
-        free(array->indices);
-    }
-    free(submission->arrays);
-    free(submission->name);
-    strv_fini(&submission->options);
+    record_free(submission_fields, submission);
     *submission = (struct submission){0};
-}
-
-static json_t *array_to_json(const struct submission_array *array)
-{
-    return json_pack("{s:o, s:o*, s:o*, s:I, s:I}", "job_id", json_text_or_null(array->job_id),
-                     "job_name", json_string(array->job_name), "indices",
-                     json_string(array->indices), "offset", (json_int_t)array->offset,
-                     "realtime_ns", (json_int_t)array->realtime_ns);
 }
 
 bool submission_write(int dir, const struct submission *submission, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
-    json_t *options = json_array(), *arrays = json_array();
-    json_t *json =
-        json_pack("{s:o*, s:o, s:I, s:o, s:o}", "name", json_string(submission->name),
-                  "kill_wait_s", json_finite(submission->kill_wait_s), "array_size",
-                  (json_int_t)submission->array_size, "sbatch_options", options, "arrays", arrays);
-    EACH (item, submission->options.items, submission->options.count)
-        json_array_append_new(options, json_text_or_null(*item));
-    EACH (array, submission->arrays, submission->count)
-        json_array_append_new(arrays, array_to_json(array));
-    json_print_taken(json, &text);
+    json_print_taken(record_json(submission_fields, submission), &text);
     return fs_write_atomic(dir, "submit.json", text_get(&text), text.length, err);
-}
-
-static bool read_array(const json_t *json, struct submission_array *out, struct err *err)
-{
-    json_int_t offset = 0, realtime_ns = 0;
-    const char *name = json_get_text(json, "job_name"), *indices = json_get_text(json, "indices");
-    if (!name || !indices || !json_get_int(json, "offset", &offset) || offset < 0 ||
-        !json_get_int(json, "realtime_ns", &realtime_ns))
-        return err_set(err, "submit.json: an array lacks job_name, indices, offset or realtime_ns");
-    *out = (struct submission_array){.job_id = mem_strdup(json_get_text(json, "job_id")),
-                                     .job_name = mem_strdup(name),
-                                     .indices = mem_strdup(indices),
-                                     .offset = (size_t)offset,
-                                     .realtime_ns = realtime_ns};
-    return true;
 }
 
 static bool read_submission(const json_t *json, struct submission *out, struct err *err)
 {
-    json_int_t array_size = 0;
-    const char *name = json_get_text(json, "name");
-    const json_t *options = json_get(json, "sbatch_options"), *arrays = json_get(json, "arrays");
-    if (!name || !json_get_number(json, "kill_wait_s", &out->kill_wait_s) ||
-        !json_get_int(json, "array_size", &array_size) || array_size < 2)
+    out->kill_wait_s = NAN;
+    record_get(submission_fields, json, out);
+    if (!out->name || isnan(out->kill_wait_s) || out->array_size < 2)
         return err_set(err, "submit.json: it lacks name, kill_wait_s or array_size");
-    out->name = mem_strdup(name);
-    out->array_size = (size_t)array_size;
-    for (size_t i = 0; i < json_array_size(options); i++) {
-        const char *option = json_string_value(json_array_get(options, i));
-        if (option)
-            strv_add(&out->options, option);
-    }
-    for (size_t i = 0; i < json_array_size(arrays); i++)
-        if (!read_array(json_array_get(arrays, i), submission_add(out), err))
-            return false;
+    EACH (array, out->arrays, out->count)
+        if (!array->job_name || !array->indices || array->offset == SIZE_MAX ||
+            array->realtime_ns == INT64_MIN)
+            return err_set(err,
+                           "submit.json: an array lacks job_name, indices, offset or realtime_ns");
     return true;
 }
 

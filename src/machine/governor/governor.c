@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/procfs.h"
+#include "base/record.h"
 #include "machine/sensors/sysfs.h"
 
 #include <errno.h>
@@ -234,17 +235,6 @@ bool governor_restore(const char *sysroot, const struct governor_change *change,
     return out->failed == 0;
 }
 
-json_t *governor_change_to_json(const struct governor_change *change)
-{
-    json_t *former = json_object();
-    EACH (policy, change->policies, change->count) {
-        char key[16];
-        snprintf(key, sizeof key, "%u", policy->number);
-        json_object_set_new(former, key, json_string(policy->former));
-    }
-    return json_pack("{s:s, s:o}", "wanted", change->wanted, "former", former);
-}
-
 static bool policy_from_json(const char *key, const json_t *value, struct governor_policy *out)
 {
     uint64_t number = 0;
@@ -257,27 +247,53 @@ static bool policy_from_json(const char *key, const json_t *value, struct govern
     return true;
 }
 
+static json_t *policies_json(const void *of)
+{
+    const struct governor_change *change = of;
+    json_t *former = json_object();
+    EACH (policy, change->policies, change->count) {
+        char key[16];
+        snprintf(key, sizeof key, "%u", policy->number);
+        json_object_set_new(former, key, json_string(policy->former));
+    }
+    return former;
+}
+
+static bool read_policies(const json_t *former, void *of, struct err *err)
+{
+    struct governor_change *change = of;
+    const char *key;
+    json_t *value;
+    (void)err;
+    if (!json_is_object(former) || json_object_size(former) > GOVERNOR_POLICIES_MAX)
+        return false;
+    change->policies = mem_array(json_object_size(former) + 1, sizeof *change->policies);
+    json_object_foreach((json_t *)former, key, value)
+    {
+        if (!policy_from_json(key, value, &change->policies[change->count]))
+            return false;
+        change->count++;
+    }
+    qsort(change->policies, change->count, sizeof *change->policies, compare_policy_numbers);
+    return true;
+}
+
+static const struct record_field change_fields[] = {
+    RECORD_CHARS(struct governor_change, "wanted", wanted, .presence = RECORD_NEEDED),
+    RECORD_GROUP("former", NULL, .to = policies_json, .from = read_policies,
+                 .presence = RECORD_NEEDED),
+    {0}};
+
+json_t *governor_change_to_json(const struct governor_change *change)
+{
+    return record_json(change_fields, change);
+}
+
 bool governor_change_from_json(const json_t *json, struct governor_change *out)
 {
-    const char *wanted = json_string_value(json_object_get(json, "wanted"));
-    json_t *former = json_object_get(json, "former"), *value;
-    const char *key;
     *out = (struct governor_change){0};
-    if (!wanted || !name_is_valid(wanted) || !json_is_object(former) ||
-        json_object_size(former) > GOVERNOR_POLICIES_MAX)
-        return false;
-    snprintf(out->wanted, sizeof out->wanted, "%s", wanted);
-    out->policies = mem_array(json_object_size(former) + 1, sizeof *out->policies);
-    json_object_foreach(former, key, value)
-    {
-        if (policy_from_json(key, value, &out->policies[out->count])) {
-            out->count++;
-            continue;
-        }
-        governor_change_fini(out);
-        return false;
-    }
-    if (out->count > 0)
-        qsort(out->policies, out->count, sizeof *out->policies, compare_policy_numbers);
-    return true;
+    if (record_read(change_fields, json, out, NULL) && name_is_valid(out->wanted))
+        return true;
+    governor_change_fini(out);
+    return false;
 }

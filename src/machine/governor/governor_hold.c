@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,8 @@
 
 /* The record, and the lock of whoever changes it. Whoever relies on what it says shares a lock on
  * the record itself. */
-#define RECORD "governor.json"
-#define TURN   "governor.lock"
+#define HELD "governor.json"
+#define TURN "governor.lock"
 
 static const size_t RECORD_MAX = 1 << 20;
 
@@ -75,39 +76,46 @@ static bool relied_on(int file)
     return flock(file, LOCK_EX | LOCK_NB) != 0;
 }
 
+struct boot {
+    const char *id;
+};
+
+static const struct record_field boot_fields[] = {RECORD_AS(struct boot, "boot_id", id), {0}};
+
 /* What is written there of this boot: governors do not outlive a boot. False: nothing, or only a
  * part: then it was not set yet. */
-static bool record_read(int file, struct governor_change *out)
+static bool read_held_change(int file, struct governor_change *out)
 {
     AUTO_TEXT struct text bytes = {0};
+    struct boot boot = {0};
     char buffer[4096], boot_id[40];
     ssize_t got;
     while (bytes.length < RECORD_MAX &&
            (got = pread(file, buffer, sizeof buffer, (off_t)bytes.length)) > 0)
         text_add_bytes(&bytes, buffer, (size_t)got);
     json_t *json = json_loadb(text_get(&bytes), bytes.length, JSON_REJECT_DUPLICATES, NULL);
-    const char *written = json_get_text(json, "boot_id");
-    bool ok = written && boot_id_read(boot_id, NULL) && strcmp(written, boot_id) == 0 &&
+    record_get(boot_fields, json, &boot);
+    bool ok = boot.id && boot_id_read(boot_id, NULL) && strcmp(boot.id, boot_id) == 0 &&
               governor_change_from_json(json, out);
     json_decref(json);
     return ok;
 }
 
-static bool record_clear(int file, struct err *err)
+static bool clear_held_change(int file, struct err *err)
 {
-    return ftruncate(file, 0) == 0 || err_sys(err, "empty " RECORD " in the state folder");
+    return ftruncate(file, 0) == 0 || err_sys(err, "empty " HELD " in the state folder");
 }
 
 /* Only processes die: what a power failure takes from the file it takes from the governors as
  * well. */
-static bool record_write(int file, const struct governor_change *change, struct err *err)
+static bool write_held_change(int file, const struct governor_change *change, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     char boot_id[40];
-    if (!boot_id_read(boot_id, err) || !record_clear(file, err))
+    if (!boot_id_read(boot_id, err) || !clear_held_change(file, err))
         return false;
     json_t *json = governor_change_to_json(change);
-    json_object_set_new(json, "boot_id", json_string(boot_id));
+    record_set(json, boot_fields, &(struct boot){boot_id});
     json_print(json, &text);
     json_decref(json);
     text_add_char(&text, '\n');
@@ -120,9 +128,10 @@ static bool record_write(int file, const struct governor_change *change, struct 
 static bool restore_leftover(int file, const char *sysroot, struct governor_leftover *out,
                              struct err *err)
 {
-    if (!record_read(file, &out->change))
-        return record_clear(file, err);
-    return governor_restore(sysroot, &out->change, &out->restored, err) && record_clear(file, err);
+    if (!read_held_change(file, &out->change))
+        return clear_held_change(file, err);
+    return governor_restore(sysroot, &out->change, &out->restored, err) &&
+           clear_held_change(file, err);
 }
 
 static bool set_first(int file, const char *sysroot, const char *wanted, struct err *err)
@@ -131,9 +140,9 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
     struct governor_change change = {0};
     bool ok = restore_leftover(file, sysroot, &leftover, err) &&
               governor_plan(sysroot, wanted, false, &change, err) &&
-              record_write(file, &change, err);
+              write_held_change(file, &change, err);
     if (ok && !governor_apply(sysroot, &change, err)) {
-        record_clear(file, NULL);
+        clear_held_change(file, NULL);
         ok = false;
     }
     governor_change_fini(&change);
@@ -145,7 +154,8 @@ static bool set_first(int file, const char *sysroot, const char *wanted, struct 
 static bool join_held_governor(int file, const char *wanted, struct err *err)
 {
     struct governor_change change = {0};
-    bool known = record_read(file, &change), same = known && strcmp(change.wanted, wanted) == 0;
+    bool known = read_held_change(file, &change),
+         same = known && strcmp(change.wanted, wanted) == 0;
     if (!same)
         err_set(err, "another run that lives has set the CPU frequency governor \"%s\"",
                 known ? change.wanted : "?");
@@ -158,14 +168,14 @@ bool governor_hold_take(int folder, const char *sysroot, const char *wanted,
 {
     *out = (struct governor_hold){.folder = folder, .file = -1, .sysroot = sysroot};
     AUTO_CLOSE int turn = lock_turn(folder, err);
-    AUTO_CLOSE int file = turn < 0 ? -1 : open_own(folder, RECORD, O_CREAT, err);
+    AUTO_CLOSE int file = turn < 0 ? -1 : open_own(folder, HELD, O_CREAT, err);
     if (file < 0)
         return false;
     bool ok = relied_on(file) ? join_held_governor(file, wanted, err)
                               : set_first(file, sysroot, wanted, err);
     /* As long as it is our turn, nobody can come between the two locks. */
     if (ok && flock(file, LOCK_SH | LOCK_NB) != 0)
-        ok = err_sys(err, "lock " RECORD " in the state folder");
+        ok = err_sys(err, "lock " HELD " in the state folder");
     if (!ok)
         return false;
     snprintf(out->wanted, sizeof out->wanted, "%s", wanted);
@@ -189,9 +199,9 @@ bool governor_hold_end(struct governor_hold *hold, struct err *err)
 bool governor_leftover_look(int folder, const char *sysroot, struct governor_leftover *out)
 {
     *out = (struct governor_leftover){0};
-    AUTO_CLOSE int file = open_own(folder, RECORD, 0, NULL);
+    AUTO_CLOSE int file = open_own(folder, HELD, 0, NULL);
     AUTO_CLOSE int turn = file < 0 ? -1 : lock_turn(folder, NULL);
-    if (turn < 0 || relied_on(file) || !record_read(file, &out->change))
+    if (turn < 0 || relied_on(file) || !read_held_change(file, &out->change))
         return false;
     if (governor_still_set(sysroot, &out->change) > 0)
         return true;
@@ -203,7 +213,7 @@ bool governor_leftover_recover(int folder, const char *sysroot, struct governor_
                                struct err *err)
 {
     *out = (struct governor_leftover){0};
-    AUTO_CLOSE int file = open_own(folder, RECORD, 0, NULL);
+    AUTO_CLOSE int file = open_own(folder, HELD, 0, NULL);
     AUTO_CLOSE int turn = file < 0 ? -1 : lock_turn(folder, NULL);
     if (turn < 0 || relied_on(file))
         return false;

@@ -3,10 +3,10 @@
 #include "machine/contain/job.h"
 
 #include "base/mem.h"
+#include "base/record.h"
 #include "machine/state/census.h"
 #include "tare_build.h"
 
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -41,6 +41,26 @@ void record_header_fini(struct record_header *header)
     *header = (struct record_header){0};
 }
 
+#define HEADER(member) RECORD(struct record_header, member)
+/* A path that is no UTF-8 (it is only shown) becomes null. */
+static const struct record_field header_fields[] = {
+    HEADER(run_dir),
+    HEADER(host),
+    RECORD_CHARS(struct record_header, "boot_id", boot_id),
+    HEADER(pid),
+    HEADER(start_time),
+    HEADER(pid_namespace),
+    {0}};
+
+#define JOB(member) RECORD(struct job_identity, member)
+static const struct record_field tag_fields[] = {JOB(tag), {0}};
+static const struct record_field job_fields[] = {
+    JOB(pid),
+    JOB(start_time),
+    RECORD_CHARS(struct job_identity, "boot_id", boot_id),
+    JOB(cgroup),
+    {0}};
+
 /* Takes line. */
 static void add_record_line(struct text *out, json_t *line)
 {
@@ -49,118 +69,97 @@ static void add_record_line(struct text *out, json_t *line)
     json_decref(line);
 }
 
-/* A path that is no UTF-8 (it is only shown) becomes null. */
 void record_add_header(struct text *out, const struct record_header *header)
 {
-    add_record_line(out, json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:s}", "kind",
-                                   kind_names[header->kind], "run_dir",
-                                   json_text_or_null(header->run_dir), "host",
-                                   json_text_or_null(header->host), "boot_id", header->boot_id,
-                                   "pid", (int)header->pid, "start_time",
-                                   (json_int_t)header->start_time, "pid_namespace",
-                                   (json_int_t)header->pid_namespace, "version", TARE_VERSION));
+    json_t *line = json_pack("{s:s}", "kind", kind_names[header->kind]);
+    record_set(line, header_fields, header);
+    json_set_text(line, "version", TARE_VERSION);
+    add_record_line(out, line);
 }
 
 void record_add_born(struct text *out, const struct job_identity *identity)
 {
-    add_record_line(out, json_pack("{s:s, s:i, s:I, s:s, s:o, s:o}", "job", "born", "pid",
-                                   (int)identity->pid, "start_time",
-                                   (json_int_t)identity->start_time, "boot_id", identity->boot_id,
-                                   "cgroup", json_text_or_null(identity->cgroup), "tag",
-                                   json_text_or_null(identity->tag)));
+    json_t *line = json_pack("{s:s}", "job", "born");
+    record_set(line, job_fields, identity);
+    record_set(line, tag_fields, identity);
+    add_record_line(out, line);
 }
 
 void record_add_gone(struct text *out, const struct job_identity *identity)
 {
-    add_record_line(
-        out, json_pack("{s:s, s:o}", "job", "gone", "tag", json_text_or_null(identity->tag)));
+    json_t *line = json_pack("{s:s}", "job", "gone");
+    record_set(line, tag_fields, identity);
+    add_record_line(out, line);
 }
 
-static bool get_count(const json_t *line, const char *key, uint64_t max, uint64_t *out)
+/* Takes text. It is only shown, and must not steer a terminal. */
+static char *shown_text(char *text)
 {
-    json_int_t number;
-    if (!json_get_int(line, key, &number) || number < 0 || (uint64_t)number > max)
-        return false;
-    *out = (uint64_t)number;
-    return true;
+    char *shown = text ? census_command_text(text, strlen(text)) : NULL;
+    free(text);
+    return shown;
 }
 
-static bool get_boot_id(const json_t *line, char out[40])
-{
-    const char *text = json_get_text(line, "boot_id");
-    size_t length = text ? strlen(text) : 0;
-    if (length == 0 || length >= 40)
-        return false;
-    memcpy(out, text, length + 1);
-    return true;
-}
+/* In what follows a number that is missing is out of its bounds. */
 
-static bool parse_header_line(struct record *record, const json_t *line)
+static bool parse_header_line(struct record *record, const json_t *line, const char *kind)
 {
-    struct record_header header = {0};
-    const char *kind = json_get_text(line, "kind"), *host = json_get_text(line, "host");
-    const char *run_dir = json_get_text(line, "run_dir");
-    uint64_t pid;
-    if (!kind || !host || !get_boot_id(line, header.boot_id) ||
-        !get_count(line, "pid", INT_MAX, &pid) ||
-        !get_count(line, "start_time", INT64_MAX, &header.start_time) ||
-        !get_count(line, "pid_namespace", INT64_MAX, &header.pid_namespace))
+    struct record_header header = {
+        .pid = -1, .start_time = UINT64_MAX, .pid_namespace = UINT64_MAX};
+    record_get(header_fields, line, &header);
+    if (!kind || !header.host || !*header.boot_id || header.pid < 0 ||
+        header.start_time > INT64_MAX || header.pid_namespace > INT64_MAX) {
+        record_header_fini(&header);
         return false;
+    }
     header.kind = strcmp(kind, kind_names[STATE_EXEC]) == 0 ? STATE_EXEC : STATE_RUN;
-    header.pid = (pid_t)pid;
-    /* Both are only shown, and must not steer a terminal. */
-    header.host = census_command_text(host, strlen(host));
-    header.run_dir = run_dir ? census_command_text(run_dir, strlen(run_dir)) : NULL;
+    header.host = shown_text(header.host);
+    header.run_dir = shown_text(header.run_dir);
     record->header = header;
     record->has_header = true;
     return true;
 }
 
-static const char *get_tag(const json_t *line)
+static void remove_job(struct record *record, const char *tag)
 {
-    const char *tag = json_get_text(line, "tag");
-    return tag && tag[0] && strlen(tag) <= TAG_MAX ? tag : NULL;
+    for (size_t i = 0; i < record->count; i++)
+        if (strcmp(record->jobs[i].tag, tag) == 0) {
+            job_identity_fini(&record->jobs[i]);
+            record->jobs[i] = record->jobs[--record->count];
+            return;
+        }
 }
 
-static bool parse_born_line(struct record *record, const json_t *line)
+static bool parse_job_line(struct record *record, const json_t *line, const char *job)
 {
-    struct job_identity identity = {0};
-    const char *tag = get_tag(line), *cgroup = json_get_text(line, "cgroup");
-    uint64_t pid;
-    if (!tag || !get_boot_id(line, identity.boot_id) || !get_count(line, "pid", INT_MAX, &pid) ||
-        pid == 0 || !get_count(line, "start_time", INT64_MAX, &identity.start_time) ||
-        (cgroup && cgroup[0] != '/'))
-        return false;
-    identity.pid = (pid_t)pid;
-    identity.tag = mem_strdup(tag);
-    identity.cgroup = mem_strdup(cgroup);
-    MEM_ADD(record->jobs, record->count) = identity;
-    return true;
-}
-
-static bool parse_gone_line(struct record *record, const json_t *line)
-{
-    const char *tag = get_tag(line);
-    if (!tag)
-        return false;
-    for (size_t i = 0; i < record->count; i++) {
-        if (strcmp(record->jobs[i].tag, tag) != 0)
-            continue;
-        job_identity_fini(&record->jobs[i]);
-        record->jobs[i] = record->jobs[--record->count];
-        break;
+    struct job_identity identity = {.pid = -1, .start_time = UINT64_MAX};
+    record_get(tag_fields, line, &identity);
+    record_get(job_fields, line, &identity);
+    const char *tag = identity.tag;
+    bool has_tag = tag && *tag && strlen(tag) <= TAG_MAX, gone = strcmp(job, "gone") == 0;
+    if (has_tag && strcmp(job, "born") == 0 && *identity.boot_id && identity.pid > 0 &&
+        identity.start_time <= INT64_MAX && (!identity.cgroup || identity.cgroup[0] == '/')) {
+        MEM_ADD(record->jobs, record->count) = identity;
+        return true;
     }
-    return true;
+    if (has_tag && gone)
+        remove_job(record, tag);
+    job_identity_fini(&identity);
+    return has_tag && gone;
 }
+
+struct line_kind {
+    const char *kind, *job; /* job: NULL: of the header */
+};
 
 static bool parse_record_line(struct record *record, const json_t *line)
 {
-    const char *job = json_get_text(line, "job");
-    if (!job)
-        return !record->has_header && parse_header_line(record, line);
-    if (strcmp(job, "born") == 0)
-        return parse_born_line(record, line);
-    return strcmp(job, "gone") == 0 && parse_gone_line(record, line);
+    static const struct record_field fields[] = {
+        RECORD(struct line_kind, kind), RECORD(struct line_kind, job), {0}};
+    struct line_kind of = {0};
+    record_get(fields, line, &of);
+    return of.job ? parse_job_line(record, line, of.job)
+                  : !record->has_header && parse_header_line(record, line, of.kind);
 }
 
 void record_parse(const char *bytes, size_t count, struct record *out)

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 #include "tare_build.h"
 
 #include <ctype.h>
@@ -26,31 +27,6 @@ static const char prefix[] = "calibration-";
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter",
                                                                   "temperature"};
-
-/* Each figure of struct sensor_learnt under its name; signed ones may be below zero. */
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_signed;
-} figures[] =
-    {
-        {"update_period_s", offsetof(struct sensor_learnt, update_period_s), false},
-        {"jitter_s", offsetof(struct sensor_learnt, jitter_s), false},
-        {"averaging_s", offsetof(struct sensor_learnt, averaging_s), false},
-        {"delay_s", offsetof(struct sensor_learnt, delay_s), false},
-        {"lag_s", offsetof(struct sensor_learnt, lag_s), true},
-        {"looked_share", offsetof(struct sensor_learnt, looked_share), false},
-        {"quantum", offsetof(struct sensor_learnt, quantum), false},
-        {"noise_w", offsetof(struct sensor_learnt, noise_w), false},
-        {"idle_w", offsetof(struct sensor_learnt, idle_w), true},
-        {"load_w", offsetof(struct sensor_learnt, load_w), true},
-},
-  whole[] = {
-      {"agreement", offsetof(struct calibration, agreement), false},
-      {"idle_settle_s", offsetof(struct calibration, idle_settle_s), false},
-      {"power_back_s", offsetof(struct calibration, power_back_s), false},
-      {"temperature_back_s", offsetof(struct calibration, temperature_back_s), false},
-};
 
 static double mean_reading_between(const struct calibration_readings *series, int64_t from_ns,
                                    int64_t to_ns, bool *known)
@@ -116,142 +92,170 @@ void calibration_learn(const struct calibration_data *data, struct calibration *
     snprintf(out->version, sizeof out->version, "%s", TARE_VERSION);
 }
 
+/* ---- Its file. */
+
+#define NEEDED .presence = RECORD_NEEDED
+
 /* What is written and what is read: a file that the writer made is never refused. */
-static bool within_bounds(const struct learnt *figure, bool is_signed)
+static bool within_bounds(const struct learnt *figure, double least)
 {
-    return fabs(figure->value) <= FIGURE_MAX && (is_signed || figure->value >= 0) &&
-           figure->half_width >= 0 &&
+    return fabs(figure->value) <= FIGURE_MAX && figure->value >= least && figure->half_width >= 0 &&
            figure->half_width <= FIGURE_MAX; /* false for what is no number */
 }
 
-static json_t *figure_json(const struct learnt *figure, bool is_signed)
+#define LEARNT(member) RECORD_IF(struct learnt, known, #member, member)
+static const struct record_field learnt_fields[] = {
+    LEARNT(value), LEARNT(half_width), RECORD(struct learnt, why, .unread = true), {0}};
+
+static json_t *learnt_json(const struct learnt *figure, double least)
 {
-    json_t *json = json_object();
-    bool known = figure->known && within_bounds(figure, is_signed);
-    json_object_set_new(json, "value", known ? json_finite(figure->value) : json_null());
-    json_object_set_new(json, "half_width", known ? json_finite(figure->half_width) : json_null());
-    json_set_text(json, "why",
-                  known           ? NULL
-                  : figure->known ? "no sensor has such a value"
-                                  : figure->why);
-    return json;
+    struct learnt shown = *figure;
+    if (figure->known && !within_bounds(figure, least))
+        shown = (struct learnt){.why = "no sensor has such a value"};
+    else if (figure->known)
+        shown.why = NULL;
+    return record_json(learnt_fields, &shown);
 }
 
-static json_t *sensor_json(const struct sensor_learnt *sensor)
+static bool read_learnt(const json_t *json, struct learnt *out, double least, struct err *err)
 {
-    json_t *json = json_object();
-    json_set_text(json, "averaging", sensor_averaging_name(sensor->averaging));
-    json_set_text(json, "averaging_why", sensor->averaging_why);
-    json_set_count(json, "updates", sensor->updates);
-    EACH_OF (figure, figures)
-        json_object_set_new(
-            json, figure->name,
-            figure_json((const struct learnt *)((const char *)sensor + figure->offset),
-                        figure->is_signed));
-    return json;
+    *out = (struct learnt){.why = "it was not learnt", .value = NAN, .half_width = NAN};
+    if (!json_is_object(json) || !record_read(learnt_fields, json, out, err))
+        return false;
+    out->known = !isnan(out->value);
+    if (!out->known)
+        out->value = out->half_width = 0;
+    return !out->known || within_bounds(out, least);
 }
+
+static json_t *figure_json(const void *figure)
+{
+    return learnt_json(figure, 0);
+}
+
+static bool read_figure(const json_t *json, void *figure, struct err *err)
+{
+    return read_learnt(json, figure, 0, err);
+}
+
+static json_t *signed_json(const void *figure)
+{
+    return learnt_json(figure, -FIGURE_MAX);
+}
+
+static bool read_signed(const json_t *json, void *figure, struct err *err)
+{
+    return read_learnt(json, figure, -FIGURE_MAX, err);
+}
+
+#define FIGURE(of, member) \
+    RECORD_STRUCT(of, #member, member, NULL, NEEDED, .to = figure_json, .from = read_figure)
+#define LEARNS(member) FIGURE(struct sensor_learnt, member)
+#define SIGNED(member)                                                                    \
+    RECORD_STRUCT(struct sensor_learnt, #member, member, NULL, NEEDED, .to = signed_json, \
+                  .from = read_signed)
+
+static json_t *averaging_json(const void *averaging)
+{
+    return json_string(sensor_averaging_name(*(const enum sensor_averaging *)averaging));
+}
+
+/* A name that is not known is an unknown averaging. */
+static bool read_averaging(const json_t *json, void *averaging, struct err *err)
+{
+    (void)err;
+    const char *name = json_string_value(json);
+    enum sensor_averaging kind = AVERAGING_EXPONENTIAL;
+    while (name && kind > AVERAGING_UNKNOWN && strcmp(name, sensor_averaging_name(kind)) != 0)
+        kind--;
+    *(enum sensor_averaging *)averaging = kind;
+    return name != NULL;
+}
+
+static const struct record_field sensor_fields[] = {
+    RECORD_STRUCT(struct sensor_learnt, "averaging", averaging, NULL, NEEDED, .to = averaging_json,
+                  .from = read_averaging),
+    RECORD(struct sensor_learnt, averaging_why, .unread = true),
+    RECORD(struct sensor_learnt, updates, NEEDED),
+    LEARNS(update_period_s),
+    LEARNS(jitter_s),
+    LEARNS(averaging_s),
+    LEARNS(delay_s),
+    SIGNED(lag_s),
+    LEARNS(looked_share),
+    LEARNS(quantum),
+    LEARNS(noise_w),
+    SIGNED(idle_w),
+    SIGNED(load_w),
+    {0}};
+
+static bool read_sensor(const json_t *json, void *of, struct err *err)
+{
+    struct sensor_learnt *sensor = of;
+    bool good = record_read(sensor_fields, json, sensor, err);
+    sensor->averaging_why = sensor->averaging == AVERAGING_UNKNOWN ? "it was not learnt" : NULL;
+    return good && (!sensor->looked_share.known || sensor->looked_share.value <= 1);
+}
+
+#define SENSOR(name, series)                                                        \
+    RECORD_STRUCT(struct calibration, name, sensors[series], sensor_fields, NEEDED, \
+                  .from = read_sensor)
+static const struct record_field sensors_fields[] = {SENSOR("samples", CALIBRATION_SAMPLES),
+                                                     SENSOR("power", CALIBRATION_POWER),
+                                                     SENSOR("counter", CALIBRATION_COUNTER),
+                                                     {0}};
+
+#define TEXT(member) RECORD_CHARS(struct calibration, #member, member, NEEDED)
+#define CALIBRATION(key, member, ...) \
+    RECORD_AS(struct calibration, key, member, NEEDED, __VA_ARGS__)
+static const struct record_field calibration_fields[] = {
+    TEXT(uuid),
+    TEXT(name),
+    TEXT(driver),
+    TEXT(board),
+    TEXT(firmware),
+    TEXT(version),
+    RECORD_CHARS(struct calibration, "sha256", sha256, .presence = RECORD_SPARSE, .unread = true),
+    CALIBRATION("made", made_s, .low = 1, .high = 253402300799),
+    CALIBRATION("seconds", seconds, .high = FIGURE_MAX),
+    CALIBRATION("load_times_half_width_s", uncertain_s, .high = FIGURE_MAX),
+    RECORD_GROUP("sensors", sensors_fields, NEEDED),
+    FIGURE(struct calibration, agreement),
+    FIGURE(struct calibration, idle_settle_s),
+    FIGURE(struct calibration, power_back_s),
+    FIGURE(struct calibration, temperature_back_s),
+    {0}};
+
+struct file_format {
+    int format;
+};
+
+static const struct record_field format_fields[] = {RECORD(struct file_format, format), {0}};
 
 json_t *calibration_json(const struct calibration *calibration)
 {
-    json_t *json = json_object(), *sensors = json_object();
-    json_object_set_new(json, "format", json_integer(FORMAT));
-    json_set_text(json, "uuid", calibration->uuid);
-    json_set_text(json, "name", calibration->name);
-    json_set_text(json, "driver", calibration->driver);
-    json_set_text(json, "board", calibration->board);
-    json_set_text(json, "firmware", calibration->firmware);
-    json_set_text(json, "version", calibration->version);
-    if (*calibration->sha256)
-        json_set_text(json, "sha256", calibration->sha256);
-    json_object_set_new(json, "made", json_integer(calibration->made_s));
-    json_object_set_new(json, "seconds", json_finite(calibration->seconds));
-    json_object_set_new(json, "load_times_half_width_s", json_finite(calibration->uncertain_s));
-    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
-        json_object_set_new(sensors, calibration_series_names[i],
-                            sensor_json(&calibration->sensors[i]));
-    json_object_set_new(json, "sensors", sensors);
-    EACH_OF (item, whole)
-        json_object_set_new(
-            json, item->name,
-            figure_json((const struct learnt *)((const char *)calibration + item->offset),
-                        item->is_signed));
+    json_t *json = record_json(format_fields, &(struct file_format){FORMAT});
+    record_set(json, calibration_fields, calibration);
     return json;
 }
 
-static bool parse_bounded_number(const json_t *json, const char *key, double most, double *out)
+static bool is_printable(const char *text)
 {
-    return json_get_number(json, key, out) && isfinite(*out) && *out >= 0 && *out <= most;
-}
-
-static bool parse_learnt_figure(const json_t *json, const char *name, bool is_signed,
-                                struct learnt *out)
-{
-    const json_t *figure = json_get(json, name);
-    *out = (struct learnt){.why = "it was not learnt"};
-    if (!json_is_object(figure))
-        return false;
-    if (!json_get(figure, "value"))
-        return true;
-    out->known = json_get_number(figure, "value", &out->value) &&
-                 json_get_number(figure, "half_width", &out->half_width) &&
-                 within_bounds(out, is_signed);
-    return out->known;
-}
-
-static bool parse_printable_text(const json_t *json, const char *key, char out[GPU_TEXT_SIZE])
-{
-    const char *text = json_get_text(json, key);
-    size_t length = text ? strlen(text) : GPU_TEXT_SIZE;
-    if (length >= GPU_TEXT_SIZE)
-        return false;
-    for (const char *at = text; *at; at++)
-        if (*at < ' ' || *at > '~')
-            return false;
-    memcpy(out, text, length + 1);
-    return true;
-}
-
-static bool parse_learnt_sensor(const json_t *json, struct sensor_learnt *out)
-{
-    const char *kind = json_get_text(json, "averaging");
-    json_int_t updates = 0;
-    int averaging = AVERAGING_EXPONENTIAL;
-    while (kind && averaging > AVERAGING_UNKNOWN &&
-           strcmp(kind, sensor_averaging_name((enum sensor_averaging)averaging)) != 0)
-        averaging--;
-    bool good = kind && json_get_int(json, "updates", &updates) && updates >= 0;
-    for (size_t i = 0; i < sizeof figures / sizeof *figures && good; i++)
-        good = parse_learnt_figure(json, figures[i].name, figures[i].is_signed,
-                                   (struct learnt *)((char *)out + figures[i].offset));
-    out->averaging = (enum sensor_averaging)averaging;
-    out->averaging_why = averaging == AVERAGING_UNKNOWN ? "it was not learnt" : NULL;
-    out->updates = (size_t)updates;
-    return good && (!out->looked_share.known || out->looked_share.value <= 1);
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return !*text;
 }
 
 bool calibration_parse(const json_t *json, struct calibration *out, struct err *err)
 {
-    json_int_t format = 0, made = 0;
+    struct file_format file = {0};
     *out = (struct calibration){0};
-    bool good =
-        json_get_int(json, "format", &format) && format == FORMAT &&
-        parse_printable_text(json, "uuid", out->uuid) &&
-        parse_printable_text(json, "name", out->name) &&
-        parse_printable_text(json, "driver", out->driver) &&
-        parse_printable_text(json, "board", out->board) &&
-        parse_printable_text(json, "firmware", out->firmware) &&
-        parse_printable_text(json, "version", out->version) && json_get_int(json, "made", &made) &&
-        made > 0 && made < INT64_C(253402300800) &&
-        parse_bounded_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
-        parse_bounded_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
-    out->made_s = made;
-    for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
-        good = parse_learnt_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]),
-                                   &out->sensors[i]);
-    for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
-        good = parse_learnt_figure(json, whole[i].name, whole[i].is_signed,
-                                   (struct learnt *)((char *)out + whole[i].offset));
-    return good || err_set(err, "it is no calibration of this version");
+    record_get(format_fields, json, &file);
+    return (file.format == FORMAT && record_read(calibration_fields, json, out, NULL) &&
+            is_printable(out->uuid) && is_printable(out->name) && is_printable(out->driver) &&
+            is_printable(out->board) && is_printable(out->firmware) &&
+            is_printable(out->version)) ||
+           err_set(err, "it is no calibration of this version");
 }
 
 static int64_t in_ns(double seconds)
