@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,12 +90,6 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_JSON:
     case RECORD_JSON_PART:
         return json_incref(*(json_t *const *)at);
-    case RECORD_NUMBERS: {
-        json_t *list = json_array();
-        for (size_t i = 0; i < *count_of(field, record); i++)
-            json_array_append_new(list, json_finite((*(const double *const *)at)[i]));
-        return list;
-    }
     case RECORD_NESTED:
     case RECORD_OWNED: {
         const char *item = items_of(field, record, &count);
@@ -245,19 +238,14 @@ static bool read_item(const struct record_field *field, const json_t *json, void
 static bool read_list(const struct record_field *field, const json_t *json, char *record,
                       struct err *err)
 {
-    size_t size = field->type == RECORD_NUMBERS ? sizeof(double) : field->size;
-    size_t *count = count_of(field, record);
+    size_t *count = count_of(field, record), size = field->size;
     char *items = mem_room(NULL, 0, size);
     memcpy(record + field->at, &items, sizeof items);
     for (*count = 0; *count < json_array_size(json);) {
-        const json_t *item = json_array_get(json, *count);
         items = mem_room(items, *count, size);
         memcpy(record + field->at, &items, sizeof items);
-        char *at = memset(items + (*count)++ * size, 0, size);
-        double number = json_is_number(item) ? json_number_value(item) : NAN;
-        if (field->type == RECORD_NUMBERS)
-            *(double *)(void *)at = is_in_bounds(field, number) ? number : NAN;
-        else if (!read_item(field, item, at, err) && err)
+        char *item = memset(items + *count * size, 0, size);
+        if (!read_item(field, json_array_get(json, (*count)++), item, err) && err)
             return false;
     }
     return true;
@@ -287,7 +275,6 @@ static bool read_field(const struct record_field *field, const json_t *json, cha
         /* fall through */
     case RECORD_NESTED:
         return read_item(field, json, at, err) || err_wrap(err, "%s", field->key);
-    case RECORD_NUMBERS:
     case RECORD_LIST:
         if (json_is_array(json))
             return read_list(field, json, record, err);
@@ -358,8 +345,7 @@ void record_free(const struct record_field *fields, void *record)
             for (size_t i = 0; i < count; i++)
                 record_free(fields->fields, items + i * fields->size);
         }
-        if (fields->type == RECORD_TEXT || fields->type == RECORD_NUMBERS ||
-            fields->type > RECORD_NESTED)
+        if (fields->type == RECORD_TEXT || fields->type > RECORD_NESTED)
             free(*(void **)at);
     }
 }

@@ -53,7 +53,6 @@ enum record_type {
     /* These have no cell in CSV: */
     RECORD_VALUE,     /* struct value */
     RECORD_TEXTS,     /* struct strv */
-    RECORD_NUMBERS,   /* a pointer to doubles, and a size_t with their number; NAN is null */
     RECORD_JSON,      /* json_t *, a reference of its own; absent: NULL */
     RECORD_JSON_PART, /* const json_t *: the same, not owned */
     RECORD_NESTED,    /* a struct in the struct */
@@ -91,7 +90,7 @@ struct record_field {
     json_t *(*to)(const void *item);
     bool (*from)(const json_t *json, void *item, struct err *err);
     const void *initial; /* RECORD_OWNED, RECORD_LIST: what a struct is before it is read */
-    size_t count_at;     /* RECORD_LIST, RECORD_NUMBERS: the place of the number */
+    size_t count_at;     /* RECORD_LIST: the place of the number */
     size_t size;         /* RECORD_OWNED, RECORD_LIST: of one struct; RECORD_CHARS */
 };
 
@@ -106,78 +105,73 @@ struct record_field {
         struct value *: RECORD_VALUE, struct strv *: RECORD_TEXTS, json_t **: RECORD_JSON,         \
         const json_t **: RECORD_JSON_PART)
 
-#define RECORD_PLAIN(of, text, member) \
-    .key = (text), .type = RECORD_TYPE(of, member), .at = offsetof(of, member)
+#define RECORD_HEAD(kind, of, text, member) \
+    .key = (text), .type = (kind), .at = offsetof(of, member)
 #define RECORD_KNOWN(of, known) \
     .known_at = offsetof(of, known), .known_size = sizeof RECORD_MEMBER(of, known)
+
+/* The value, where the member is of the type; else it does not compile. */
+#define RECORD_OF_TYPE(of, member, kind, value)                                                \
+    __builtin_choose_expr(                                                                     \
+        __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)), __typeof__(kind)), \
+        (value), (void)0)
 
 /* of: the struct's type; text: the key in JSON. Further members of struct record_field may follow:
  * RECORD(struct thing, count, .presence = RECORD_NEEDED). With IF it is absent where the member
  * known is false, 0 or NULL. */
-#define RECORD(of, member, ...)                        \
-    {                                                  \
-        RECORD_PLAIN(of, #member, member), __VA_ARGS__ \
+#define RECORD_AS(of, text, member, ...)                                    \
+    {                                                                       \
+        RECORD_HEAD(RECORD_TYPE(of, member), of, text, member), __VA_ARGS__ \
     }
-#define RECORD_AS(of, text, member, ...)            \
-    {                                               \
-        RECORD_PLAIN(of, text, member), __VA_ARGS__ \
-    }
-#define RECORD_IF(of, known, text, member, ...)                              \
-    {                                                                        \
-        RECORD_PLAIN(of, text, member), RECORD_KNOWN(of, known), __VA_ARGS__ \
-    }
+#define RECORD(of, member, ...) RECORD_AS(of, #member, member, __VA_ARGS__)
+#define RECORD_IF(of, known, text, member, ...) \
+    RECORD_AS(of, text, member, RECORD_KNOWN(of, known), __VA_ARGS__)
 
 /* Of an array of char. */
-#define RECORD_CHARS(of, text, member, ...)                                       \
-    {                                                                             \
-        .key = (text), .type = RECORD_CHARS, .at = offsetof(of, member),          \
-        .size = __builtin_choose_expr(                                            \
-            __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),   \
-                                         char[sizeof RECORD_MEMBER(of, member)]), \
-            sizeof RECORD_MEMBER(of, member), (void)0),                           \
-        __VA_ARGS__                                                               \
+#define RECORD_CHARS(of, text, member, ...)                                            \
+    {                                                                                  \
+        RECORD_HEAD(RECORD_CHARS, of, text, member),                                   \
+            .size = RECORD_OF_TYPE(of, member, char[sizeof RECORD_MEMBER(of, member)], \
+                                   sizeof RECORD_MEMBER(of, member)),                  \
+            __VA_ARGS__                                                                \
     }
 
 /* Of a double or a reading. */
 #define RECORD_BYTES_TYPE(of, member) \
     _Generic(&RECORD_MEMBER(of, member), double *: RECORD_BYTES,                                   \
         struct reading *: RECORD_BYTES_READING)
-#define RECORD_BYTES(of, text, member, ...)                                               \
-    {                                                                                     \
-        .key = (text), .at = offsetof(of, member), .type = RECORD_BYTES_TYPE(of, member), \
-        __VA_ARGS__                                                                       \
+#define RECORD_BYTES(of, text, member, ...)                                       \
+    {                                                                             \
+        RECORD_HEAD(RECORD_BYTES_TYPE(of, member), of, text, member), __VA_ARGS__ \
     }
 #define RECORD_BYTES_IF(of, known, text, member, ...) \
     RECORD_BYTES(of, text, member, RECORD_KNOWN(of, known), __VA_ARGS__)
 
 /* function: const char *(enum of the member); another enum's does not compile. To be read it needs
  * .values. RECORD_CHOICE: of a list of names. */
-#define RECORD_ENUM(of, text, member, function, ...)                                              \
-    {                                                                                             \
-        .key = (text), .type = RECORD_NAMED, .at = offsetof(of, member),                          \
-        .name = __builtin_choose_expr(                                                            \
-            __builtin_types_compatible_p(__typeof__(&(function)),                                 \
-                                         const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
-            (function), (void)0),                                                                 \
-        __VA_ARGS__                                                                               \
+#define RECORD_ENUM(of, text, member, function, ...)                                               \
+    {                                                                                              \
+        RECORD_HEAD(RECORD_NAMED, of, text, member),                                               \
+            .name =                                                                                \
+                __builtin_choose_expr(__builtin_types_compatible_p(                                \
+                                          __typeof__(&(function)),                                 \
+                                          const char *(*)(__typeof__(RECORD_MEMBER(of, member)))), \
+                                      (function), (void)0),                                        \
+            __VA_ARGS__                                                                            \
     }
 #define RECORD_ENUM_IF(of, known, text, member, function, ...) \
     RECORD_ENUM(of, text, member, function, RECORD_KNOWN(of, known), __VA_ARGS__)
-#define RECORD_CHOICE(of, text, member, list, ...)                                   \
-    {                                                                                \
-        .key = (text), .type = RECORD_NAMED, .names = (list),                        \
-        .at = __builtin_choose_expr(sizeof RECORD_MEMBER(of, member) == sizeof(int), \
-                                    offsetof(of, member), (void)0),                  \
-        __VA_ARGS__                                                                  \
+#define RECORD_CHOICE(of, text, member, list, ...)                                \
+    {                                                                             \
+        RECORD_HEAD(RECORD_NAMED, of, text, member), .names = (list), __VA_ARGS__ \
     }
 
 /* table: of the member's struct; NULL: .to and .from follow. RECORD_GROUP: the keys are members of
  * the same struct. RECORD_STRUCT_OWNED, RECORD_STRUCTS: the member is a pointer; an array does not
  * compile. */
-#define RECORD_STRUCT(of, text, member, table, ...)                                          \
-    {                                                                                        \
-        .key = (text), .type = RECORD_NESTED, .at = offsetof(of, member), .fields = (table), \
-        __VA_ARGS__                                                                          \
+#define RECORD_STRUCT(of, text, member, table, ...)                                  \
+    {                                                                                \
+        RECORD_HEAD(RECORD_NESTED, of, text, member), .fields = (table), __VA_ARGS__ \
     }
 #define RECORD_STRUCT_IF(of, known, text, member, table, ...) \
     RECORD_STRUCT(of, text, member, table, RECORD_KNOWN(of, known), __VA_ARGS__)
@@ -185,27 +179,18 @@ struct record_field {
     {                                                                        \
         .key = (text), .type = RECORD_NESTED, .fields = (table), __VA_ARGS__ \
     }
-#define RECORD_POINTED_SIZE(of, member)                                                          \
-    __builtin_choose_expr(__builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)),    \
-                                                       __typeof__(&*RECORD_MEMBER(of, member))), \
-                          sizeof *RECORD_MEMBER(of, member), (void)0)
-#define RECORD_STRUCT_OWNED(of, text, member, table, ...)                                   \
-    {                                                                                       \
-        .key = (text), .type = RECORD_OWNED, .at = offsetof(of, member), .fields = (table), \
-        .size = RECORD_POINTED_SIZE(of, member), __VA_ARGS__                                \
+#define RECORD_POINTED(of, member, table)                                              \
+    .fields = (table), .size = RECORD_OF_TYPE(of, member, &*RECORD_MEMBER(of, member), \
+                                              sizeof *RECORD_MEMBER(of, member))
+#define RECORD_STRUCT_OWNED(of, text, member, table, ...)                               \
+    {                                                                                   \
+        RECORD_HEAD(RECORD_OWNED, of, text, member), RECORD_POINTED(of, member, table), \
+            __VA_ARGS__                                                                 \
     }
-#define RECORD_STRUCTS(of, text, member, count, table, ...)                                   \
-    {                                                                                         \
-        .key = (text), .type = RECORD_LIST, .at = offsetof(of, member), .fields = (table),    \
-        .count_at = offsetof(of, count), .size = RECORD_POINTED_SIZE(of, member), __VA_ARGS__ \
-    }
-#define RECORD_NUMBERS(of, text, member, count, ...)                                       \
-    {                                                                                      \
-        .key = (text), .type = RECORD_NUMBERS, .count_at = offsetof(of, count),            \
-        .at = __builtin_choose_expr(                                                       \
-            __builtin_types_compatible_p(__typeof__(RECORD_MEMBER(of, member)), double *), \
-            offsetof(of, member), (void)0),                                                \
-        __VA_ARGS__                                                                        \
+#define RECORD_STRUCTS(of, text, member, count, table, ...)                            \
+    {                                                                                  \
+        RECORD_HEAD(RECORD_LIST, of, text, member), RECORD_POINTED(of, member, table), \
+            .count_at = offsetof(of, count), __VA_ARGS__                               \
     }
 
 /* A new reference; record_set: into an object. Keys are in the table's order. */

@@ -222,30 +222,19 @@ bool run_budget_is_set(const struct run_budget *budget)
     return budget->energy_j > 0 || budget->time_s > 0;
 }
 
-static json_t *positive_json(double number)
-{
-    return number > 0 ? json_finite(number) : json_null();
-}
+/* 0: there is none. */
+#define BUDGET(member) RECORD_IF(struct run_budget, member, #member, member, .high = HUGE_VAL)
+static const struct record_field budget_fields[] = {BUDGET(energy_j), BUDGET(time_s), {0}};
 
 json_t *run_budget_to_json(const struct run_budget *budget)
 {
-    if (!run_budget_is_set(budget))
-        return NULL;
-    return json_pack("{s:o, s:o}", "energy_j", positive_json(budget->energy_j), "time_s",
-                     positive_json(budget->time_s));
-}
-
-/* 0: there is none. */
-static double positive_of(const json_t *json, const char *key)
-{
-    double number = 0;
-    return json_get_number(json, key, &number) && number > 0 ? number : 0;
+    return run_budget_is_set(budget) ? record_json(budget_fields, budget) : NULL;
 }
 
 void run_budget_from_json(const json_t *json, struct run_budget *out)
 {
-    *out = (struct run_budget){.energy_j = positive_of(json, "energy_j"),
-                               .time_s = positive_of(json, "time_s")};
+    *out = (struct run_budget){0};
+    record_get(budget_fields, json, out);
 }
 
 static json_t *budget_key_json(const void *budget)

@@ -163,26 +163,6 @@ static void shape_memory_alone(struct pairs_model *model)
         pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple);
 }
 
-/* The runs of one model, known ones first. */
-static json_t *runs_of(const struct pairs_model *model, const json_t *results,
-                       const json_t *settings)
-{
-    const json_t *experiments = written_experiments(results),
-                 *entries = written_experiments(settings);
-    json_t *runs = model->known ? json_copy(model->known) : json_array();
-    size_t at = 0;
-    for (size_t i = 0; i < json_array_size(entries); i++) {
-        struct written_entry entry;
-        bool own = written_is_of(json_array_get(entries, i), model);
-        written_entry_read(json_array_get(entries, i), &entry);
-        for (int64_t k = 0; k < entry.runs_per_config && at < json_array_size(experiments);
-             k++, at++)
-            if (own)
-                json_array_append_new(runs, result_alone(json_array_get(experiments, at)));
-    }
-    return runs;
-}
-
 static void add_runs_alone(struct pairs_model *model, const json_t *runs)
 {
     struct sums sums = {0};
@@ -200,11 +180,16 @@ static void add_runs_alone(struct pairs_model *model, const json_t *runs)
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results,
                                const json_t *settings)
 {
+    size_t count;
+    AUTO_FREE struct written_run *runs = written_runs(results, settings, &count);
     json_t *measured = json_array();
     EACH (model, study->models, study->model_count) {
-        json_t *runs = runs_of(model, results, settings);
-        add_runs_alone(model, runs);
-        json_array_append_new(measured, written_known_json(model, runs));
+        json_t *own = model->known ? json_copy(model->known) : json_array();
+        EACH (run, runs, count)
+            if (written_is_of(run->entry, model))
+                json_array_append_new(own, result_alone(run->experiment));
+        add_runs_alone(model, own);
+        json_array_append_new(measured, written_known_json(model, own));
     }
     return measured;
 }

@@ -250,21 +250,18 @@ static void add_pair_experiment(const struct feasibility *study, struct pairs_pa
 void feasibility_take_pairs(struct feasibility *study, const json_t *results,
                             const json_t *settings)
 {
-    const json_t *experiments = written_experiments(results),
-                 *entries = written_experiments(settings);
+    size_t count;
+    AUTO_FREE struct written_run *runs = written_runs(results, settings, &count);
     EACH (pair, study->pairs, study->pair_count) {
         struct pairs_outcome *out = &pair->outcome;
         double before_s = out->overlap_s;
-        size_t at = 0, ran = out->experiments, before = out->at_peaks;
-        for (size_t k = 0; k < json_array_size(entries); k++) {
+        size_t ran = out->experiments, before = out->at_peaks;
+        EACH (run, runs, count) {
             struct written_entry entry;
-            written_entry_read(json_array_get(entries, k), &entry);
-            bool own = written_is_of(entry.foreground, &study->models[pair->foreground]) &&
-                       written_is_of(entry.background, &study->models[pair->background]);
-            for (int64_t n = 0; n < entry.runs_per_config && at < json_array_size(experiments);
-                 n++, at++)
-                if (own)
-                    add_pair_experiment(study, pair, json_array_get(experiments, at));
+            written_entry_read(run->entry, &entry);
+            if (written_is_of(entry.foreground, &study->models[pair->foreground]) &&
+                written_is_of(entry.background, &study->models[pair->background]))
+                add_pair_experiment(study, pair, run->experiment);
         }
         if (out->experiments > ran)
             out->without_gain =

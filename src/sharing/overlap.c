@@ -17,8 +17,7 @@ static const double LOAD_LEAST_PERCENT = 1;
 static const double LONGEST_GAP = 1.5;
 
 enum { LOOKS_MAX = 100000 };
-#define LONGEST_S  1e9
-#define MOST_BYTES 1e15
+static const double LONGEST_S = 1e9, MOST_BYTES = 1e15;
 
 /* What each must have to count as computing. */
 static void least_loads(const struct overlap_alone alone[OVERLAP_SIDES], double out[OVERLAP_SIDES])
@@ -91,51 +90,47 @@ void overlap_measure(const struct overlap_look *looks, size_t count,
     }
 }
 
-struct series {
-    double *items;
-    size_t count;
-};
-
+/* Lists of numbers, one for each look. */
 struct written_looks {
-    struct series t_s, bytes[OVERLAP_SIDES], percent[OVERLAP_SIDES];
+    const json_t *t_s, *bytes[OVERLAP_SIDES], *percent[OVERLAP_SIDES];
 };
 
-#define SERIES(key, of, least, most) \
-    RECORD_NUMBERS(struct written_looks, key, of.items, of.count, .low = (least), .high = (most))
-static const struct record_field look_fields[] = {
-    SERIES("t_s", t_s, -LONGEST_S, LONGEST_S),
-    SERIES("foreground_bytes", bytes[FOREGROUND], 0, MOST_BYTES),
-    SERIES("background_bytes", bytes[BACKGROUND], 0, MOST_BYTES),
-    SERIES("foreground_percent", percent[FOREGROUND], 0, 100 * 100),
-    SERIES("background_percent", percent[BACKGROUND], 0, 100 * 100),
-    {0}};
+#define LOOKS(key, member) RECORD_AS(struct written_looks, key, member)
+static const struct record_field look_fields[] = {LOOKS("t_s", t_s),
+                                                  LOOKS("foreground_bytes", bytes[FOREGROUND]),
+                                                  LOOKS("background_bytes", bytes[BACKGROUND]),
+                                                  LOOKS("foreground_percent", percent[FOREGROUND]),
+                                                  LOOKS("background_percent", percent[BACKGROUND]),
+                                                  {0}};
 
-static struct reading reading_at(const struct series *series, size_t at)
+static bool number_at(const json_t *list, size_t at, double low, double high, double *out)
 {
-    double number = at < series->count ? series->items[at] : NAN;
-    return (struct reading){number, !isnan(number)};
+    const json_t *item = json_array_get(list, at);
+    *out = json_is_number(item) ? json_number_value(item) : NAN;
+    return *out >= low && *out <= high;
 }
 
 struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
 {
     struct written_looks written = {0};
     record_get(look_fields, json, &written);
-    size_t all = written.t_s.count <= LOOKS_MAX ? written.t_s.count : 0;
-    struct overlap_look *looks = all ? mem_array(all, sizeof *looks) : NULL;
+    size_t told = json_array_size(written.t_s);
     *count = 0;
-    for (size_t i = 0; i < all; i++) {
-        struct overlap_look look = {.t_s = written.t_s.items[i]};
-        bool good = look.t_s >= (*count ? looks[*count - 1].t_s : -LONGEST_S);
+    if (told == 0 || told > LOOKS_MAX)
+        return NULL;
+    struct overlap_look *looks = mem_array(told, sizeof *looks);
+    for (size_t i = 0; i < told; i++) {
+        struct overlap_look look = {0};
+        double before_s = *count ? looks[*count - 1].t_s : -LONGEST_S;
+        bool good = number_at(written.t_s, i, before_s, LONGEST_S, &look.t_s);
         for (int side = 0; side < OVERLAP_SIDES; side++) {
-            struct reading bytes = reading_at(&written.bytes[side], i);
-            good = good && bytes.valid;
-            look.bytes[side] = bytes.value;
-            look.percent[side] = reading_at(&written.percent[side], i);
+            good = good && number_at(written.bytes[side], i, 0, MOST_BYTES, &look.bytes[side]);
+            look.percent[side].valid =
+                number_at(written.percent[side], i, 0, 100 * 100, &look.percent[side].value);
         }
         if (good)
             looks[(*count)++] = look;
     }
-    record_free(look_fields, &written);
     return looks;
 }
 

@@ -96,33 +96,34 @@ static const double STARTED = 0.9;
 
 struct written_curve {
     double step_s, peak_bytes;
-    double *bytes;
-    size_t count;
+    const json_t *bytes;
 };
 
 static const struct record_field curve_fields[] = {
-    RECORD(struct written_curve, step_s, .presence = RECORD_NEEDED, .high = LONGEST_STEP_S),
-    RECORD(struct written_curve, peak_bytes, .presence = RECORD_NEEDED, .high = MOST_BYTES),
-    RECORD_NUMBERS(struct written_curve, "bytes", bytes, count, .presence = RECORD_NEEDED),
+    RECORD(struct written_curve, step_s, .high = LONGEST_STEP_S),
+    RECORD(struct written_curve, peak_bytes, .high = MOST_BYTES),
+    RECORD(struct written_curve, bytes),
     {0}};
 
 bool curve_from_json(const json_t *json, struct memory_curve *out)
 {
-    struct written_curve written = {0};
+    struct written_curve written = {.peak_bytes = -1};
+    record_get(curve_fields, json, &written);
+    size_t count = json_array_size(written.bytes);
     *out = (struct memory_curve){0};
-    if (record_read(curve_fields, json, &written, NULL) && written.step_s > 0 &&
-        written.count > 0 && written.count <= MEMORY_CURVE_POINTS) {
-        *out = (struct memory_curve){.step_s = written.step_s,
-                                     .count = written.count,
-                                     .peak_bytes = written.peak_bytes,
-                                     .any = true};
-        for (size_t i = 0; i < written.count; i++) {
-            double bytes = written.bytes[i];
-            out->points[i] = bytes >= 0 && bytes <= written.peak_bytes ? bytes : -1;
-        }
+    if (!(written.step_s > 0) || written.peak_bytes < 0 || count == 0 ||
+        count > MEMORY_CURVE_POINTS)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *point = json_array_get(written.bytes, i);
+        double bytes = json_is_number(point) ? json_number_value(point) : -1;
+        out->points[i] = bytes >= 0 && bytes <= written.peak_bytes ? bytes : -1;
     }
-    record_free(curve_fields, &written);
-    return out->any;
+    out->step_s = written.step_s;
+    out->peak_bytes = written.peak_bytes;
+    out->count = count;
+    out->any = true;
+    return true;
 }
 
 /* The points that were measured, in order; times: their times. */

@@ -198,6 +198,25 @@ void written_entry_read(const json_t *json, struct written_entry *out)
     record_get(entry_fields, json, out);
 }
 
+/* The experiments of an entry are as many as its runs, after those of the entries before it. */
+struct written_run *written_runs(const json_t *results, const json_t *settings, size_t *count)
+{
+    const json_t *experiments = written_experiments(results),
+                 *entries = written_experiments(settings);
+    struct written_run *runs = mem_array(json_array_size(experiments) + 1, sizeof *runs);
+    *count = 0;
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *json = json_array_get(entries, i);
+        struct written_entry entry;
+        written_entry_read(json, &entry);
+        for (; entry.runs_per_config > 0 && *count < json_array_size(experiments); (*count)++) {
+            runs[*count] = (struct written_run){json, json_array_get(experiments, *count)};
+            entry.runs_per_config--;
+        }
+    }
+    return runs;
+}
+
 static bool is_same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;

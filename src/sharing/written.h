@@ -28,14 +28,21 @@ char *written_limit_text(const struct gpu_limit *limit);
 
 const json_t *written_experiments(const json_t *document); /* of settings, or of results */
 
-/* An entry of settings: an experiment's results are as many as its runs, after those of the entries
- * before it. Or what is known of a model. */
+/* An entry of settings, or what is known of a model. */
 struct written_entry {
     const json_t *foreground, *background; /* of a pair */
     int64_t runs_per_config;
     const json_t *runs; /* a list as of pairs_model */
 };
 void written_entry_read(const json_t *json, struct written_entry *out);
+
+/* An experiment, and the entry of settings by which it was run. */
+struct written_run {
+    const json_t *entry, *experiment;
+};
+
+/* What results_read_json gave, with the settings that were run. The caller frees the list. */
+struct written_run *written_runs(const json_t *results, const json_t *settings, size_t *count);
 
 /* An entry of one model, or one side of a pair: repository, model, hyperparameters and limit are
  * those of the model, with one epoch. */

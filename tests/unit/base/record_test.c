@@ -200,8 +200,6 @@ struct read {
     enum colour colour, choice, turned;
     struct strv words;
     struct value value;
-    double *numbers;
-    size_t number_count;
     json_t *kept;
     const json_t *part;
     struct corner *corner, *corners;
@@ -228,7 +226,6 @@ static const struct record_field read_fields[] = {
     {.key = "turned", .type = RECORD_SWITCH, .at = offsetof(struct read, turned)},
     RECORD(struct read, words),
     RECORD(struct read, value),
-    RECORD_NUMBERS(struct read, "numbers", numbers, number_count, .low = 0, .high = 9),
     RECORD(struct read, kept),
     RECORD(struct read, part),
     RECORD_STRUCT_OWNED(struct read, "corner", corner, corner_fields, .presence = RECORD_MAY_MISS),
@@ -241,7 +238,7 @@ static const struct record_field read_fields[] = {
 static const char whole[] =
     "{\"label\":\"a\",\"owned\":\"b\",\"code\":\"abc\",\"power_w\":1.5,\"count\":2,\"small\":-3,"
     "\"share\":0.25,\"good\":true,\"colour\":\"blue\",\"choice\":\"dark\",\"turned\":false,"
-    "\"words\":[\"x\",\"\"],\"value\":7,\"numbers\":[0.5,null,9.0],\"kept\":[1],\"part\":{\"k\":2},"
+    "\"words\":[\"x\",\"\"],\"value\":7,\"kept\":[1],\"part\":{\"k\":2},"
     "\"corner\":{\"x\":1,\"y\":2},\"corners\":[{\"x\":3,\"y\":9}],\"group\":{\"deep\":4}}";
 
 static json_t *parsed(const char *text)
@@ -263,7 +260,6 @@ static void what_is_written_reads_back_the_same(void **state)
     assert_ptr_not_equal(read.owned, json_string_value(json_object_get(json, "owned")));
     assert_true(read.power_w.valid && read.power_w.value == 1.5 && read.count == 2);
     assert_true(read.colour == BLUE && (int)read.choice == 2 && (int)read.turned == 1);
-    assert_true(read.number_count == 3 && isnan(read.numbers[1]) && read.numbers[2] == 9);
     assert_true(read.corner_count == 1 && read.corners[0].x == 3 && read.deep == 4);
     json_t *again = record_json(read_fields, &read);
     json_print(again, &out);
@@ -283,7 +279,7 @@ static void what_is_sparse_or_may_miss_is_left_out(void **state)
     assert_string_equal(text_get(&out),
                         "{\"label\":\"\",\"power_w\":null,\"small\":0,\"share\":0.0,"
                         "\"colour\":null,\"turned\":null,\"words\":[],\"value\":null,"
-                        "\"numbers\":[],\"kept\":null,\"part\":null,\"group\":{\"deep\":0}}");
+                        "\"kept\":null,\"part\":null,\"group\":{\"deep\":0}}");
     json_decref(json);
 }
 
@@ -293,15 +289,13 @@ static void what_is_wrong_keeps_the_default_when_it_is_got(void **state)
     struct read read = {.label = "default", .power_w = {7, true}, .small = 5, .colour = BLUE};
     json_t *json = parsed("{\"label\": 1, \"code\": \"abcd\", \"power_w\": -1, \"count\": -1, "
                           "\"small\": 3000000000, \"good\": 1, \"colour\": \"green\", "
-                          "\"words\": [1, \"x\"], \"numbers\": [-1, \"2\", 10, 4], "
+                          "\"words\": [1, \"x\"], "
                           "\"corner\": 3, \"corners\": [{}, 1, {\"y\": 1}], \"group\": []}");
     record_get(read_fields, json, &read);
     assert_string_equal(read.label, "default");
     assert_true(read.power_w.value == 7 && read.count == 0 && read.small == 5 && !read.good);
     assert_true(read.code[0] == '\0' && read.colour == BLUE && read.deep == 0);
-    assert_true(read.words.count == 1 && read.number_count == 4 && read.numbers[3] == 4);
-    for (size_t i = 0; i < 3; i++)
-        assert_true(isnan(read.numbers[i]));
+    assert_true(read.words.count == 1);
     assert_true(read.corner_count == 3 && read.corners[0].x == 9 && read.corners[2].y == 1);
     record_free(read_fields, &read);
     json_decref(json);
@@ -329,7 +323,7 @@ static void what_is_wrong_is_named_when_it_is_read(void **state)
         {"{\"choice\": \"blue\"}", "'choice' is missing or unknown"},
         {"{\"words\": [1]}", "'words' holds what is not a string"},
         {"{\"value\": []}", "'value' is missing or no value"},
-        {"{\"numbers\": 1}", "'numbers' is missing or no list"},
+        {"{\"corners\": 1}", "'corners' is missing or no list"},
         {"{\"corner\": {}}", "corner: 'x' is missing or no integer"},
         {"{\"corner\": {\"x\": null}}", "corner: 'x' is missing or no integer"},
         {"{\"corners\": [{\"x\": 1}, {}]}", "'x' is missing or no integer"},
@@ -346,6 +340,31 @@ static void what_is_wrong_is_named_when_it_is_read(void **state)
     }
 }
 
+struct deep {
+    const char *last, *second;
+    int wrong, unread;
+};
+
+static void a_path_leads_through_objects_and_lists(void **state)
+{
+    (void)state;
+    static const struct record_field fields[] = {RECORD_AS(struct deep, "list.-1.text", last),
+                                                 RECORD_AS(struct deep, "list.1.text", second),
+                                                 RECORD_AS(struct deep, "list.text", wrong),
+                                                 RECORD_AS(struct deep, "object.0", wrong),
+                                                 RECORD_AS(struct deep, "list.-4.text", wrong),
+                                                 RECORD(struct deep, unread, .unread = true),
+                                                 {0}};
+    struct deep deep = {.wrong = 5, .unread = 6};
+    json_t *json = parsed("{\"list\": [{\"text\": \"a\"}, {\"text\": \"b\"}, {\"text\": \"c\"}], "
+                          "\"object\": {\"1\": 1}, \"unread\": 7}");
+    record_get(fields, json, &deep);
+    assert_string_equal(deep.last, "c");
+    assert_string_equal(deep.second, "b");
+    assert_true(deep.wrong == 5 && deep.unread == 6);
+    json_decref(json);
+}
+
 UNIT_TESTS(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +379,7 @@ UNIT_TESTS(void)
         cmocka_unit_test(what_is_sparse_or_may_miss_is_left_out),
         cmocka_unit_test(what_is_wrong_keeps_the_default_when_it_is_got),
         cmocka_unit_test(what_is_wrong_is_named_when_it_is_read),
+        cmocka_unit_test(a_path_leads_through_objects_and_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
