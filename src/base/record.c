@@ -28,7 +28,7 @@ static bool is_text(const struct record_field *field)
 }
 
 /* NULL: absent. */
-static const char *text_of(const struct record_field *field, const void *at)
+static const char *field_text(const struct record_field *field, const void *at)
 {
     if (field->type == RECORD_NAMED)
         return value_name(field, *(const int *)at);
@@ -65,7 +65,7 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_BORROWED:
     case RECORD_CHARS:
     case RECORD_NAMED:
-        return json_string(text_of(field, at));
+        return json_string(field_text(field, at));
     case RECORD_READING:
         return reading->valid ? json_from_reading(reading->value) : NULL;
     case RECORD_SIZE:
@@ -141,7 +141,7 @@ json_t *record_list_json(const struct record_field *fields, const void *records,
     return out;
 }
 
-static bool is_in_bounds(const struct record_field *field, double number)
+static bool is_within_field(const struct record_field *field, double number)
 {
     return !(field->low < field->high) || (number >= field->low && number <= field->high);
 }
@@ -160,8 +160,8 @@ static bool read_name(const struct record_field *field, const char *text, int *o
     return false;
 }
 
-/* Of the types that hold one value. Gives what is wrong, or NULL. */
-static const char *read_scalar(const struct record_field *field, const json_t *json, void *at)
+/* The reason why the JSON is refused, or NULL. */
+static const char *read_one_value(const struct record_field *field, const json_t *json, void *at)
 {
     const char *text = json_string_value(json);
     json_int_t integer = json_integer_value(json);
@@ -187,7 +187,8 @@ static const char *read_scalar(const struct record_field *field, const json_t *j
             return "no integer";
         if (field->type == RECORD_SIZE && integer < 0)
             return "negative";
-        if (!is_in_bounds(field, number) || (field->type == RECORD_INT && integer != (int)integer))
+        if (!is_within_field(field, number) ||
+            (field->type == RECORD_INT && integer != (int)integer))
             return "out of bounds";
         if (field->type == RECORD_INT)
             *(int *)at = (int)integer;
@@ -212,7 +213,7 @@ static const char *read_scalar(const struct record_field *field, const json_t *j
         *(const json_t **)at = field->type == RECORD_JSON ? json_incref((json_t *)json) : json;
         return NULL;
     default: /* doubles and readings */
-        if (!json_is_number(json) || !is_in_bounds(field, number))
+        if (!json_is_number(json) || !is_within_field(field, number))
             return json_is_number(json) ? "out of bounds" : "no number";
         if (field->type == RECORD_DOUBLE || field->type == RECORD_BYTES)
             *(double *)at = number;
@@ -222,9 +223,9 @@ static const char *read_scalar(const struct record_field *field, const json_t *j
     }
 }
 
-/* What follows is lenient without err. */
+/* Without err the functions below pass over errors. */
 
-static bool read_record(const struct record_field *fields, const json_t *json, char *record,
+static bool read_fields(const struct record_field *fields, const json_t *json, char *record,
                         struct err *err);
 
 static bool read_item(const struct record_field *field, const json_t *json, void *item,
@@ -232,7 +233,7 @@ static bool read_item(const struct record_field *field, const json_t *json, void
 {
     if (field->initial)
         memcpy(item, field->initial, field->size);
-    return field->from ? field->from(json, item, err) : read_record(field->fields, json, item, err);
+    return field->from ? field->from(json, item, err) : read_fields(field->fields, json, item, err);
 }
 
 static bool read_list(const struct record_field *field, const json_t *json, char *record,
@@ -281,18 +282,18 @@ static bool read_field(const struct record_field *field, const json_t *json, cha
         wrong = "no list";
         break;
     default:
-        wrong = read_scalar(field, json, at);
+        wrong = read_one_value(field, json, at);
     }
     return !wrong || err_set(err, "'%s' is missing or %s", field->key, wrong);
 }
 
 /* By a path of keys and of places in lists, from the end where they are below 0. */
-static const json_t *value_at(const json_t *json, const char *path)
+static const json_t *find_by_path(const json_t *json, const char *path)
 {
     const char *dot = strchr(path, '.');
     if (dot) {
         AUTO_FREE char *first = mem_strndup(path, (size_t)(dot - path));
-        return value_at(value_at(json, first), dot + 1);
+        return find_by_path(find_by_path(json, first), dot + 1);
     }
     char *end;
     if (!json_is_array(json))
@@ -303,11 +304,11 @@ static const json_t *value_at(const json_t *json, const char *path)
                                                : place);
 }
 
-static bool read_record(const struct record_field *fields, const json_t *json, char *record,
+static bool read_fields(const struct record_field *fields, const json_t *json, char *record,
                         struct err *err)
 {
     for (; fields->key; fields++) {
-        const json_t *value = value_at(json, fields->key);
+        const json_t *value = find_by_path(json, fields->key);
         bool absent = !value || json_is_null(value);
         if (fields->unread || (absent && (!err || fields->presence != RECORD_NEEDED)))
             continue;
@@ -321,12 +322,12 @@ bool record_read(const struct record_field *fields, const json_t *json, void *re
                  struct err *err)
 {
     struct err ignored;
-    return read_record(fields, json, record, err ? err : &ignored);
+    return read_fields(fields, json, record, err ? err : &ignored);
 }
 
 void record_get(const struct record_field *fields, const json_t *json, void *record)
 {
-    read_record(fields, json, record, NULL);
+    read_fields(fields, json, record, NULL);
 }
 
 void record_free(const struct record_field *fields, void *record)
@@ -350,12 +351,12 @@ void record_free(const struct record_field *fields, void *record)
     }
 }
 
-static void add_cell(const struct record_field *field, const char *record, struct text *out)
+static void add_field_cell(const struct record_field *field, const char *record, struct text *out)
 {
     char number[32];
     const void *at = record + field->at;
     if (is_text(field)) {
-        const char *text = text_of(field, at);
+        const char *text = field_text(field, at);
         csv_add_cell(out, text ? text : "");
         return;
     }
@@ -397,7 +398,7 @@ void record_csv_row(const struct record_field *fields, const void *record, struc
         if (has_cell(fields)) {
             text_add(out, comma);
             if (is_field_known(fields, record))
-                add_cell(fields, record, out);
+                add_field_cell(fields, record, out);
             comma = ",";
         }
 }

@@ -1,27 +1,18 @@
-/* record: a struct as a table of its fields, which writes it as JSON and CSV and reads it from
- * JSON.
- *
- * A room declares its structs in a header and, in the .c file that meets the JSON, one table for
- * each. The same table writes and reads:
+/* record: a table of a struct's fields, which writes it as JSON and CSV and reads it from JSON:
  *
  *     struct loop { const char *outcome; struct reading duration_s; };
  *     static const struct record_field loop_fields[] = {
  *         RECORD(struct loop, outcome),
  *         RECORD(struct loop, duration_s, .low = 0, .high = INFINITY),
  *         {0}};
- *     ...
- *     struct loop loop = {0};                      the defaults
- *     record_get(loop_fields, json, &loop);        what is missing or wrong keeps its default
- *     record_read(loop_fields, json, &loop, err)   or: what is wrong is an error
- *     record_free(loop_fields, &loop);
+ *     struct loop loop = {0};                defaults
+ *     record_get(loop_fields, json, &loop);  or, strict: record_read(..., err)
  *     json_t *json = record_json(loop_fields, &loop);
+ *     record_free(loop_fields, &loop);
  *
- * A member of type char * or json_t * is a copy of its own. One of type const char * or
- * const json_t * points into the JSON that it was read from, which must outlive it: enough for
- * structs that a function reads, uses and forgets; record_free is needed only where a table has
- * something that is owned. The struct can be flat where the JSON is deep: a RECORD_GROUP is an
- * object whose keys are members of the same struct, and a key can be a path, if it is only read:
- * RECORD_AS(struct result, "tare.attempts.-1.error", error) is of the last attempt. */
+ * char * and json_t * are owned; const char * and const json_t * point into the JSON that was read,
+ * which must outlive them, and need no record_free. A key that is only
+ * read can be a path: RECORD_AS(struct result, "tare.attempts.-1.error", error). */
 #ifndef TARE_BASE_RECORD_H
 #define TARE_BASE_RECORD_H
 
@@ -74,8 +65,7 @@ struct record_field {
     size_t at; /* the member's place in the struct */
     enum record_presence presence;
     bool unread; /* it is only written */
-    /* of a member that says by any bit whether this one is known; size 0: it always is. For
-     * writing: reading leaves that member alone */
+    /* a member with any bit set where this one is known, which reading does not set */
     size_t known_at, known_size;
     double low, high; /* of a number that is read, both included; the same: there are no bounds */
     /* RECORD_NAMED: by a function, and for reading how many values there are from 0 on; or names
@@ -84,8 +74,7 @@ struct record_field {
     int values;
     const char *const *names;
     int first;
-    /* of a struct: its table; or the two functions instead, of which to may give NULL: absent, and
-     * from says what is wrong */
+    /* of a struct: its table; or the two functions instead, of which to may give NULL: absent */
     const struct record_field *fields;
     json_t *(*to)(const void *item);
     bool (*from)(const json_t *json, void *item, struct err *err);
@@ -127,7 +116,6 @@ struct record_field {
 #define RECORD_IF(of, known, text, member, ...) \
     RECORD_AS(of, text, member, RECORD_KNOWN(of, known), __VA_ARGS__)
 
-/* Of an array of char. */
 #define RECORD_CHARS(of, text, member, ...)                                            \
     {                                                                                  \
         RECORD_HEAD(RECORD_CHARS, of, text, member),                                   \
@@ -136,7 +124,7 @@ struct record_field {
             __VA_ARGS__                                                                \
     }
 
-/* Of a double or a reading. */
+/* member: a double or a reading. */
 #define RECORD_BYTES_TYPE(of, member) \
     _Generic(&RECORD_MEMBER(of, member), double *: RECORD_BYTES,                                   \
         struct reading *: RECORD_BYTES_READING)

@@ -279,7 +279,7 @@ static const struct record_field guard_fields[] = {
 
 #define HEAD(key, member, ...) RECORD_AS(struct plan, key, member, __VA_ARGS__)
 
-/* Of a uint64_t the same bits: JSON's integers end at 2^63 here. */
+/* The bits of a uint64_t: JSON's integers end at 2^63 here. */
 #define HEAD_BITS(text, member)                                                          \
     {                                                                                    \
         .key = (text), .type = RECORD_INT64, NEEDED, .at = offsetof(struct plan, member) \

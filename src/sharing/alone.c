@@ -127,7 +127,7 @@ struct sums {
     size_t second_count, joule_count, utilisation_count;
 };
 
-static void add_reading(struct reading reading, double *sums, size_t *count)
+static void add_run_figure(struct reading reading, double *sums, size_t *count)
 {
     if (reading.valid)
         sums[(*count)++] = reading.value;
@@ -145,9 +145,9 @@ static void add_run_alone(struct pairs_model *model, const struct result *result
         return;
     }
     add_memory_alone(model, result);
-    add_reading(result->seconds, sums->seconds, &sums->second_count);
-    add_reading(result->joules, sums->joules, &sums->joule_count);
-    add_reading(result->utilisation_percent, sums->utilisation, &sums->utilisation_count);
+    add_run_figure(result->seconds, sums->seconds, &sums->second_count);
+    add_run_figure(result->joules, sums->joules, &sums->joule_count);
+    add_run_figure(result->utilisation_percent, sums->utilisation, &sums->utilisation_count);
 }
 
 /* Nothing hides between two looks at the peak of what was counted: there it is what lies below the

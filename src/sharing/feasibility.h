@@ -153,27 +153,25 @@ struct pairs_attribution {
     struct reading low_j, high_j; /* its interval in any case */
 };
 
-/* Evidence against one experiment, as its run recorded it. */
 struct pairs_evidence {
-    char *kind, *weight, *text; /* NULL: not said */
+    char *kind, *weight, *text; /* NULL: unknown */
 };
 
-/* One experiment of a pair. */
 struct pairs_run {
     char *experiment; /* its id */
     enum verdict verdict;
     struct pairs_evidence *evidence;
     size_t evidence_count;
     struct reading seconds; /* of the foreground */
-    double alone_s;         /* the background before it */
+    double lead_s;          /* the background before it */
     struct reading overlap_s;
     size_t at_peaks;
     double together_bytes;
 };
 
-/* One kind of evidence against experiments of a pair; what is only recorded is left out. */
+/* Evidence of one kind; what is only recorded is left out. */
 struct pairs_kind {
-    const char *kind, *text; /* of the first, as its run has it; "": it says nothing */
+    const char *kind, *text; /* of the first; may be empty */
     enum evidence_weight weight;
     size_t experiments;
 };
@@ -194,7 +192,7 @@ struct pairs_outcome {
     double together_bytes;     /* the highest sum in a look of these; 0: there is none */
     bool seen;                 /* who had how much of the GPU, in some experiment */
     /* the sum of both peaks alone, as the driver's samples show them */
-    struct reading peaks_alone_bytes;
+    struct reading standalone_peaks;
     double measured_s; /* what all of them took, the time of the background alone, too */
     int without_gain;  /* rounds in a row that added no overlap */
     /* until the training phase, in the last that showed it */

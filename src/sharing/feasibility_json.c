@@ -87,7 +87,7 @@ static const struct record_field run_fields[] = {
     RECORD_ENUM_IF(struct pairs_run, verdict, "verdict", verdict, verdict_name),
     RECORD_STRUCTS(struct pairs_run, "evidence", evidence, evidence_count, pairs_evidence_fields),
     RUN("seconds", seconds),
-    RUN("background_alone_s", alone_s),
+    RUN("background_alone_s", lead_s),
     RUN("overlap_s", overlap_s),
     RUN("looks_at_peaks", at_peaks),
     RECORD_BYTES(struct pairs_run, "together_bytes", together_bytes),
@@ -111,7 +111,7 @@ const struct record_field pairs_outcome_fields[] = {
     RECORD_IF(struct pairs_outcome, seen, "overlap_s", overlap_s),
     OUTCOME("looks_at_peaks", at_peaks),
     RECORD_BYTES_IF(struct pairs_outcome, together_bytes, "together_bytes", together_bytes),
-    OUTCOME_BYTES("peaks_alone_bytes", peaks_alone_bytes),
+    OUTCOME_BYTES("peaks_alone_bytes", standalone_peaks),
     OUTCOME("measured_s", measured_s),
     OUTCOME("started", started),
     OUTCOME("finished", finished),
@@ -256,7 +256,7 @@ static struct reading bytes_in_mib(bool known, double bytes)
 
 static void add_proof(const struct pairs_outcome *real, struct text *out)
 {
-    struct reading peaks = real->peaks_alone_bytes;
+    struct reading peaks = real->standalone_peaks;
     add_text_cell(out, pairs_result_name(real->result));
     add_text_cell(out, real->why);
     add_text_cell(out,

@@ -5,7 +5,7 @@
 #include "base/record.h"
 #include "sharing/feasibility.h"
 
-/* Of struct pairs_model, pairs_outcome and pairs_pair, as feasibility.json has them. */
+/* The tables of these structs in feasibility.json. */
 extern const struct record_field pairs_model_fields[], pairs_outcome_fields[], pairs_pair_fields[];
 
 /* feasibility.json and feasibility.csv. */

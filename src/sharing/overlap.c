@@ -91,17 +91,18 @@ void overlap_measure(const struct overlap_look *looks, size_t count,
 }
 
 /* Lists of numbers, one for each look. */
-struct written_looks {
+struct written_samples {
     const json_t *t_s, *bytes[OVERLAP_SIDES], *percent[OVERLAP_SIDES];
 };
 
-#define LOOKS(key, member) RECORD_AS(struct written_looks, key, member)
-static const struct record_field look_fields[] = {LOOKS("t_s", t_s),
-                                                  LOOKS("foreground_bytes", bytes[FOREGROUND]),
-                                                  LOOKS("background_bytes", bytes[BACKGROUND]),
-                                                  LOOKS("foreground_percent", percent[FOREGROUND]),
-                                                  LOOKS("background_percent", percent[BACKGROUND]),
-                                                  {0}};
+#define SAMPLES(key, member) RECORD_AS(struct written_samples, key, member)
+static const struct record_field sample_fields[] = {
+    SAMPLES("t_s", t_s),
+    SAMPLES("foreground_bytes", bytes[FOREGROUND]),
+    SAMPLES("background_bytes", bytes[BACKGROUND]),
+    SAMPLES("foreground_percent", percent[FOREGROUND]),
+    SAMPLES("background_percent", percent[BACKGROUND]),
+    {0}};
 
 static bool number_at(const json_t *list, size_t at, double low, double high, double *out)
 {
@@ -112,8 +113,8 @@ static bool number_at(const json_t *list, size_t at, double low, double high, do
 
 struct overlap_look *overlap_looks_from_json(const json_t *json, size_t *count)
 {
-    struct written_looks written = {0};
-    record_get(look_fields, json, &written);
+    struct written_samples written = {0};
+    record_get(sample_fields, json, &written);
     size_t told = json_array_size(written.t_s);
     *count = 0;
     if (told == 0 || told > LOOKS_MAX)

@@ -68,7 +68,7 @@ void proof_take(const struct feasibility *study, const struct pairs_pair *pair,
                            .evidence = steal_ptr(result->evidence),
                            .evidence_count = result->evidence_count,
                            .seconds = out->seconds,
-                           .alone_s = result->alone_s,
+                           .lead_s = result->alone_s,
                            .overlap_s = {overlap.seconds, out->seen},
                            .at_peaks = overlap.at_peaks,
                            .together_bytes = overlap.together_bytes};
@@ -139,8 +139,8 @@ void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
 }
 
 /* New: with no experiment. */
-static struct pairs_kind *find_kind(struct pairs_outcome *out,
-                                    const struct pairs_evidence *evidence)
+static struct pairs_kind *find_evidence_kind(struct pairs_outcome *out,
+                                             const struct pairs_evidence *evidence)
 {
     EACH (kind, out->kinds, out->kind_count)
         if (strcmp(kind->kind, evidence->kind) == 0)
@@ -161,7 +161,7 @@ static bool is_counted(const struct pairs_run *run, const struct pairs_evidence 
     return false;
 }
 
-static void count_kinds(struct pairs_outcome *out)
+static void count_evidence_kinds(struct pairs_outcome *out)
 {
     free(out->kinds);
     out->kinds = NULL;
@@ -170,7 +170,7 @@ static void count_kinds(struct pairs_outcome *out)
         EACH (evidence, run->evidence, run->evidence_count)
             if (evidence->kind && evidence_weight(evidence->kind) != EVIDENCE_RECORDED &&
                 !is_counted(run, evidence))
-                find_kind(out, evidence)->experiments++;
+                find_evidence_kind(out, evidence)->experiments++;
 }
 
 char *pairs_kinds_text(const struct pairs_outcome *outcome, const char *between)
@@ -238,8 +238,8 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
     struct pairs_outcome *out = &pair->outcome;
     free(out->why);
     out->why = NULL;
-    out->peaks_alone_bytes = pairs_peaks_alone(study, pair);
-    count_kinds(out);
+    out->standalone_peaks = pairs_peaks_alone(study, pair);
+    count_evidence_kinds(out);
     bool proven = out->overlap_s >= study->overlap_s && out->overlap_s > 0 && out->at_peaks > 0;
     out->result = !out->ran            ? PAIRS_NOT_RUN
                   : !pairs_worked(out) ? PAIRS_FAILED

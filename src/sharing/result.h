@@ -24,13 +24,12 @@ struct result_remedy {
     const char *name, *what;
 };
 
-/* What the guard saw: in use on the first GPU. */
+/* A check of the guard: memory in use on the first GPU. */
 struct result_check {
     const char *phase;
     struct reading memory_bytes;
 };
 
-/* A loop of the background. */
 struct result_loop {
     enum result_outcome outcome;
     const char *error;
@@ -40,7 +39,7 @@ struct result_loop {
 struct result {
     const char *experiment;
     enum result_outcome outcome;
-    enum verdict verdict; /* VERDICTS: not said */
+    enum verdict verdict; /* VERDICTS: unknown */
     struct pairs_evidence *evidence;
     size_t evidence_count;
     struct result_check *checks;
@@ -74,13 +73,12 @@ extern const struct record_field pairs_evidence_fields[];
 void result_read(const json_t *experiment, struct result *out);
 void result_fini(struct result *result);
 
-/* What the remedy of that name is. NULL: there is none. */
+/* The remedy of that name in words; NULL: none. */
 const char *result_remedy(const struct result *result, const char *name);
 
 /* Of a run of one model alone, what is read here; a new reference. */
 json_t *result_alone(const json_t *experiment);
 
-/* Why it failed, in words. */
 const char *result_error(const struct result *result);
 
 /* Verdict, evidence and overlap of one experiment of the pair, whose other figures are in out;

@@ -17,7 +17,6 @@ struct root {
 static const struct record_field root_fields[] = {
     ROOT(experiment_name), ROOT(seed), ROOT(experiments), ROOT(tare), {0}};
 
-/* One model with its hyperparameters. */
 struct side {
     const char *repo, *model, *mode;
     const json_t *hyperparameters;
@@ -73,8 +72,7 @@ char *written_limit_text(const struct gpu_limit *limit)
                                      : NULL;
 }
 
-/* mode: NULL: not said. */
-static json_t *side_json(const struct pairs_model *model, bool real, const char *mode)
+static json_t *model_side_json(const struct pairs_model *model, bool real, const char *mode)
 {
     const struct side side = {model->repo, model->model, mode,
                               real ? model->real_params : model->params, model->limit_text};
@@ -83,9 +81,9 @@ static json_t *side_json(const struct pairs_model *model, bool real, const char 
 
 json_t *pairs_entry(const struct pairs_model *fore, const struct pairs_model *back, bool real)
 {
-    json_t *one = side_json(fore, real, "default");
+    json_t *one = model_side_json(fore, real, "default");
     return back ? json_pack("{s:s, s:o, s:o}", "mode", "parallel", "foreground", one, "background",
-                            side_json(back, real, NULL))
+                            model_side_json(back, real, NULL))
                 : one;
 }
 
@@ -217,7 +215,7 @@ struct written_run *written_runs(const json_t *results, const json_t *settings, 
     return runs;
 }
 
-static bool is_same_text(const char *a, const char *b)
+static bool are_texts_equal(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -226,10 +224,10 @@ bool written_is_of(const json_t *json, const struct pairs_model *model)
 {
     struct side side = {0};
     record_get(side_fields, json, &side);
-    return side.repo && is_same_text(side.repo, model->repo) &&
-           is_same_text(side.model, model->model) &&
+    return side.repo && are_texts_equal(side.repo, model->repo) &&
+           are_texts_equal(side.model, model->model) &&
            json_equal(side.hyperparameters, model->params) &&
-           is_same_text(side.gpu_memory_limit, model->limit_text);
+           are_texts_equal(side.gpu_memory_limit, model->limit_text);
 }
 
 json_t *written_known_json(const struct pairs_model *model, json_t *runs)

@@ -41,14 +41,14 @@ struct written_run {
     const json_t *entry, *experiment;
 };
 
-/* What results_read_json gave, with the settings that were run. The caller frees the list. */
+/* results: of results_read_json; settings: those that were run. The caller frees the list. */
 struct written_run *written_runs(const json_t *results, const json_t *settings, size_t *count);
 
 /* An entry of one model, or one side of a pair: repository, model, hyperparameters and limit are
  * those of the model, with one epoch. */
 bool written_is_of(const json_t *side, const struct pairs_model *model);
 
-/* What is known of a model: {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes
  * runs; a new reference. */
 json_t *written_known_json(const struct pairs_model *model, json_t *runs);
 

@@ -90,7 +90,7 @@ static char *describe_machine(const struct node *node, const char *driver)
     return text_take(&text);
 }
 
-/* NULL: it does not say who it is. */
+/* NULL: without a host. */
 static char *count_node(struct collected *out, const json_t *machine)
 {
     struct node found = {0};

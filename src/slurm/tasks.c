@@ -401,7 +401,7 @@ static const struct record_field array_fields[] = {ARRAY(job_id),
                                                    ARRAY(realtime_ns),
                                                    {0}};
 
-/* A number that is missing stays what none can be. */
+/* A missing number keeps an impossible value. */
 static const struct submission_array no_array = {.offset = SIZE_MAX, .realtime_ns = INT64_MIN};
 static const struct record_field submission_fields[] = {
     RECORD(struct submission, name, .presence = RECORD_MAY_MISS),

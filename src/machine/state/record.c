@@ -100,7 +100,7 @@ static char *shown_text(char *text)
     return shown;
 }
 
-/* In what follows a number that is missing is out of its bounds. */
+/* A missing number keeps a value out of bounds. */
 
 static bool parse_header_line(struct record *record, const json_t *line, const char *kind)
 {

@@ -138,12 +138,12 @@ static bool read_figure(const json_t *json, void *figure, struct err *err)
     return read_learnt(json, figure, 0, err);
 }
 
-static json_t *signed_json(const void *figure)
+static json_t *signed_figure_json(const void *figure)
 {
     return learnt_json(figure, -FIGURE_MAX);
 }
 
-static bool read_signed(const json_t *json, void *figure, struct err *err)
+static bool read_signed_figure(const json_t *json, void *figure, struct err *err)
 {
     return read_learnt(json, figure, -FIGURE_MAX, err);
 }
@@ -151,9 +151,9 @@ static bool read_signed(const json_t *json, void *figure, struct err *err)
 #define FIGURE(of, member) \
     RECORD_STRUCT(of, #member, member, NULL, NEEDED, .to = figure_json, .from = read_figure)
 #define LEARNS(member) FIGURE(struct sensor_learnt, member)
-#define SIGNED(member)                                                                    \
-    RECORD_STRUCT(struct sensor_learnt, #member, member, NULL, NEEDED, .to = signed_json, \
-                  .from = read_signed)
+#define SIGNED(member)                                                                           \
+    RECORD_STRUCT(struct sensor_learnt, #member, member, NULL, NEEDED, .to = signed_figure_json, \
+                  .from = read_signed_figure)
 
 static json_t *averaging_json(const void *averaging)
 {
