@@ -54,11 +54,20 @@ static json_t *item_json(const struct record_field *field, const void *item)
     return field->fields ? record_json(field->fields, item) : field->to(item);
 }
 
+static json_t *items_json(const struct record_field *field, const char *items, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, item_json(field, items + i * field->size));
+    return list;
+}
+
 /* NULL: absent. */
 static json_t *field_json(const struct record_field *field, const char *record)
 {
     const void *at = record + field->at;
     const struct reading *reading = at;
+    const char *items;
     size_t count;
     switch (field->type) {
     case RECORD_TEXT:
@@ -91,17 +100,12 @@ static json_t *field_json(const struct record_field *field, const char *record)
     case RECORD_JSON_PART:
         return json_incref(*(json_t *const *)at);
     case RECORD_NESTED:
-    case RECORD_OWNED: {
-        const char *item = items_of(field, record, &count);
-        return item ? item_json(field, item) : NULL;
-    }
-    case RECORD_LIST: {
-        json_t *list = json_array();
-        const char *items = items_of(field, record, &count);
-        for (size_t i = 0; i < count; i++)
-            json_array_append_new(list, item_json(field, items + i * field->size));
-        return list;
-    }
+    case RECORD_OWNED:
+        items = items_of(field, record, &count);
+        return items ? item_json(field, items) : NULL;
+    case RECORD_LIST:
+        items = items_of(field, record, &count);
+        return items_json(field, items, count);
     }
     return NULL;
 }
@@ -135,10 +139,7 @@ json_t *record_json(const struct record_field *fields, const void *record)
 json_t *record_list_json(const struct record_field *fields, const void *records, size_t count,
                          size_t size)
 {
-    json_t *out = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(out, record_json(fields, (const char *)records + i * size));
-    return out;
+    return items_json(&(struct record_field){.fields = fields, .size = size}, records, count);
 }
 
 static bool is_within_field(const struct record_field *field, double number)

@@ -174,6 +174,7 @@ struct pairs_kind {
     const char *kind, *text; /* of the first; may be empty */
     enum evidence_weight weight;
     size_t experiments;
+    const struct pairs_run *last; /* of these */
 };
 
 /* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there

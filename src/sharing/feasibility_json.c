@@ -155,15 +155,15 @@ static json_t *pair_json(const struct feasibility *study, const struct pairs_pai
     return json;
 }
 
+#define CRITERION struct pairs_criterion
+static const struct record_field criterion_fields[] = {RECORD_AS(CRITERION, "criterion", what),
+                                                       RECORD_IF(CRITERION, known, "met", met),
+                                                       RECORD_CHARS(CRITERION, "detail", detail),
+                                                       {0}};
+
 static json_t *criteria_json(const struct pairs_criterion *criteria, size_t count)
 {
-    json_t *list = json_array();
-    EACH (item, criteria, count) {
-        json_t *met = item->known ? json_boolean(item->met) : json_null();
-        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "criterion", item->what, "met",
-                                              met, "detail", item->detail));
-    }
-    return list;
+    return record_list_json(criterion_fields, criteria, count, sizeof *criteria);
 }
 
 static const struct record_field success_fields[] = {RECORD(struct limits_success, pairs),

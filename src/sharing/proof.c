@@ -152,25 +152,19 @@ static struct pairs_kind *find_evidence_kind(struct pairs_outcome *out,
     return kind;
 }
 
-/* Whether the run has the same before. */
-static bool is_counted(const struct pairs_run *run, const struct pairs_evidence *evidence)
-{
-    EACH (before, run->evidence, (size_t)(evidence - run->evidence))
-        if (before->kind && strcmp(before->kind, evidence->kind) == 0)
-            return true;
-    return false;
-}
-
 static void count_evidence_kinds(struct pairs_outcome *out)
 {
     free(out->kinds);
     out->kinds = NULL;
     out->kind_count = 0;
     EACH (run, out->runs, out->experiments)
-        EACH (evidence, run->evidence, run->evidence_count)
-            if (evidence->kind && evidence_weight(evidence->kind) != EVIDENCE_RECORDED &&
-                !is_counted(run, evidence))
-                find_evidence_kind(out, evidence)->experiments++;
+        EACH (evidence, run->evidence, run->evidence_count) {
+            if (!evidence->kind || evidence_weight(evidence->kind) == EVIDENCE_RECORDED)
+                continue;
+            struct pairs_kind *kind = find_evidence_kind(out, evidence);
+            kind->experiments += kind->last != run;
+            kind->last = run;
+        }
 }
 
 char *pairs_kinds_text(const struct pairs_outcome *outcome, const char *between)

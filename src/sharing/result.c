@@ -1,5 +1,6 @@
 #include "sharing/result.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/record.h"
 
@@ -103,47 +104,30 @@ const char *result_remedy(const struct result *result, const char *name)
     return NULL;
 }
 
-/* ---- What is kept of a run alone: the same keys, unread. */
-
-struct kept_attempt {
-    const json_t *number, *started, *duration_seconds, *error, *memory, *oom;
+struct kept_run {
+    const json_t *outcome, *failure, *gpu, *attempt;
 };
 
-struct kept {
-    const json_t *outcome, *failure, *gpu;
-    struct kept_attempt *attempts;
-    size_t count;
-};
-
-#define MAY_MISS        .presence = RECORD_MAY_MISS
-#define ATTEMPT(member) RECORD(struct kept_attempt, member, MAY_MISS)
-#define KEPT(member)    RECORD(struct kept, member, MAY_MISS)
-
-static const struct record_field kept_attempt_fields[] = {ATTEMPT(number),
-                                                          ATTEMPT(started),
-                                                          ATTEMPT(duration_seconds),
-                                                          ATTEMPT(error),
-                                                          ATTEMPT(memory),
-                                                          ATTEMPT(oom),
-                                                          {0}};
-static const struct record_field kept_energy_fields[] = {KEPT(gpu), {0}};
-static const struct record_field kept_tare_fields[] = {
-    KEPT(outcome),
-    KEPT(failure),
-    RECORD_GROUP("energy", kept_energy_fields),
-    RECORD_STRUCTS(struct kept, "attempts", attempts, count, kept_attempt_fields),
-    {0}};
-static const struct record_field kept_fields[] = {RECORD_GROUP("tare", kept_tare_fields), {0}};
+#define KEPT(key, member) RECORD_AS(struct kept_run, "tare." key, member)
+static const struct record_field kept_fields[] = {KEPT("outcome", outcome),
+                                                  KEPT("failure", failure),
+                                                  KEPT("energy.gpu", gpu),
+                                                  KEPT("attempts.-1", attempt),
+                                                  {0}};
 
 json_t *result_alone(const json_t *experiment)
 {
-    struct kept kept = {0};
+    static const char *const keys[] = {"number", "started", "duration_seconds",
+                                       "error",  "memory",  "oom"};
+    struct kept_run kept = {0};
     record_get(kept_fields, experiment, &kept);
-    if (kept.count > 1) {
-        kept.attempts[0] = kept.attempts[kept.count - 1];
-        kept.count = 1;
-    }
-    json_t *json = record_json(kept_fields, &kept);
-    record_free(kept_fields, &kept);
-    return json;
+    json_t *attempts = json_array(), *attempt = json_object();
+    EACH_OF (key, keys)
+        if (json_get(kept.attempt, *key))
+            json_object_set(attempt, *key, json_object_get(kept.attempt, *key));
+    if (kept.attempt)
+        json_array_append(attempts, attempt);
+    json_decref(attempt);
+    return json_pack("{s:{s:O*, s:O*, s:{s:O*}, s:o}}", "tare", "outcome", kept.outcome, "failure",
+                     kept.failure, "energy", "gpu", kept.gpu, "attempts", attempts);
 }
