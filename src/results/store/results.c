@@ -2,6 +2,7 @@
 #include "plan/change.h"
 #include "results/store/db.h"
 #include "results/store/energy.h"
+#include "results/store/energy_record.h"
 #include "results/store/epochs_file.h"
 #include "results/store/evidence.h"
 #include "results/store/journal.h"
@@ -13,6 +14,7 @@
 #include "base/mem.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -326,6 +328,8 @@ void facts_fini(struct facts *facts)
     for (size_t i = 0; facts->items && i < facts->results.count; i++) {
         free(facts->items[i].host);
         free(facts->items[i].boot_id);
+        if (facts->items[i].energy)
+            energy_record_fini(facts->items[i].energy);
         free(facts->items[i].energy);
         json_decref(facts->items[i].all_attempts);
         json_decref(facts->items[i].epochs);
@@ -336,6 +340,8 @@ void facts_fini(struct facts *facts)
         free(facts->items[i].evidence);
     }
     free(facts->items);
+    strv_fini(&facts->hosts);
+    strv_fini(&facts->versions);
     results_fini(&facts->results);
     *facts = (struct facts){0};
 }
@@ -372,8 +378,12 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
             continue;
         item->attempt = sqlite3_column_int64(query, 1);
         item->has_duration = !db_is_null(query, 2);
-        free(item->energy);
-        item->energy = mem_strdup(db_text(query, 3));
+        if (!item->energy && !db_is_null(query, 3)) {
+            json_t *energy = db_json(query, 3);
+            item->energy = mem_alloc(sizeof *item->energy);
+            energy_record_read(energy, item->energy);
+            json_decref(energy);
+        }
         free(item->host);
         free(item->boot_id);
         item->host = mem_strdup(db_text(query, 4));
@@ -391,14 +401,17 @@ static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
-                 " error FROM attempts ORDER BY experiment, number",
+                 " error, started_realtime_ns IS NOT NULL FROM attempts ORDER BY experiment, "
+                 "number",
                  "");
     while (db_next(&query, err)) {
         struct facts_item *item = item_of(facts, query);
         json_t *row = json_object();
         db_set_cells(row, "attempt outcome reason duration_s exit_code signal error", query, 1);
-        if (item)
+        if (item) {
             json_array_append(item->all_attempts, row);
+            item->started += sqlite3_column_int(query, 8) != 0;
+        }
         json_decref(row);
     }
     return query != NULL;
@@ -430,11 +443,16 @@ static struct reading mean_of(const json_t *devices, const char *key)
 }
 
 /* What the guard saw last before the attempt began stands. */
-static void take_start(struct facts_item *item, int64_t attempt, const json_t *data)
+static void take_preflight(struct facts_item *item, int64_t attempt, const json_t *data)
 {
-    const char *phase = json_get_text(data, "phase");
     const json_t *devices = json_get(data, "devices");
-    if (phase && strcmp(phase, "preflight") == 0 && attempt == item->attempt)
+    if (attempt == 0 || !json_says(data, "phase", "preflight"))
+        return;
+    item->preflights++;
+    item->preflights_free += json_is_true(json_object_get(data, "clear"));
+    item->preflight_waited_s =
+        fmax(item->preflight_waited_s, json_get_reading(data, "waited_s").value);
+    if (attempt == item->attempt)
         item->start =
             (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
                                  .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
@@ -459,6 +477,38 @@ static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
     return query != NULL;
 }
 
+static bool read_sessions(sqlite3 *db, struct facts *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT host, version, ended_realtime_ns IS NOT NULL FROM sessions ORDER BY "
+                 "number",
+                 "");
+    out->ended = true;
+    while (db_next(&query, err)) {
+        if (db_text(query, 0))
+            strv_add_once(&out->hosts, db_text(query, 0));
+        if (db_text(query, 1))
+            strv_add_once(&out->versions, db_text(query, 1));
+        out->ended = sqlite3_column_int(query, 2) != 0;
+    }
+    return query != NULL;
+}
+
+static bool read_pauses(sqlite3 *db, struct facts *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "");
+    while (db_next(&query, err)) {
+        json_t *data = db_json(query, 0);
+        struct reading seconds = json_get_reading(data, "seconds");
+        out->pauses += seconds.valid;
+        out->pause_s += seconds.value;
+        json_decref(data);
+    }
+    return query != NULL;
+}
+
 static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
 {
     if (!schema_check(db, err) || !results_load(db, &out->results, err))
@@ -472,7 +522,8 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     for (size_t i = 0; ok && i < out->results.count; i++)
         ok = epochs_add_last(db, (int64_t)i + 1, out->items[i].epochs, err);
     return ok && read_events(db, "evidence", out, add_evidence, err) &&
-           read_events(db, "guard", out, take_start, err);
+           read_events(db, "guard", out, take_preflight, err) && read_sessions(db, out, err) &&
+           read_pauses(db, out, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

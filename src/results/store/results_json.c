@@ -213,3 +213,21 @@ json_t *results_read_json(const char *run_dir, struct err *err)
         err_wrap(err, "%s", run_dir);
     return out;
 }
+
+bool results_json_has_ended(const json_t *run)
+{
+    const json_t *sessions = json_get(run, "sessions"),
+                 *last = json_array_get(sessions, json_array_size(sessions) - 1);
+    return !last || json_get(last, "ended_ms");
+}
+
+void results_json_leave_out(json_t *run, const struct strv *ids, const char *why)
+{
+    json_t *experiments = json_object_get(run, "experiments");
+    for (size_t i = json_array_size(experiments); i-- > 0;) {
+        const char *id = json_get_text(json_array_get(experiments, i), "experiment_id");
+        if (id && strv_has(ids, id))
+            json_array_remove(experiments, i);
+    }
+    json_object_set_new(run, "problems", json_pack("[s]", why));
+}

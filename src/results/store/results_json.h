@@ -15,6 +15,12 @@
  * new reference; NULL: err says why. */
 json_t *results_read_json(const char *run_dir, struct err *err);
 
+/* Of what results_read_json gave: whether its last session has ended, or there was none. */
+bool results_json_has_ended(const json_t *run);
+
+/* Removes these experiments from it, and adds why to its problems. */
+void results_json_leave_out(json_t *run, const struct strv *ids, const char *why);
+
 /* As results_read_json gives it. */
 bool results_load_json(sqlite3 *db, json_t **out, struct err *err);
 

@@ -1,0 +1,209 @@
+/* model: what a run recorded, as typed values. The store fills them once (results/store/); the
+ * judge, the report and whoever is above them read these and no JSON. */
+#ifndef TARE_RESULTS_MODEL_H
+#define TARE_RESULTS_MODEL_H
+
+#include "base/goal.h"
+#include "base/reading.h"
+#include "base/strv.h"
+#include "machine/gpu/readings.h"
+#include "measure/guard/evidence.h"
+#include "plan/event.h"
+#include "plan/plan.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "energy" of an attempt (docs/reference/measuring.md). Texts are NULL, and readings not valid,
+ * where they were not recorded. */
+
+struct energy_component {
+    char *name;
+    struct reading contribution_j;
+};
+
+/* Of one device, or of all devices of a scope: that has no label, no model and no settings. */
+struct energy_figures {
+    char *label, *uuid, *scope, *source, *model, *driver, *sensor_profile;
+    struct reading energy_j, half_width_j, net_j, net_half_width_j, aliasing_bound_j, gain_bound;
+    struct reading power_mean_w, power_min_w, power_max_w, power_cv_within;
+    struct reading covered_share, longest_gap_s;
+    GPU_FIGURE_MEMBERS;
+    struct reading power_limit_w;
+    struct reading sm_clock_max_mhz, memory_clock_max_mhz;                 /* that it can reach */
+    struct reading sm_clock_application_mhz, memory_clock_application_mhz; /* that it is set to */
+    struct energy_component *components; /* of the uncertainty budget */
+    size_t component_count;
+};
+
+struct energy_record {
+    bool has_gpu; /* gpu was recorded, if only without an energy */
+    struct energy_figures gpu, cpu_package, dram;
+    struct reading user_s, system_s, memory_peak_bytes; /* of the job's processes */
+    struct reading others_share;                        /* of the machine's CPU time */
+    struct energy_figures *devices;
+    size_t device_count;
+};
+
+/* machine.json of a session. */
+
+struct machine_gpu {
+    char *uuid, *model;
+};
+
+struct machine_repository {
+    char *name, *commit;
+    bool dirty;
+};
+
+struct machine_record {
+    char *host, *boot_id, *kernel, *cpu_model;
+    char *driver;                    /* the GPU driver's own text */
+    int64_t cpu_count, memory_bytes; /* 0: not recorded */
+    struct machine_gpu *gpus;
+    size_t gpu_count;
+    struct machine_repository *repositories;
+    size_t repository_count;
+};
+
+struct machines {
+    struct machine_record *items;
+    size_t count;
+};
+
+/* What the results of a run are read from: of a live or a finished run, by its path, without
+ * changing a byte (a crashed run's db and -wal are copied first). */
+struct result_metric {
+    char *name;
+    double value; /* the last one */
+    bool valid;
+    enum goal goal;
+    struct reading best; /* of the same attempt, by its goal; absent: the goal is unknown */
+};
+
+/* Gross, of the last attempt (docs/reference/measuring.md). */
+struct result_energy {
+    struct reading gpu_j, gpu_half_width_j;
+    /* of the packages; of several lanes the share by CPU time, an estimate */
+    struct reading cpu_j, cpu_half_width_j;
+};
+
+/* Of all attempts of an experiment, with those that failed and those before it was planned again,
+ * so that it only grows: gross, as far as it was measured. */
+struct result_used {
+    double gpu_j, cpu_j;
+    uint64_t gpu_attempts, cpu_attempts; /* that ended, of which these sums are */
+    /* number of the last one that began, and of the last one in the sums; 0: none */
+    int64_t attempts, ended;
+};
+
+/* What was seen that speaks against the figures of a result. */
+struct result_evidence {
+    char *kind, *text;
+    enum evidence_weight weight;
+};
+
+/* result.failure where a required metric was not found. */
+#define FAILURE_WITHOUT_METRIC "no_metric"
+
+struct result {
+    size_t number;
+    char *id;
+    enum experiment_state state;
+    enum outcome outcome;
+    /* it is planned again: what stands here is the result before, until there is a new one */
+    bool again;
+    /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended
+     * before verdicts were given */
+    enum verdict verdict;
+    /* of each quantity; all NONE: there is no result, or its checks were not recorded */
+    struct verdicts verdicts;
+    struct check_result *checks; /* of the attempt that counts; NULL: none were recorded */
+    size_t check_count;
+    char *failure; /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
+    struct result_evidence *evidence; /* of what the verdict is made */
+    size_t evidence_count;
+    /* the attempt that counts, and in which session it ran; 0: there is none */
+    int64_t attempt, session;
+    int64_t retries;
+    double duration_s;         /* of the last attempt */
+    int64_t ended_realtime_ns; /* 0: not ended */
+    bool has_utc_offset;       /* not: the run is older than that this was recorded */
+    int64_t utc_offset_s;      /* of the clock where it ended, then */
+    char *error;               /* NULL: none */
+    /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
+    char *changed;
+    struct result_metric *metrics;
+    size_t metric_count;
+    struct result_energy energy;
+    struct result_used used;
+    /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
+    struct reading pause_saved_s;
+    json_t *layers; /* containment of the last job, or NULL */
+    size_t leftover_count;
+    size_t survivor_count;
+};
+
+struct results {
+    struct plan plan;
+    struct result *items;
+    size_t count;
+    /* how the lanes spent the time of all sessions ("lanes" of results_read_json:
+     * docs/reference/files.md); NULL: one lane */
+    json_t *lanes;
+    /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or
+     * NULL */
+    json_t *pool;
+    /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it
+     * had none */
+    json_t *budget;
+};
+
+/* What run.db says of each experiment beyond struct result: what audit and export need. */
+
+/* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json
+ * does. */
+enum { ENERGY_COLUMNS = 11 };
+
+struct facts_evidence {
+    int64_t attempt;
+    char *kind, *text;
+};
+
+/* How the GPUs were when that attempt began, as the guard saw them: means over the GPUs. */
+struct facts_start {
+    struct reading temperature_c, sm_clock_mhz, memory_clock_mhz;
+};
+
+struct facts_item {
+    struct energy_record *energy; /* of the last attempt; NULL: nothing was recorded */
+    /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
+    json_t *all_attempts;
+    json_t *epochs;     /* a list: those of the last attempt, as in experiment.json */
+    int64_t attempt;    /* the one whose figures these are; 0: none */
+    int64_t log_bytes;  /* that it printed; -1: not known */
+    bool files_written; /* experiment.json and summary.csv hold this result */
+    struct facts_start start;
+    size_t started;                     /* attempts whose command was started */
+    size_t preflights, preflights_free; /* checks before attempts; that found the GPUs free */
+    double preflight_waited_s;          /* the longest */
+    char *host, *boot_id;               /* of the session of that attempt; NULL: not known */
+    bool has_duration, has_start;
+    int64_t start_realtime_ns;       /* of that attempt: where the window of its energy begins */
+    struct facts_evidence *evidence; /* in order of time */
+    size_t evidence_count;
+};
+
+struct facts {
+    struct results results;
+    struct facts_item *items; /* one for each of results.items */
+    /* of the sessions, each once, in their order */
+    struct strv hosts, versions;
+    bool ended;     /* the last session has, or there was none */
+    size_t pauses;  /* between experiments and attempts */
+    double pause_s; /* that they were to take in all */
+};
+
+#endif
