@@ -127,10 +127,10 @@ void methods_add_sensors(const struct facts *facts, struct text *out)
         text_add(out, "The energy of GPUs was not measured.");
     }
     if (cpu.measured)
-        text_addf(out,
-                  " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.",
-                  cpu_sources, cpu.measured,
-                  facts->results.lanes ? "; where several ran at the same time, an experiment has "
+        text_addf(
+            out, " Energy of the CPU is that of the packages, from %s, for %zu experiments%s.",
+            cpu_sources, cpu.measured,
+            facts->results.lanes.count ? "; where several ran at the same time, an experiment has "
                                          "the share of its CPU time, an estimate"
                                        : "");
     else

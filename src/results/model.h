@@ -146,19 +146,51 @@ struct result {
     size_t survivor_count;
 };
 
+/* How one lane of a run, or all of them, spent the time of all sessions
+ * (docs/reference/files.md). */
+struct lane_use {
+    char *node, *name; /* name: among the lanes of its node; of all lanes: NULL */
+    struct strv gpus, uuids;
+    char *lost;                             /* why it takes nothing any more, or NULL */
+    size_t experiments, verdicts[VERDICTS]; /* of the results that it gave */
+    int64_t attempts;
+    struct reading gpu_energy_j; /* of these results; not valid: of none it is known */
+    double busy_s, overhead_s, waiting_s, nothing_s;
+    struct reading utilisation; /* share of the time in which it trained */
+};
+
+struct lane_uses {
+    int64_t from_ms; /* since 1970: when the run began */
+    double seconds;  /* in which at least one session lived */
+    struct lane_use *items, total;
+    size_t count;
+};
+
+/* What the last session said of its lanes when it ended; 0: nothing. */
+struct lane_pool {
+    double waited_s; /* for each other, all lanes together */
+    double cpu_total_mj, cpu_unattributed_mj;
+};
+
+/* What the last session said of its budget (docs/reference/files.md). */
+struct budget_use {
+    double budget, used, mean; /* budget: 0: there is none; mean: of one experiment; 0: not known */
+};
+
+struct budget_record {
+    struct budget_use energy_j, time_s;
+    struct strv counted; /* scopes of the energy */
+    int64_t attempts, estimated, unmeasured;
+    char *reached; /* why the run was stopped, or NULL */
+};
+
 struct results {
     struct plan plan;
     struct result *items;
     size_t count;
-    /* how the lanes spent the time of all sessions ("lanes" of results_read_json:
-     * docs/reference/files.md); NULL: one lane */
-    json_t *lanes;
-    /* what the last session says of its lanes ("pool" of its end: docs/reference/files.md), or
-     * NULL */
-    json_t *pool;
-    /* what the last session said of its budget ("budget" of docs/reference/files.md), or NULL: it
-     * had none */
-    json_t *budget;
+    struct lane_uses lanes; /* empty: the run has one lane */
+    struct lane_pool pool;
+    struct budget_record budget;
 };
 
 /* What run.db says of each experiment beyond struct result: what audit and export need. */

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/record.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -41,13 +42,29 @@ void result_items_free(struct result *items, size_t count)
     free(items);
 }
 
+#define USE(text, member) RECORD_AS(struct budget_record, text, member)
+static const struct record_field energy_budget_fields[] = {USE("budget_j", energy_j.budget),
+                                                           USE("used_j", energy_j.used),
+                                                           USE("mean_j", energy_j.mean),
+                                                           {0}};
+static const struct record_field time_budget_fields[] = {
+    USE("budget_s", time_s.budget), USE("used_s", time_s.used), USE("mean_s", time_s.mean), {0}};
+#define BUDGET(member) RECORD(struct budget_record, member)
+static const struct record_field budget_fields[] = {RECORD_GROUP("energy", energy_budget_fields),
+                                                    RECORD_GROUP("time", time_budget_fields),
+                                                    BUDGET(counted),
+                                                    BUDGET(attempts),
+                                                    BUDGET(estimated),
+                                                    BUDGET(unmeasured),
+                                                    BUDGET(reached),
+                                                    {0}};
+
 void results_fini(struct results *results)
 {
     result_items_free(results->items, results->count);
     plan_fini(&results->plan);
-    json_decref(results->pool);
-    json_decref(results->lanes);
-    json_decref(results->budget);
+    lane_uses_fini(&results->lanes);
+    record_free(budget_fields, &results->budget);
     *results = (struct results){0};
 }
 
@@ -264,9 +281,12 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     return true;
 }
 
-/* What the data of the last row of sql has under key; NULL: nothing. */
-static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **out, struct err *err)
+/* What the data of the last of these events has under key, or NULL. */
+static bool load_last(sqlite3 *db, const char *types, const char *key, json_t **out,
+                      struct err *err)
 {
+    AUTO_FREE char *sql =
+        mem_printf("SELECT data FROM events WHERE type IN (%s) ORDER BY seq DESC LIMIT 1", types);
     AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
     int step = db_step(query, err);
     json_t *data = step > 0 ? db_json(query, 0) : NULL;
@@ -275,12 +295,20 @@ static bool load_last(sqlite3 *db, const char *sql, const char *key, json_t **ou
     return step >= 0;
 }
 
-bool results_load_budget(sqlite3 *db, json_t **out, struct err *err)
+/* What the last session said of its lanes and of its budget. */
+static bool load_session_end(sqlite3 *db, struct results *out, struct err *err)
 {
-    return load_last(db,
-                     "SELECT data FROM events WHERE type IN ('session_ended', 'budget') ORDER BY "
-                     "seq DESC LIMIT 1",
-                     "budget", out, err);
+    json_auto_t *pool = NULL, *budget = NULL;
+    if (!load_last(db, "'session_ended'", "pool", &pool, err) ||
+        !load_last(db, "'session_ended', 'budget'", "budget", &budget, err))
+        return false;
+    const json_t *lanes = json_get(pool, "lanes"), *cpu = json_get(pool, "cpu_package");
+    for (size_t i = 0; i < json_array_size(lanes); i++)
+        out->pool.waited_s += json_get_reading(json_array_get(lanes, i), "waited_s").value;
+    out->pool.cpu_total_mj = json_get_reading(cpu, "total_mj").value;
+    out->pool.cpu_unattributed_mj = json_get_reading(cpu, "unattributed_mj").value;
+    record_get(budget_fields, budget, &out->budget);
+    return true;
 }
 
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
@@ -292,11 +320,7 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
         ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
-             load_last(
-                 db, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1",
-                 "pool", &out->pool, err) &&
-             results_load_budget(db, &out->budget, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+             load_session_end(db, out, err) && usage_read(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

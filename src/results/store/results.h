@@ -29,7 +29,4 @@ void result_items_free(struct result *items, size_t count);
 /* The plan and its items. */
 bool results_load(sqlite3 *db, struct results *out, struct err *err);
 
-/* What the last session said of its budget; NULL: it had none. A new reference. */
-bool results_load_budget(sqlite3 *db, json_t **out, struct err *err);
-
 #endif

@@ -163,7 +163,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
 {
     json_t *sessions = json_array(), *pauses = json_array(), *experiments = json_array(),
            *counts = json_object();
-    json_t *budget = NULL, *lanes = NULL;
+    json_t *lanes = NULL;
     bool thinned = false;
     json_object_set_new(out, "goals", goals_json(plan));
     json_set_text(out, "name", plan->name);
@@ -172,11 +172,9 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
     json_object_set_new(out, "counts", counts);
-    bool ok = add_counts(db, counts, err) && results_load_budget(db, &budget, err) &&
-              add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
-              usage_json(db, plan, &lanes, err) &&
+    bool ok = add_counts(db, counts, err) && add_sessions(db, sessions, err) &&
+              add_pauses(db, pauses, err) && usage_json(db, plan, &lanes, err) &&
               add_experiments(db, plan, experiments, &thinned, err);
-    json_object_set_new(out, "budget", budget ? budget : json_null());
     json_object_set_new(out, "lanes", lanes ? lanes : json_null());
     json_object_set_new(out, "curves_thinned", json_boolean(thinned));
     return ok;

@@ -159,32 +159,4 @@ struct ways {
     size_t experiments;
 };
 
-/* How the lanes of a run spent its time, on all its nodes and in all its sessions: from the
- * journal alone, of a live, a finished, a crashed or a collected run. Private to store/; results
- * give what comes of it. */
-
-/* GPUs (or none) of one node. */
-struct usage_lane {
-    const char *node; /* borrowed from the ways */
-    char *key, *name; /* name: what it is called among the lanes of its node */
-    size_t *ways;     /* its parts, by the time of their sessions */
-    size_t way_count;
-    int64_t to_ns; /* the end of its last session */
-    int64_t attempts;
-    /* what it did; NOTHING: the rest of the run's span, too, when no session had it */
-    double seconds[DOING_COUNT];
-    size_t verdicts[VERDICTS]; /* of the experiments whose result it gave */
-    size_t experiments;
-    struct reading energy_j; /* of these results, of the GPUs; not valid: of none it is known */
-};
-
-struct usage {
-    struct ways ways;
-    struct usage_lane *items; /* by node, then by GPU */
-    size_t count;
-    size_t *of_way; /* which lane each way belongs to */
-    int64_t from_ns;
-    double seconds; /* the run's span: at least one session lived */
-};
-
 #endif

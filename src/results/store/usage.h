@@ -4,7 +4,16 @@
 
 #include "results/store/tables.h"
 
-/* docs/reference/files.md describes it; null: there is but one lane. */
+/* Of a live, a finished, a crashed or a collected run, by its journal alone; empty: the run has one
+ * lane. */
+bool usage_read(sqlite3 *db, const struct plan *plan, struct lane_uses *out, struct err *err);
+
+void lane_uses_fini(struct lane_uses *lanes);
+
+/* Without what each lane did when; null: one lane. A new reference. */
+json_t *lane_uses_json(const struct lane_uses *lanes);
+
+/* As usage_read, for the page (docs/reference/files.md), with what each lane did when; null: one lane. */
 bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err);
 
 #endif
