@@ -118,14 +118,15 @@ static void add_plan(const struct plan *plan, struct text *out)
 
 static void add_containment_methods(const struct results *results, struct text *out)
 {
-    static const char *const keys[][2] = {
-        {"pidns", "a pid namespace"}, {"cgroup", "a cgroup v2"}, {"sweep", "a sweep of /proc"}};
+    static const char *const names[] = {"a pid namespace", "a cgroup v2", "a sweep of /proc"};
     size_t known = 0, backed = 0, held[3] = {0}, leftovers = 0, survivors = 0;
     EACH (result, results->items, results->count) {
-        known += result->layers != NULL;
-        backed += json_is_true(json_object_get(result->layers, "kernel_backed"));
-        for (size_t k = 0; k < 3; k++)
-            held[k] += json_is_true(json_object_get(result->layers, keys[k][0]));
+        const struct result_layers *layers = &result->layers;
+        known += layers->known;
+        backed += layers->kernel_backed;
+        held[0] += layers->pidns;
+        held[1] += layers->cgroup;
+        held[2] += layers->sweep;
         leftovers += result->leftover_count;
         survivors += result->survivor_count;
     }
@@ -137,7 +138,7 @@ static void add_containment_methods(const struct results *results, struct text *
     for (size_t k = 0; k < 3; k++)
         if (held[k])
             strv_add_owned(&layers,
-                           mem_printf("%s (%zu of %zu experiments)", keys[k][1], held[k], known));
+                           mem_printf("%s (%zu of %zu experiments)", names[k], held[k], known));
     AUTO_FREE char *list = methods_list(&layers);
     text_addf(out,
               "The processes of each training were held together by %s; for %zu of %zu the kernel "

@@ -108,6 +108,12 @@ struct result_evidence {
 /* result.failure where a required metric was not found. */
 #define FAILURE_WITHOUT_METRIC "no_metric"
 
+/* How the processes of a job were held together. */
+struct result_layers {
+    bool known;
+    bool kernel_backed, pidns, cgroup, sweep;
+};
+
 struct result {
     size_t number;
     char *id;
@@ -141,7 +147,7 @@ struct result {
     struct result_used used;
     /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
     struct reading pause_saved_s;
-    json_t *layers; /* containment of the last job, or NULL */
+    struct result_layers layers; /* of the last job */
     size_t leftover_count;
     size_t survivor_count;
 };

@@ -28,7 +28,6 @@ void result_items_free(struct result *items, size_t count)
         EACH (metric, items[i].metrics, items[i].metric_count)
             free(metric->name);
         free(items[i].metrics);
-        json_decref(items[i].layers);
         free(items[i].failure);
         EACH (check, items[i].checks, items[i].check_count)
             free(check->text);
@@ -201,6 +200,10 @@ static size_t list_size(sqlite3_stmt *row, int column)
     return size;
 }
 
+#define LAYER(member) RECORD(struct result_layers, member)
+static const struct record_field layer_fields[] = {
+    LAYER(kernel_backed), LAYER(pidns), LAYER(cgroup), LAYER(sweep), {0}};
+
 /* The rows come in the order of the attempts: the last foreground job's layers stay. */
 static void take_job(sqlite3_stmt *row, struct result *item)
 {
@@ -209,8 +212,10 @@ static void take_job(sqlite3_stmt *row, struct result *item)
     item->survivor_count += list_size(row, 4);
     if (!role || strcmp(role, "background") == 0)
         return;
-    json_decref(item->layers);
-    item->layers = db_json_or_text(row, 2);
+    json_t *layers = db_json_or_text(row, 2);
+    item->layers = (struct result_layers){.known = layers != NULL};
+    record_get(layer_fields, layers, &item->layers);
+    json_decref(layers);
 }
 
 /* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of
