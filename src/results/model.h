@@ -47,6 +47,21 @@ struct energy_record {
     size_t device_count;
 };
 
+/* What an attempt used when it ended: its energy, and the memory of its GPUs. */
+
+struct attempt_gpu_memory {
+    char *label, *of; /* of: "job", or whose memory it is */
+    struct reading peak_bytes, total_bytes;
+    bool is_counted; /* by the preloaded library */
+};
+
+struct attempt_use {
+    bool has_energy;
+    struct energy_record energy;
+    struct attempt_gpu_memory *gpus;
+    size_t gpu_count;
+};
+
 /* machine.json of a session. */
 
 struct machine_gpu {
@@ -58,14 +73,41 @@ struct machine_repository {
     bool dirty;
 };
 
+struct machine_file {
+    char *path, *sha256;
+};
+
+/* A script of the plan with the files that it is made of. */
+struct machine_code {
+    char *path, *script; /* path: the working folder */
+    struct machine_file *files;
+    size_t file_count;
+};
+
+struct machine_packages {
+    bool known;
+    struct strv names; /* "numpy==1.26.4" */
+};
+
+struct machine_interpreter {
+    char *path, *version;
+    struct machine_packages packages;
+};
+
 struct machine_record {
+    int64_t session; /* that wrote it; 0: not recorded */
     char *host, *boot_id, *kernel, *cpu_model;
     char *driver;                    /* the GPU driver's own text */
+    struct strv drivers;             /* of each of gpu_vendors; "": it has none */
     int64_t cpu_count, memory_bytes; /* 0: not recorded */
     struct machine_gpu *gpus;
     size_t gpu_count;
     struct machine_repository *repositories;
     size_t repository_count;
+    struct machine_code *code;
+    size_t code_count;
+    struct machine_interpreter *interpreters;
+    size_t interpreter_count;
 };
 
 struct machines {

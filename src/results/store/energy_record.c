@@ -1,6 +1,9 @@
 #include "results/store/energy_record.h"
 
+#include "base/mem.h"
 #include "base/record.h"
+
+#include <string.h>
 
 #define COMPONENT(...) RECORD_AS(struct energy_component, __VA_ARGS__)
 static const struct record_field component_fields[] = {
@@ -61,4 +64,46 @@ void energy_record_read(const json_t *json, struct energy_record *out)
 void energy_record_fini(struct energy_record *energy)
 {
     record_free(energy_fields, energy);
+}
+
+const struct energy_figures *energy_record_device(const struct energy_record *energy,
+                                                  const char *label)
+{
+    EACH (device, energy->devices, energy->device_count)
+        if (device->label && strcmp(device->label, label) == 0)
+            return device;
+    return NULL;
+}
+
+static bool read_counted(const json_t *json, void *item, struct err *err)
+{
+    (void)err;
+    return *(bool *)item = json != NULL;
+}
+
+static const struct record_field curve_fields[] = {RECORD(struct attempt_gpu_memory, peak_bytes),
+                                                   {0}};
+static const struct record_field memory_gpu_fields[] = {
+    RECORD_AS(struct attempt_gpu_memory, "device", label),
+    RECORD(struct attempt_gpu_memory, of),
+    RECORD(struct attempt_gpu_memory, total_bytes),
+    RECORD_GROUP("curve", curve_fields),
+    RECORD_STRUCT(struct attempt_gpu_memory, "counted", is_counted, NULL, .from = read_counted),
+    {0}};
+static const struct record_field memory_fields[] = {
+    RECORD_STRUCTS(struct attempt_use, "gpus", gpus, gpu_count, memory_gpu_fields), {0}};
+static const struct record_field use_fields[] = {RECORD_GROUP("memory", memory_fields), {0}};
+
+void attempt_use_read(const json_t *data, struct attempt_use *out)
+{
+    const json_t *energy = json_object_get(data, "energy");
+    *out = (struct attempt_use){.has_energy = json_is_object(energy)};
+    energy_record_read(energy, &out->energy);
+    record_get(use_fields, data, out);
+}
+
+void attempt_use_fini(struct attempt_use *use)
+{
+    energy_record_fini(&use->energy);
+    record_free(use_fields, use);
 }

@@ -8,6 +8,14 @@
 void energy_record_read(const json_t *json, struct energy_record *out);
 void energy_record_fini(struct energy_record *energy);
 
+/* The device of this label; NULL: there is none. */
+const struct energy_figures *energy_record_device(const struct energy_record *energy,
+                                                  const char *label);
+
+/* data: of EVENT_ATTEMPT_ENDED, or what of it there is so far. */
+void attempt_use_read(const json_t *data, struct attempt_use *out);
+void attempt_use_fini(struct attempt_use *use);
+
 /* One of the study's columns of energy. */
 struct reading energy_figure(const struct energy_record *energy, size_t column);
 

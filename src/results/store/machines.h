@@ -9,6 +9,9 @@
 void machines_read(int dir, struct machines *out);
 void machines_fini(struct machines *machines);
 
+void machine_record_read(const json_t *json, struct machine_record *out);
+void machine_record_fini(struct machine_record *machine);
+
 /* That of the session's host and boot; NULL: it is not there. */
 const struct machine_record *machines_find(const struct machines *machines, const char *host,
                                            const char *boot_id);
