@@ -1,5 +1,5 @@
 /* event_facts: the data of an event as typed values. Each type of event has some of them (event.h);
- * the others are as if the event had said nothing. */
+ * the others keep their defaults. */
 #ifndef TARE_PLAN_EVENT_FACTS_H
 #define TARE_PLAN_EVENT_FACTS_H
 
@@ -36,9 +36,9 @@ struct event_facts {
     struct reading value; /* NaN and infinities too */
     struct reading seconds, waited_s, duration_s;
     struct reading gpu_j, gpu_half_width_j, cpu_j, cpu_half_width_j; /* of an attempt */
-    bool kernel_backed, begun, settled; /* true where the event does not say no */
-    struct reading paused;              /* 1 or 0 */
-    struct strv gpus;                   /* labels */
+    bool kernel_backed, begun, settled;                              /* true by default */
+    struct reading paused;                                           /* 1 or 0 */
+    struct strv gpus;                                                /* labels */
     struct event_bar *bars;
     size_t bar_count;
     struct event_device *devices;

@@ -8,7 +8,7 @@
 
 struct methods_input {
     const struct facts *facts;
-    const struct machine_record *machine; /* of the last session; NULL: none can be read */
+    const struct machine_record *machine; /* of the last session; NULL: not readable */
     const char *folder;                   /* the name of the run's folder, without its path */
     enum run_life life;
 };

@@ -1,5 +1,5 @@
-/* model: what a run recorded, as typed values. The store fills them once (results/store/); the
- * judge, the report and whoever is above them read these and no JSON. */
+/* model: the records of a run as typed values. The store fills them once (results/store/); the
+ * rooms above it read these instead of JSON. */
 #ifndef TARE_RESULTS_MODEL_H
 #define TARE_RESULTS_MODEL_H
 
@@ -24,7 +24,7 @@ struct energy_component {
     struct reading contribution_j;
 };
 
-/* Of one device, or of all devices of a scope: that has no label, no model and no settings. */
+/* One device, or all devices of a scope, without label, model and settings. */
 struct energy_figures {
     char *label, *uuid, *scope, *source, *model, *driver, *sensor_profile;
     struct reading energy_j, half_width_j, net_j, net_half_width_j, aliasing_bound_j, gain_bound;
@@ -47,7 +47,7 @@ struct energy_record {
     size_t device_count;
 };
 
-/* What an attempt used when it ended: its energy, and the memory of its GPUs. */
+/* Energy and GPU memory of an attempt when it ended. */
 
 struct attempt_gpu_memory {
     char *label, *of; /* of: "job", or whose memory it is */
@@ -115,8 +115,8 @@ struct machines {
     size_t count;
 };
 
-/* What the results of a run are read from: of a live or a finished run, by its path, without
- * changing a byte (a crashed run's db and -wal are copied first). */
+/* Results are read without changing a byte of the run, live or finished (the db and the -wal of a
+ * crashed run are copied first). */
 struct result_metric {
     char *name;
     double value; /* the last one */
@@ -132,8 +132,8 @@ struct result_energy {
     struct reading cpu_j, cpu_half_width_j;
 };
 
-/* Of all attempts of an experiment, with those that failed and those before it was planned again,
- * so that it only grows: gross, as far as it was measured. */
+/* Gross energy of all attempts of an experiment, as far as it was measured: it only grows, since
+ * failed attempts and those before it was planned again count. */
 struct result_used {
     double gpu_j, cpu_j;
     uint64_t gpu_attempts, cpu_attempts; /* that ended, of which these sums are */
@@ -141,7 +141,7 @@ struct result_used {
     int64_t attempts, ended;
 };
 
-/* What was seen that speaks against the figures of a result. */
+/* Evidence against the figures of a result. */
 struct result_evidence {
     char *kind, *text;
     enum evidence_weight weight;
@@ -199,7 +199,7 @@ struct result {
 struct lane_use {
     char *node, *name; /* name: among the lanes of its node; of all lanes: NULL */
     struct strv gpus, uuids;
-    char *lost;                             /* why it takes nothing any more, or NULL */
+    char *lost;                             /* why it stopped taking experiments, or NULL */
     size_t experiments, verdicts[VERDICTS]; /* of the results that it gave */
     int64_t attempts;
     struct reading gpu_energy_j; /* of these results; not valid: of none it is known */
@@ -214,15 +214,15 @@ struct lane_uses {
     size_t count;
 };
 
-/* What the last session said of its lanes when it ended; 0: nothing. */
+/* The lanes in the record of the end of the last session; 0: not recorded. */
 struct lane_pool {
     double waited_s; /* for each other, all lanes together */
     double cpu_total_mj, cpu_unattributed_mj;
 };
 
-/* What the last session said of its budget (docs/reference/files.md). */
+/* The budget in the record of the last session (docs/reference/files.md). */
 struct budget_use {
-    double budget, used, mean; /* budget: 0: there is none; mean: of one experiment; 0: not known */
+    double budget, used, mean; /* budget: 0: not set; mean: of one experiment; 0: not known */
 };
 
 struct budget_record {
@@ -241,7 +241,7 @@ struct results {
     struct budget_record budget;
 };
 
-/* What run.db says of each experiment beyond struct result: what audit and export need. */
+/* The rest of run.db that audit, export and the methods text need. */
 
 /* The study's columns of energy, in their order, as summary.csv calls them, and as experiment.json
  * does. */
@@ -281,9 +281,9 @@ struct facts {
     struct facts_item *items; /* one for each of results.items */
     /* of the sessions, each once, in their order */
     struct strv hosts, versions;
-    bool ended;     /* the last session has, or there was none */
+    bool ended;     /* the last session has, or none began */
     size_t pauses;  /* between experiments and attempts */
-    double pause_s; /* that they were to take in all */
+    double pause_s; /* as planned, in all */
 };
 
 #endif

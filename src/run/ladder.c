@@ -132,18 +132,14 @@ static bool apply_next_step(struct lane *lane)
 
 /* As it was recorded. */
 struct ladder_record {
-    double *steps;
-    size_t step_count;
+    const json_t *steps;
     bool expandable_segments;
     const char *action;
 };
 
 #define LADDER(member) RECORD(struct ladder_record, member)
 static const struct record_field ladder_fields[] = {
-    RECORD_NUMBERS(struct ladder_record, "steps", steps, step_count),
-    LADDER(expandable_segments),
-    LADDER(action),
-    {0}};
+    LADDER(steps), LADDER(expandable_segments), LADDER(action), {0}};
 
 void ladder_restore(struct lane *lane, const json_t *before)
 {
@@ -152,19 +148,18 @@ void ladder_restore(struct lane *lane, const json_t *before)
     record_get(ladder_fields, before, &record);
     if (record.expandable_segments)
         set_expandable_segments(lane);
-    EACH (step, record.steps, record.step_count)
-        if (*step >= 0)
-            apply_ladder_step(lane, (size_t)*step);
-    record_free(ladder_fields, &record);
+    for (size_t i = 0; i < json_array_size(record.steps); i++) {
+        json_int_t step = json_integer_value(json_array_get(record.steps, i));
+        if (step >= 0)
+            apply_ladder_step(lane, (size_t)step);
+    }
 }
 
 bool ladder_gave_up(const json_t *state)
 {
     struct ladder_record record = {0};
     record_get(ladder_fields, state, &record);
-    bool gave_up = record.action && strcmp(record.action, action_names[RETRY_NONE]) == 0;
-    record_free(ladder_fields, &record);
-    return gave_up;
+    return record.action && strcmp(record.action, action_names[RETRY_NONE]) == 0;
 }
 
 static json_t *state_json(const struct ladder *ladder)

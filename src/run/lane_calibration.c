@@ -160,7 +160,7 @@ void lane_calibration_fini(struct lane *lane)
     text_fini(&lane->calibration.text);
 }
 
-/* What the calibrator answered. */
+/* The calibrator's answer. */
 struct calibrator_answer {
     const char *outcome, *reason, *sha256;
     struct reading seconds, energy_j;

@@ -140,7 +140,7 @@ static void end_block(struct bench_watch *watch)
 }
 
 /* What an attempt's end tells of one of bench_quantities. */
-static struct reading quantity_of(const struct event_facts *facts, const char *quantity)
+static struct reading attempt_quantity(const struct event_facts *facts, const char *quantity)
 {
     return strcmp(quantity, "gpu_energy_j") == 0   ? facts->gpu_j
            : strcmp(quantity, "cpu_energy_j") == 0 ? facts->cpu_j
@@ -160,7 +160,7 @@ static void on_event(void *context, const struct event *event)
     if (run && event->type == EVENT_EVIDENCE && facts.kind)
         run->verdict = verdict_with(run->verdict, facts.kind);
     if (run && event->type == EVENT_ATTEMPT_ENDED) {
-        struct reading value = quantity_of(&facts, bench_quantities[watch->options.quantity]);
+        struct reading value = attempt_quantity(&facts, bench_quantities[watch->options.quantity]);
         run->failed = !facts.outcome || strcmp(facts.outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
         if (!run->failed && value.valid)
             run->value = value.value;

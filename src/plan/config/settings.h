@@ -200,8 +200,8 @@ struct settings_changes {
     bool strict;          /* a key that looks misspelt is an error, not a warning */
 };
 
-/* Of a file that was not read as settings yet: the registry that it names, borrowed, or NULL
- * (settings may be NULL); whether it is a registry itself. */
+/* The registry that a file of settings names, borrowed, or NULL (settings may be NULL); whether the
+ * file is a registry itself. For files that were not read as settings yet. */
 const char *settings_registry_named(const struct json_doc *settings);
 bool settings_are_registry(const struct json_doc *doc);
 

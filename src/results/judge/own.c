@@ -70,7 +70,7 @@ static const char *model_of(const struct energy_figures *board,
 }
 
 /* "1980/3201 MHz"; NULL: not all of it is known. */
-static char *clocks_of(struct reading sm_mhz, struct reading memory_mhz)
+static char *format_board_clocks(struct reading sm_mhz, struct reading memory_mhz)
 {
     return sm_mhz.valid && memory_mhz.valid
                ? mem_printf("%.6g/%.6g MHz", sm_mhz.value, memory_mhz.value)
@@ -86,9 +86,10 @@ static char *fact_of(const struct energy_figures *board, const struct machine_re
     case FACT_POWER_LIMIT:
         return board->power_limit_w.valid ? mem_printf("%.6g W", board->power_limit_w.value) : NULL;
     case FACT_CLOCKS_MAX:
-        return clocks_of(board->sm_clock_max_mhz, board->memory_clock_max_mhz);
+        return format_board_clocks(board->sm_clock_max_mhz, board->memory_clock_max_mhz);
     case FACT_CLOCKS_SET:
-        return clocks_of(board->sm_clock_application_mhz, board->memory_clock_application_mhz);
+        return format_board_clocks(board->sm_clock_application_mhz,
+                                   board->memory_clock_application_mhz);
     case FACT_DRIVER:
         return board->driver ? mem_strdup(board->driver)
                              : version_in(machine ? machine->driver : NULL);

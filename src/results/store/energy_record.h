@@ -8,7 +8,7 @@
 void energy_record_read(const json_t *json, struct energy_record *out);
 void energy_record_fini(struct energy_record *energy);
 
-/* The device of this label; NULL: there is none. */
+/* The device of this label; NULL: not found. */
 const struct energy_figures *energy_record_device(const struct energy_record *energy,
                                                   const char *label);
 

@@ -7,7 +7,7 @@
 
 enum { EXPERIMENT_BYTES = 64 << 20 };
 
-/* null says that nothing was set. */
+/* null: not set. */
 static bool read_oom(const json_t *json, void *item, struct err *err)
 {
     const json_t *setting = json_object_get(json, "allocator_setting");
@@ -30,7 +30,7 @@ static const struct record_field tare_fields[] = {
 static const struct record_field param_fields[] = {RECORD(struct experiment_file, batch_size), {0}};
 static const struct record_field job_fields[] = {RECORD_GROUP("hyperparameters", param_fields),
                                                  {0}};
-/* Of a parallel experiment the foreground is measured. */
+/* The foreground of a parallel experiment is measured. */
 static const struct record_field file_fields[] = {RECORD_GROUP("hyperparameters", param_fields),
                                                   RECORD_GROUP("foreground", job_fields),
                                                   RECORD_GROUP("tare", tare_fields),

@@ -1,4 +1,4 @@
-/* experiment_file: reads what experiment.json says of the memory of an experiment. */
+/* experiment_file: reads the memory of an experiment from experiment.json. */
 #ifndef TARE_RESULTS_STORE_EXPERIMENT_FILE_H
 #define TARE_RESULTS_STORE_EXPERIMENT_FILE_H
 
@@ -15,7 +15,7 @@ struct experiment_epoch {
 /* The allocator setting in the training's environment, after an out-of-memory failure. */
 struct experiment_oom {
     bool has_setting;
-    char *allocator_setting; /* NULL: none was set */
+    char *allocator_setting; /* NULL: not set */
 };
 
 struct experiment_attempt {

@@ -49,7 +49,7 @@ struct live_experiment {
 struct live_training {
     bool known;
     const char *name;      /* "epoch"; borrowed */
-    struct reading at, of; /* from 1, of so many */
+    struct reading at, of; /* from 1, of this many */
     struct reading share;  /* 0 to 1, of the whole training */
 };
 

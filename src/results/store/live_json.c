@@ -147,7 +147,7 @@ static json_t *borrowed_or_null(const json_t *json)
     return json ? json_incref((json_t *)(uintptr_t)json) : json_null();
 }
 
-static json_t *points_json(const struct live_slot *slot)
+static json_t *slot_points_json(const struct live_slot *slot)
 {
     if (!slot->power_points && !slot->metric_points)
         return json_null();
@@ -172,7 +172,7 @@ static json_t *slot_json(const struct live_run *run, const struct live_slot *slo
         json_reading_or_null(slot->memory_total_bytes), "temperature_c",
         json_reading_or_null(slot->temperature_c), "bars", borrowed_or_null(slot->bars), "training",
         slot->training.known ? record_json(training_fields, &slot->training) : json_null(),
-        "metrics", borrowed_or_null(slot->metrics), "points", points_json(slot));
+        "metrics", borrowed_or_null(slot->metrics), "points", slot_points_json(slot));
 }
 
 static json_t *row_json(const struct live_experiment *row)

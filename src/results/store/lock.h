@@ -15,7 +15,7 @@ enum lock_seen lock_look(const char *run_dir);
 
 enum lock_seen lock_look_at(int dir); /* the run's folder, open */
 
-/* ended: whether the last session said so, or there was none; read after seen. */
+/* ended: whether the last session has ended, or none began; read after seen. */
 enum run_life run_life_of(bool ended, enum lock_seen seen);
 
 #endif

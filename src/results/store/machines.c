@@ -27,7 +27,7 @@ static const struct record_field code_fields[] = {
     RECORD_STRUCTS(struct machine_code, "files", files, file_count, file_fields),
     {0}};
 
-static bool read_packages(const json_t *json, void *item, struct err *err)
+static bool read_package_list(const json_t *json, void *item, struct err *err)
 {
     struct machine_packages *packages = item;
     (void)err;
@@ -39,11 +39,12 @@ static bool read_packages(const json_t *json, void *item, struct err *err)
 }
 
 #define INTERPRETER(member) RECORD(struct machine_interpreter, member)
-static const struct record_field interpreter_fields[] = {
-    INTERPRETER(path),
-    INTERPRETER(version),
-    RECORD_STRUCT(struct machine_interpreter, "packages", packages, NULL, .from = read_packages),
-    {0}};
+static const struct record_field interpreter_fields[] = {INTERPRETER(path),
+                                                         INTERPRETER(version),
+                                                         RECORD_STRUCT(struct machine_interpreter,
+                                                                       "packages", packages, NULL,
+                                                                       .from = read_package_list),
+                                                         {0}};
 
 #define MACHINE(member)   RECORD(struct machine_record, member)
 #define MACHINE_AS(...)   RECORD_AS(struct machine_record, __VA_ARGS__)

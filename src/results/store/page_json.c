@@ -86,7 +86,7 @@ static void shrink_budgets(json_t *energy)
         json_object_del(device, "budget");
 }
 
-static struct page_json_item item_of(const json_t *experiment)
+static struct page_json_item page_item_of(const json_t *experiment)
 {
     const json_t *spans = json_object_get(experiment, "spans"),
                  *last = json_array_get(spans, json_array_size(spans) - 1);
@@ -105,7 +105,7 @@ json_t *page_json_slim(const json_t *experiment, struct page_json_item *item)
     size_t i;
     json_t *attempt;
     if (item)
-        *item = item_of(experiment);
+        *item = page_item_of(experiment);
     json_object_del(json_object_get(own, "parallel"), "looks");
     shrink_budgets(json_object_get(own, "energy"));
     json_array_foreach(json_object_get(own, "attempts"), i, attempt)

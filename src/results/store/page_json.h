@@ -21,7 +21,7 @@ json_t *page_json_slim(const json_t *experiment, struct page_json_item *item);
 const json_t *page_json_experiments(const json_t *run, bool *of_study);
 
 /* The page's times are those of the place where it was measured, as in the CSV files, wherever it
- * is read: [[from_s, offset_s], ...] of the first session that says it; null: none does. */
+ * is read: [[from_s, offset_s], ...] of the first session that has it; null: not known. */
 json_t *page_json_offsets(const json_t *run);
 
 void page_json_add_problem(json_t *head, const char *text);

@@ -286,7 +286,7 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_
     return true;
 }
 
-/* What the data of the last of these events has under key, or NULL. */
+/* The value under key in the data of the last of these events, or NULL. */
 static bool load_last(sqlite3 *db, const char *types, const char *key, json_t **out,
                       struct err *err)
 {
@@ -300,7 +300,7 @@ static bool load_last(sqlite3 *db, const char *types, const char *key, json_t **
     return step >= 0;
 }
 
-/* What the last session said of its lanes and of its budget. */
+/* Lanes and budget, from the end of the last session. */
 static bool load_session_end(sqlite3 *db, struct results *out, struct err *err)
 {
     json_auto_t *pool = NULL, *budget = NULL;
@@ -472,7 +472,7 @@ static struct reading mean_of(const json_t *devices, const char *key)
 }
 
 /* What the guard saw last before the attempt began stands. */
-static void take_preflight(struct facts_item *item, int64_t attempt, const json_t *data)
+static void add_preflight(struct facts_item *item, int64_t attempt, const json_t *data)
 {
     const json_t *devices = json_get(data, "devices");
     if (attempt == 0 || !json_says(data, "phase", "preflight"))
@@ -506,7 +506,7 @@ static bool read_events(sqlite3 *db, const char *type, struct facts *facts,
     return query != NULL;
 }
 
-static bool read_sessions(sqlite3 *db, struct facts *out, struct err *err)
+static bool read_facts_sessions(sqlite3 *db, struct facts *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
@@ -551,7 +551,7 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     for (size_t i = 0; ok && i < out->results.count; i++)
         ok = epochs_add_last(db, (int64_t)i + 1, out->items[i].epochs, err);
     return ok && read_events(db, "evidence", out, add_evidence, err) &&
-           read_events(db, "guard", out, take_preflight, err) && read_sessions(db, out, err) &&
+           read_events(db, "guard", out, add_preflight, err) && read_facts_sessions(db, out, err) &&
            read_pauses(db, out, err);
 }
 

@@ -15,7 +15,7 @@
  * new reference; NULL: err says why. */
 json_t *results_read_json(const char *run_dir, struct err *err);
 
-/* Of what results_read_json gave: whether its last session has ended, or there was none. */
+/* Whether the last session in what results_read_json gave has ended, or none began. */
 bool results_json_has_ended(const json_t *run);
 
 /* Removes these experiments from it, and adds why to its problems. */

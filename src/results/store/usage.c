@@ -282,7 +282,7 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
     return query != NULL;
 }
 
-/* What a lane did, over a span of seconds. */
+/* The times of a lane over a span of seconds. */
 static void set_times(struct lane_use *use, const double *seconds, double span_s)
 {
     use->busy_s = seconds[DOING_TRAINING];
@@ -339,8 +339,8 @@ static struct lane_use total_of(const struct usage *usage)
     return all;
 }
 
-/* Takes what the lanes' uses own. */
-static void take_uses(struct usage *usage, struct lane_uses *out)
+/* Leaves the lanes without what their uses own. */
+static void move_uses(struct usage *usage, struct lane_uses *out)
 {
     *out = (struct lane_uses){.from_ms = usage->from_ns / NS_PER_MS,
                               .seconds = usage->seconds,
@@ -358,7 +358,7 @@ bool usage_read(sqlite3 *db, const struct plan *plan, struct lane_uses *out, str
     *out = (struct lane_uses){0};
     bool ok = usage_make(db, plan, &usage, err);
     if (ok && usage.count > 1)
-        take_uses(&usage, out);
+        move_uses(&usage, out);
     usage_fini(&usage);
     return ok;
 }
@@ -433,7 +433,7 @@ bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *
     AUTO(lane_uses_fini) struct lane_uses uses = {0};
     bool ok = usage_make(db, plan, &usage, err);
     if (ok)
-        take_uses(&usage, &uses);
+        move_uses(&usage, &uses);
     *out = ok ? lane_uses_json(&uses) : NULL;
     int64_t least_ns = shortest_ns(&usage);
     json_t *list = json_object_get(*out, "lanes");

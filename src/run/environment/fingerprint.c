@@ -288,7 +288,7 @@ json_t *fingerprint_interpreters_json(const struct plan *plan,
     return gathering.found;
 }
 
-static const struct machine_file *find_file(const struct machine_code *code, const char *path)
+static const struct machine_file *find_code_file(const struct machine_code *code, const char *path)
 {
     EACH (file, code->files, code->file_count)
         if (path && file->path && strcmp(file->path, path) == 0)
@@ -296,7 +296,7 @@ static const struct machine_file *find_file(const struct machine_code *code, con
     return NULL;
 }
 
-static bool is_same_file(const struct machine_file *a, const struct machine_file *b)
+static bool has_same_digest(const struct machine_file *a, const struct machine_file *b)
 {
     return a && b && a->sha256 && b->sha256 && strcmp(a->sha256, b->sha256) == 0;
 }
@@ -312,16 +312,16 @@ static void add_changed_files(const struct machine_code *before, const struct ma
                               struct strv *out)
 {
     EACH (file, now->files, now->file_count) {
-        const struct machine_file *old = find_file(before, file->path);
-        if (!is_same_file(old, file))
+        const struct machine_file *old = find_code_file(before, file->path);
+        if (!has_same_digest(old, file))
             strv_add_owned(out, mem_printf("%s %s", file->path, old ? "changed" : "added"));
     }
     EACH (file, before->files, before->file_count)
-        if (!find_file(now, file->path))
+        if (!find_code_file(now, file->path))
             strv_add_owned(out, mem_printf("%s removed", file->path));
 }
 
-/* The entry of "code" for the script of the job; NULL: there is none. */
+/* The entry of "code" for the job's script; NULL: none. */
 static const struct machine_code *find_code(const struct plan_job *job,
                                             const struct machine_record *machine)
 {
@@ -412,10 +412,10 @@ static int64_t find_first_change(const struct plan_job *job, const struct machin
     old = old ? old : &none;
     EACH (file, code->files, code->file_count) {
         struct stat status;
-        const struct machine_file *same = find_file(old, file->path);
+        const struct machine_file *same = find_code_file(old, file->path);
         AUTO_FREE char *path = fs_resolve(job->cwd, file->path, NULL);
         kept += same != NULL;
-        if (is_same_file(same, file))
+        if (has_same_digest(same, file))
             continue;
         if (stat(path, &status) != 0)
             return 0;
