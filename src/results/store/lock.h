@@ -4,8 +4,6 @@
 
 #include "results/store/store.h"
 
-/* One runner per run. For store/ and slurm/. */
-
 /* Takes the run's lock (run.lock in dir) and writes "PID HOST" into it. -1 when another process
  * holds it: the error names that one. Closing the descriptor lets go; a forked child that keeps it
  * open keeps the lock. */

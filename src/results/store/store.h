@@ -196,8 +196,6 @@ struct import_loss {
     struct err first; /* of them, or of what was changed: which line, and why */
 };
 
-/* A line of another run's events.jsonl as an event of this run. Pure: bytes in, event out. */
-
 /* Where one is in the file. */
 struct import_lines {
     int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */

@@ -19,8 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The few calls of SQLite that the store makes, with tare's error shape. */
-
 /* PRAGMA user_version of the tables in schema.c, and the oldest one that is read: it has no table
  * history. */
 #define DB_FORMAT 1
@@ -31,12 +29,6 @@ enum { DB_CELL_MAX = 16 << 20 };
 
 #define AUTO_QUERY AUTO(db_release)
 #define AUTO_DB    AUTO(db_close)
-
-/* Events into run.db and back. What runs inside a transaction of the caller's says so. */
-
-/* Events in their order, into what is known of each experiment: that of a run that is opened, and
- * of each event that is added. Kept in memory, so that the loop never asks the disk. And the check
- * that an event fits behind those before it. (replay.c) */
 
 struct journal_replay {
     struct store_experiment *items; /* by number - 1 */
@@ -98,9 +90,6 @@ struct memory_peak {
     char how[48];   /* "counted", "sampled every 50 ms", "sampled, of the whole GPU", "" */
     struct reading pair_bytes; /* of foreground and background together */
 };
-
-/* What each lane of each session did from its first moment to its last, read from the journal;
- * store.h sums it up. Private to store/. */
 
 /* What a lane does at a moment; the page knows them by this order. */
 enum lane_doing {
